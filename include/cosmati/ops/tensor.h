@@ -1,0 +1,72 @@
+// What a tensor is (type and layout), and tensors that own their memory on a backend.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "cosmati/core/number.h"
+#include "cosmati/core/shape.h"
+#include "cosmati/ops/error.h"
+
+namespace cosmati {
+
+// Plain data without a pointer: what a problem says of each of its tensors.
+struct TensorDescription {
+  DataType type = DataType::f32;
+  Layout layout;  // rank 0 with `present` false: the tensor is not used
+
+  bool present() const { return layout.rank() > 0; }
+  Shape const& shape() const { return layout.shape; }
+  Index extent(int dimension) const { return layout.extent(dimension); }
+  // Bytes from the first to past the last element.
+  Index bytes() const { return layout.span() * size_of(type); }
+  friend bool operator==(TensorDescription const&, TensorDescription const&) = default;
+};
+
+inline TensorDescription describe(DataType type, Layout layout) { return {type, layout}; }
+inline TensorDescription describe(DataType type, Shape shape) { return {type, row_major(shape)}; }
+
+// "f32 (64, 1, 28, 28)", with strides where they are not row-major.
+std::string to_string(TensorDescription const& description);
+std::string to_string(Shape const& shape);
+
+DataType parse_data_type(std::string const& name);  // throws Error listing the legal names
+
+// Number of elements; throws Error if an extent is negative or the number of bytes passes 2^62.
+Index checked_size(Shape const& shape, DataType type);
+
+// A tensor with memory of its own (host memory, 64-byte aligned). Movable, not copyable.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(TensorDescription description);  // contents undefined
+  Tensor(DataType type, Shape shape) : Tensor(describe(type, shape)) {}
+
+  TensorDescription const& description() const { return description_; }
+  DataType type() const { return description_.type; }
+  Layout const& layout() const { return description_.layout; }
+  Shape const& shape() const { return description_.layout.shape; }
+  Index size() const { return description_.layout.size(); }
+  std::size_t bytes() const { return bytes_; }
+  void* data() { return memory_.get(); }
+  void const* data() const { return memory_.get(); }
+  template <class Element>
+  Element* as() { return static_cast<Element*>(data()); }
+  template <class Element>
+  Element const* as() const { return static_cast<Element const*>(data()); }
+
+  double get(Index linear) const { return load(type(), data(), layout().offset_of_linear(linear)); }
+  void set(Index linear, double value) { store(type(), data(), layout().offset_of_linear(linear), value); }
+  void fill(double value);  // every element
+
+ private:
+  struct Free { void operator()(std::byte* memory) const noexcept; };
+  TensorDescription description_;
+  std::size_t bytes_ = 0;
+  std::unique_ptr<std::byte[], Free> memory_;
+};
+
+// A dense copy of `source` with the same order of dimensions in memory, or in another type or layout of the same shape.
+Tensor copy(Tensor const& source, TensorDescription description);
+
+}  // namespace cosmati
