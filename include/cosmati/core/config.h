@@ -1,4 +1,5 @@
-// What every header of the project starts from: function qualifiers that three compilers accept, and the index type.
+// What every header of the project starts from: function qualifiers that three compilers accept, and the
+// index type.
 #pragma once
 
 #if defined(__CUDACC__)

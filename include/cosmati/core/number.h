@@ -1,6 +1,7 @@
 // The number types and their exact conversions: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32.
 // Every conversion rounds once, to nearest with ties to even, from a double, which holds all of them exactly.
-// Overflow: f16 and bf16 give infinity; the fp8 types and the integers saturate; NaN becomes NaN, or 0 in an integer.
+// Overflow: f16 and bf16 give infinity; the fp8 types and the integers saturate; NaN becomes NaN, or 0 in an
+// integer.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -109,7 +110,8 @@ using s8 = signed char;
 using u8 = unsigned char;
 using s32 = int;
 
-// An f32 whose mantissa is cut to TF32's ten bits when it is made: what a tensor core sees of an f32 in that mode.
+// An f32 whose mantissa is cut to TF32's ten bits when it is made: what a tensor core sees of an f32 in that
+// mode.
 struct tf32 {
   float value = 0;
   tf32() = default;
@@ -131,18 +133,26 @@ COSMATI_CONSTEXPR long long round_to_integer(double value, long long low, long l
 }
 
 template <class Number>
-COSMATI_CONSTEXPR Number convert(double value) { return static_cast<Number>(value); }
+COSMATI_CONSTEXPR Number convert(double value) {
+  return static_cast<Number>(value);
+}
 template <>
-COSMATI_CONSTEXPR s8 convert<s8>(double value) { return static_cast<s8>(round_to_integer(value, -128, 127)); }
+COSMATI_CONSTEXPR s8 convert<s8>(double value) {
+  return static_cast<s8>(round_to_integer(value, -128, 127));
+}
 template <>
-COSMATI_CONSTEXPR u8 convert<u8>(double value) { return static_cast<u8>(round_to_integer(value, 0, 255)); }
+COSMATI_CONSTEXPR u8 convert<u8>(double value) {
+  return static_cast<u8>(round_to_integer(value, 0, 255));
+}
 template <>
 COSMATI_CONSTEXPR s32 convert<s32>(double value) {
   return static_cast<s32>(round_to_integer(value, -2147483648LL, 2147483647LL));
 }
 
 template <class Number>
-struct TypeTag { using type = Number; };
+struct TypeTag {
+  using type = Number;
+};
 
 // Calls visit(TypeTag<Number>{}) with the C++ type of `type`.
 template <class Visit>

@@ -162,7 +162,9 @@ struct TensorView {
   Element* data = nullptr;
   Layout layout;
   template <class... Indices>
-  COSMATI_CONSTEXPR Element& operator()(Indices... indices) const { return data[layout.offset(indices...)]; }
+  COSMATI_CONSTEXPR Element& operator()(Indices... indices) const {
+    return data[layout.offset(indices...)];
+  }
 };
 
 }  // namespace cosmati

@@ -35,6 +35,9 @@ DataType parse_data_type(std::string const& name);  // throws Error listing the 
 // Number of elements; throws Error if an extent is negative or the number of bytes passes 2^62.
 Index checked_size(Shape const& shape, DataType type);
 
+// description.bytes(), checked: throws Error if an extent or a stride is negative or the bytes pass 2^62.
+Index checked_bytes(TensorDescription const& description);
+
 // A tensor with memory of its own (host memory, 64-byte aligned). Movable, not copyable.
 class Tensor {
  public:
@@ -51,22 +54,29 @@ class Tensor {
   void* data() { return memory_.get(); }
   void const* data() const { return memory_.get(); }
   template <class Element>
-  Element* as() { return static_cast<Element*>(data()); }
+  Element* as() {
+    return static_cast<Element*>(data());
+  }
   template <class Element>
-  Element const* as() const { return static_cast<Element const*>(data()); }
+  Element const* as() const {
+    return static_cast<Element const*>(data());
+  }
 
   double get(Index linear) const { return load(type(), data(), layout().offset_of_linear(linear)); }
   void set(Index linear, double value) { store(type(), data(), layout().offset_of_linear(linear), value); }
   void fill(double value);  // every element
 
  private:
-  struct Free { void operator()(std::byte* memory) const noexcept; };
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
   TensorDescription description_;
   std::size_t bytes_ = 0;
   std::unique_ptr<std::byte[], Free> memory_;
 };
 
-// A dense copy of `source` with the same order of dimensions in memory, or in another type or layout of the same shape.
+// A dense copy of `source` with the same order of dimensions in memory, or in another type or layout of the
+// same shape.
 Tensor copy(Tensor const& source, TensorDescription description);
 
 }  // namespace cosmati

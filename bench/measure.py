@@ -1,0 +1,87 @@
+"""Running the program and its peers, and keeping what they say: used by figures.py."""
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def commit():
+    """The commit that is checked out, with a + where the tree differs from it."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "-uno") else "")
+
+
+def machine():
+    """Processor and number of cores."""
+    model, flags = platform.processor() or platform.machine(), ""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        for line in file:
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                model = value.strip()
+            elif key.strip() == "flags":
+                flags = value
+    level = "AVX-512" if " avx512f" in flags else "AVX2" if " avx2" in flags else "x86-64"
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {level}"
+
+
+def json_lines(command, **options):
+    """Runs the command; its JSON Lines as dictionaries. Raises with the command's own words if it fails."""
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit {result.returncode}: {result.stderr.strip()[-500:]}")
+    return [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+
+
+def seconds_of(command, times=5):
+    """Median wall time of the whole process."""
+    samples = []
+    for _ in range(times):
+        start = time.perf_counter()
+        subprocess.run([str(word) for word in command], capture_output=True, check=True)
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
+
+
+def alternate(ours, theirs, times=5):
+    """Calls ours() and theirs() in turn; both lists of samples, and the median of the ratios pair by pair."""
+    pairs = [(ours(), theirs()) for _ in range(times)]
+    return [a for a, _ in pairs], [b for _, b in pairs], statistics.median(a / b for a, b in pairs)
+
+
+class Results:
+    """Appends one JSON line for each figure, and remembers which fell short."""
+
+    def __init__(self, path):
+        self.path = path
+        self.short = []
+        self.count = 0
+        self.base = {"commit": commit(), "machine": machine(),
+                     "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8"):
+            pass
+
+    def report(self, name, value, promised, unit, at_least=True, **details):
+        """Prints met, or short by how much; writes the line."""
+        met = value >= promised if at_least else value <= promised
+        difference = abs(value - promised)
+        verdict = "met" if met else f"SHORT by {difference:.4g} {unit}"
+        sign = ">=" if at_least else "<="
+        print(f"{name:58} {value:12.5g} {sign} {promised:<9g} {unit:10} {verdict}", flush=True)
+        line = dict(self.base, figure=name, value=value, promised=promised, unit=unit, at_least=at_least, met=met, **details)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        self.count += 1
+        if not met:
+            self.short.append(name)
+
+    def skip(self, name, reason):
+        """What this machine cannot measure, and why."""
+        print(f"{name:58} not measured: {reason}", flush=True)

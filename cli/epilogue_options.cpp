@@ -1,0 +1,99 @@
+// The epilogue on the command line.
+#include "cli/epilogue_options.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/text.h"
+#include "cosmati/epilogue/check.h"
+#include "cosmati/epilogue/parse.h"
+
+namespace cosmati::cli {
+namespace {
+
+constexpr char const* default_expression = "alpha*acc + beta*c";
+constexpr std::string_view operand_prefix = "operand ";
+
+std::map<std::string, double> read_settings(std::vector<std::string> const& settings) {
+  std::map<std::string, double> values;
+  for (std::string const& setting : settings) {
+    auto const equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Error(ErrorCode::bad_request, "--set '" + setting + "': legal is NAME=NUMBER, e.g. alpha=1.5");
+    std::string const name = setting.substr(0, equals);
+    values[name] = parse_number(setting.substr(equals + 1), "--set " + name);
+  }
+  return values;
+}
+
+}  // namespace
+
+void add_epilogue_options(Options& options, EpilogueText& text) {
+  options
+      .text("--epilogue", text.expression, "EXPRESSION",
+            "what becomes of the sum: alpha*acc + beta*c if not given (see: cosmati list epilogue-functions)")
+      .texts("--set", text.settings, "NAME=NUMBER", "a scalar of the epilogue; alpha is 1 and beta 0 if not set");
+}
+
+BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices, bool made_here)
+    : original_(epilogue::parse(text.expression.empty() ? default_expression : text.expression, indices)),
+      values_(read_settings(text.settings)),
+      made_here_(made_here) {
+  double drawn = 0.75;
+  for (auto const& scalar : original_.scalars()) {
+    if (values_.contains(scalar.name)) continue;
+    if (scalar.name == "alpha") values_["alpha"] = 1;
+    else if (scalar.name == "beta") values_["beta"] = 0;
+    else if (made_here_) values_[scalar.name] = drawn += 0.5;
+  }
+  std::map<std::string, double> folded;
+  for (auto const& [name, value] : values_)
+    if (value == 0 || value == 1) folded[name] = value;
+  bound_ = epilogue::bind(original_, folded);
+}
+
+Epilogue BoundEpilogue::complete(Inputs const& inputs, std::map<std::string, Index> const& extents,
+                                 TensorDescription const& result) {
+  epilogue::Provided provided;
+  for (auto const& [name, value] : values_) provided.scalars.insert(name);
+  for (auto const& [name, description] : inputs.all())
+    if (name.starts_with(operand_prefix))
+      provided.operands[name.substr(operand_prefix.size())] = description.shape();
+  provided.extents = extents;
+
+  Epilogue epilogue{bound_, {}, {}};
+  for (auto const& operand : bound_.operands()) {
+    std::string const key = std::string(operand_prefix) + operand.name;
+    if (made_here_ && !inputs.has(key)) {
+      Shape shape;
+      for (std::string const& index : operand.indices) shape[shape.rank++] = extents.at(index);
+      provided.operands[operand.name] = shape;
+      epilogue.operands.push_back(describe(result.type == DataType::f64 ? DataType::f64 : DataType::f32, shape));
+    } else if (inputs.has(key)) {
+      epilogue.operands.push_back(inputs.at(key));
+    }
+  }
+  provided.source = true;
+  warnings_ = epilogue::check(original_, provided);
+  if (inputs.has("c") && !original_.uses_source())
+    warnings_.push_back("the epilogue '" + original_.text() + "' does not name c: --c is not used");
+  provided.source = inputs.has("c") || made_here_;
+  epilogue::check(bound_, provided);
+  epilogue.stores.assign(bound_.stores().size(), result);
+  return epilogue;
+}
+
+std::vector<double> BoundEpilogue::scalars() const {
+  std::vector<double> result;
+  for (auto const& scalar : bound_.scalars()) result.push_back(values_.at(scalar.name));
+  return result;
+}
+
+double BoundEpilogue::slope() const {
+  if (bound_ == epilogue::Expression()) return 1;
+  double product = 1;
+  for (double const scalar : scalars()) product *= std::max(1.0, std::fabs(scalar));
+  return product;
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,46 @@
+// The epilogue on the command line: --epilogue, --set, --operand, --store.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/subject.h"
+#include "cosmati/ops/epilogue.h"
+
+namespace cosmati::cli {
+
+struct EpilogueText {
+  std::string expression;             // empty: alpha*acc + beta*c
+  std::vector<std::string> settings;  // "alpha=1.5"
+};
+
+void add_epilogue_options(Options& options, EpilogueText& text);
+
+// An expression with the values of its scalars: alpha 1 and beta 0 unless they are set. Scalars that are 0 or 1 are
+// folded into the expression, so that 0*c needs no c; the others stay arguments.
+class BoundEpilogue {
+ public:
+  BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices, bool made_here);
+
+  bool uses_source() const { return bound_.uses_source(); }
+  // Binds operands by name; stores and `result` have one description. `extents` of each index letter.
+  // Throws Error(bad_request) for what is missing or of another shape.
+  Epilogue complete(Inputs const& inputs, std::map<std::string, Index> const& extents,
+                    TensorDescription const& result);
+
+  std::vector<double> scalars() const;
+  double slope() const;  // how much the scalars can magnify an error of acc, at most
+  std::vector<std::string> const& warnings() const { return warnings_; }
+  std::string const& text() const { return original_.text(); }
+
+ private:
+  epilogue::Expression original_;
+  epilogue::Expression bound_;
+  std::map<std::string, double> values_;
+  std::vector<std::string> warnings_;
+  bool made_here_;
+};
+
+}  // namespace cosmati::cli

@@ -1,0 +1,36 @@
+// Training and prediction with LeNet-5 as the command line shows them.
+#pragma once
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace cosmati::cli {
+
+// Numbers below zero and empty texts: not given.
+struct TrainRequest {
+  std::string data, save, resume, picture;
+  std::string variant, optimizer, schedule;
+  long long epochs = -1, batch = -1, gpus = 0;
+  double learning_rate = -1, momentum = -1, weight_decay = -1;
+  Common common;
+};
+
+// Trains, printing a line for each epoch, then the confusion matrix; writes the model and the picture. False
+// if it was interrupted: then the checkpoint is written and how to resume is printed.
+bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted);
+
+struct PredictRequest {
+  std::string model, data;
+  std::vector<std::string> images;
+  Common common;
+};
+
+void predict_lenet5(PredictRequest const& request);
+
+// A table of labels (rows) against predictions (columns), [label][prediction].
+std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
+                           std::vector<std::string> const& classes);
+
+}  // namespace cosmati::cli

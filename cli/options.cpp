@@ -1,0 +1,94 @@
+// Options of the command line, declared with CLI11.
+#include "cli/options.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "cli/text.h"
+
+namespace cosmati::cli {
+
+Options& Options::text(std::string const& name, std::string& value, char const* value_name,
+                       std::string const& help) {
+  app_.add_option(name, value, help)->type_name(value_name)->group(group_);
+  return *this;
+}
+
+Options& Options::texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
+                        std::string const& help) {
+  app_.add_option(name, values, help)->type_name(value_name)->allow_extra_args(false)->group(group_);
+  return *this;
+}
+
+Options& Options::number(std::string const& name, double& value, std::string const& help) {
+  app_.add_option_function<std::string>(
+          name, [&value, name](std::string const& word) { value = parse_number(word, name); }, help)
+      ->type_name("NUMBER")
+      ->group(group_);
+  return *this;
+}
+
+Options& Options::integer(std::string const& name, long long& value, std::string const& help) {
+  app_.add_option_function<std::string>(
+          name, [&value, name](std::string const& word) { value = parse_index(word, name); }, help)
+      ->type_name("N")
+      ->group(group_);
+  return *this;
+}
+
+Options& Options::flag(std::string const& name, bool& value, std::string const& help) {
+  app_.add_flag(name, value, help)->group(group_);
+  return *this;
+}
+
+Options& Options::group(std::string title) {
+  group_ = std::move(title);
+  return *this;
+}
+
+DataType TypeChoice::type_of(std::string const& own, DataType otherwise) const {
+  std::string const& chosen = own.empty() ? all : own;
+  return chosen.empty() ? otherwise : parse_data_type(chosen);
+}
+
+Device Common::device() const {
+  if (threads < 0 || threads > 4096)
+    throw Error(ErrorCode::bad_request,
+                "--threads " + std::to_string(threads) + ": legal are 1 to 4096, and 0 for all cores");
+  // auto: cuda if there is a device, which this build never has; else cpu.
+  Backend const wanted = backend == "auto" ? Backend::cpu : parse_backend(backend);
+  return this_device(wanted, static_cast<int>(threads));
+}
+
+PlanOptions Common::plan_options() const {
+  PlanOptions options;
+  options.kernel = kernel;
+  if (!max_workspace.empty()) {
+    Index const bytes = parse_index(max_workspace, "--max-workspace");
+    if (bytes < 0) throw Error(ErrorCode::bad_request, "--max-workspace " + max_workspace + " is negative");
+    options.max_workspace = static_cast<std::size_t>(bytes);
+  }
+  return options;
+}
+
+void add_common_options(Options& options, Common& common) {
+  options.group("Where and how")
+      .text("--backend", common.backend, "NAME", "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
+      .text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)")
+      .integer("--threads", common.threads, "host threads; 0: one for each core")
+      .text("--max-workspace", common.max_workspace, "BYTES", "kernels that need more scratch memory are refused")
+      .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
+      .flag("--deterministic", common.deterministic, "the same bits from run to run: always so on cpu and reference")
+      .flag("--json", common.json, "JSON Lines on stdout instead of tables");
+  options.group("Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32")
+      .text("--type", common.types.all, "TYPE", "of all operands; names the bit patterns of u16 and u8 files")
+      .text("--a-type", common.types.a, "TYPE", "of the first operand: a, x, dy")
+      .text("--b-type", common.types.b, "TYPE", "of the second operand: b, w, centres")
+      .text("--c-type", common.types.c, "TYPE", "of c")
+      .text("--d-type", common.types.d, "TYPE", "of the output; else the inputs' (sums of s8 or u8: s32)")
+      .text("--accumulator", common.types.accumulator, "TYPE", "of the sums: f32, with f64 inputs f64, with integers s32")
+      .text("--compute", common.types.compute, "TYPE", "tf32: cut f32 factors to TF32 before they are multiplied");
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,58 @@
+// Declaring options without the parser's header, and the options that every compute verb takes.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/operation.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cosmati::cli {
+
+// Declares the options of one subcommand; the targets live as long as it does.
+class Options {
+ public:
+  explicit Options(CLI::App& app) : app_(app) {}
+  // `value_name` stands in the help: "--stride ROWS,COLUMNS". An option that is not given leaves its target alone.
+  Options& text(std::string const& name, std::string& value, char const* value_name, std::string const& help);
+  Options& texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
+                 std::string const& help);  // may be given more than once
+  Options& number(std::string const& name, double& value, std::string const& help);
+  Options& integer(std::string const& name, long long& value, std::string const& help);
+  Options& flag(std::string const& name, bool& value, std::string const& help);
+  Options& group(std::string title);  // a head in the help for what follows
+
+ private:
+  CLI::App& app_;
+  std::string group_ = "Parameters";
+};
+
+// Types as they were asked for; empty where nothing was said.
+struct TypeChoice {
+  std::string all, a, b, c, d;
+  std::string accumulator, compute;
+
+  // The number type of an operand: its own option, --type, or `otherwise`.
+  DataType type_of(std::string const& own, DataType otherwise) const;
+};
+
+struct Common {
+  std::string backend = "auto";
+  std::string kernel;
+  std::string max_workspace;
+  long long threads = 0;
+  long long seed = 1;
+  bool deterministic = false;
+  bool json = false;
+  TypeChoice types;
+
+  Device device() const;  // throws Error(unavailable) if the backend is not here
+  PlanOptions plan_options() const;
+};
+
+void add_common_options(Options& options, Common& common);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,36 @@
+// One result for machines and people: named values in a fixed order, printed as a line of JSON or as a row.
+#pragma once
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace cosmati::cli {
+
+// Values that are absent in a line (no peer, no bound) are null.
+using Value = std::variant<std::monostate, bool, long long, double, std::string, std::vector<std::string>>;
+
+class Record {
+ public:
+  Record& add(std::string key, Value value) {
+    values_.emplace_back(std::move(key), std::move(value));
+    return *this;
+  }
+  Record& add(std::string key, char const* text) { return add(std::move(key), Value(std::string(text))); }
+  template <class Number>
+  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, bool>) Record& add(std::string key,
+                                                                                      Number number) {
+    if constexpr (std::is_floating_point_v<Number>)
+      return add(std::move(key), Value(double{number}));
+    else
+      return add(std::move(key), Value(static_cast<long long>(number)));
+  }
+
+  std::string json() const;  // one line, line end included; what is not finite becomes null
+
+ private:
+  std::vector<std::pair<std::string, Value>> values_;
+};
+
+}  // namespace cosmati::cli

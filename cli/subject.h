@@ -1,0 +1,135 @@
+// A subject of the command line (gemm, conv, pool, ...): its parameters, its files, and how they become a problem.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/task.h"
+#include "nets/random.h"
+
+namespace cosmati::cli {
+
+// Which of the type options names the type of a file's elements.
+enum class TypeRole : unsigned char { a, b, c, operand, labels };
+
+struct FileOption {
+  std::string name;  // "x": --x
+  TypeRole type = TypeRole::a;
+  bool output = false;
+  std::string help;
+};
+
+// The arrays that a problem is made for, by option name, with their dimensions in the order of the file.
+// Operands of an epilogue are "operand NAME".
+class Inputs {
+ public:
+  void add(std::string const& name, TensorDescription const& description, std::string const& origin = "");
+  bool has(std::string const& name) const { return entries_.contains(name); }
+  // Throws Error(bad_request) that asks for the option, or that names the ranks that would be legal.
+  TensorDescription const& at(std::string const& name) const;
+  TensorDescription const& at(std::string const& name, std::vector<int> const& ranks, char const* meaning) const;
+  // The same, or where the program makes the data, `model`.
+  TensorDescription const& at_or_like(std::string const& name, TensorDescription const& model) const {
+    return made_here && !has(name) ? model : at(name);
+  }
+  std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
+  std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
+  // The program makes the data: what an epilogue names and nobody gave is made as well.
+  bool made_here = false;
+  std::set<std::string> wanted;  // options of the outputs that somebody wants to have
+
+ private:
+  std::map<std::string, std::string> entries_;
+  std::map<std::string, TensorDescription> descriptions_;
+};
+
+// How a tensor of the problem meets a file: dimension d of the file is dimension order[d] of the tensor.
+struct Port {
+  std::string slot;    // the tensor's name in the problem
+  std::string option;  // the file's option: "x", "out"
+  std::vector<int> order;
+  // Not 0: the tensor holds s32 places within image planes of this size, and the file int64 places in the whole
+  // (N, C, H, W) array.
+  Index plane = 0;
+};
+
+struct Job {
+  std::unique_ptr<Task> task;
+  std::vector<Port> outputs;
+  std::map<std::string, std::string> input_options;  // slot -> option, where the names differ
+  std::vector<std::string> warnings;
+  // Run first; its output is the input `before_output` of the task.
+  std::unique_ptr<Task> before;
+  std::string before_output;
+};
+
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual std::unique_ptr<Subject> clone() const = 0;
+  virtual std::string name() const = 0;
+  virtual std::string about() const = 0;         // one line of the help
+  virtual std::string run_example() const = 0;   // options after "cosmati run NAME"
+  virtual std::string size_example() const = 0;  // options after "cosmati verify NAME"
+  virtual void add_parameters(Options& options) = 0;
+  virtual std::vector<FileOption> files() const = 0;
+  virtual bool has_epilogue() const { return false; }
+  virtual bool sums_products() const { return false; }  // takes --accumulator and --compute
+
+  // The letters of a size, e.g. m, n, k, batch; those from `fewest_sizes` on are 1 where they are not given. No
+  // letters: a shape of any rank.
+  virtual std::vector<std::string> letters() const { return {}; }
+  virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
+  // Arrays of the program's own making for a problem of this size.
+  virtual Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const = 0;
+  // Draws a size, and every parameter that was not given.
+  virtual std::vector<Index> draw(nets::Random& random) = 0;
+
+  virtual Job job(Inputs const& inputs, Common const& common) const = 0;
+  virtual std::vector<std::string> kernels(Backend backend) const = 0;
+};
+
+std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
+
+// "forward" unless asked for "backward".
+bool is_backward(std::string const& direction);
+
+// The extents of a shape of any rank as an array of the program's own making.
+TensorDescription dense_shape(DataType type, std::vector<Index> const& extents);
+std::string shape_text(Shape const& shape);  // "2x3x8x8"
+
+// Of sums of 8-bit integers: s32; of different types: the one that holds both.
+DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum);
+void check_accumulator(TypeChoice const& types, DataType a, DataType b);
+
+// `layout` with its dimensions in another order; dimensions that are left out have extent 1.
+Layout reordered(Layout const& layout, std::vector<int> const& order);
+TensorDescription reordered(TensorDescription const& description, std::vector<int> const& order);
+std::vector<int> identity_order(int rank);
+
+Index draw_between(nets::Random& random, Index low, Index high);
+template <class Choice>
+Choice const& draw_from(nets::Random& random, std::vector<Choice> const& choices) {
+  return choices[static_cast<std::size_t>(draw_between(random, 0, static_cast<Index>(choices.size()) - 1))];
+}
+
+std::unique_ptr<Subject> make_gemm();
+std::unique_ptr<Subject> make_convolution();
+std::unique_ptr<Subject> make_pool();
+std::unique_ptr<Subject> make_activation();
+std::unique_ptr<Subject> make_batch_norm();
+std::unique_ptr<Subject> make_lrn();
+std::unique_ptr<Subject> make_softmax();
+std::unique_ptr<Subject> make_cross_entropy();
+std::unique_ptr<Subject> make_rbf();
+std::unique_ptr<Subject> make_dropout();
+std::unique_ptr<Subject> make_transform();
+std::unique_ptr<Subject> make_reduce();
+std::unique_ptr<Subject> make_add();
+std::unique_ptr<Subject> make_sgd();
+std::unique_ptr<Subject> make_adam();
+
+}  // namespace cosmati::cli

@@ -1,0 +1,293 @@
+// conv: from arrays of images and filters, or sizes, to a ConvolutionProblem.
+#include <array>
+
+#include "cli/epilogue_options.h"
+#include "cli/image.h"
+#include "cli/subject.h"
+#include "cli/text.h"
+#include "cosmati/epilogue/parse.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::cli {
+namespace {
+
+std::string pair_text(Index rows, Index columns) {
+  return std::to_string(rows) + ',' + std::to_string(columns);
+}
+
+class Convolution final : public Subject {
+ public:
+  std::unique_ptr<Subject> clone() const override { return std::make_unique<Convolution>(*this); }
+  std::string name() const override { return "conv"; }
+  std::string about() const override {
+    return "convolution: forward, its gradients (data, filter, bias), transposed";
+  }
+  std::string run_example() const override {
+    return "--x X.npy --w W.npy --direction forward --stride 2 --pad 1,1,1,1 --operand bias=b.npy "
+           "--epilogue \"relu(acc + bias[k])\" --out Y.npy";
+  }
+  std::string size_example() const override { return "--size 2x3x17x17x8x5x5 --pad 2 --direction filter"; }
+
+  void add_parameters(Options& options) override {
+    options.text("--direction", direction_, "NAME", "forward, data, filter, transposed or bias; forward if not given")
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files: a filter is KCRS, KRSC or CRSK")
+        .text("--stride", window_.stride, "ROWS,COLUMNS", "1 if not given")
+        .text("--pad", window_.pad, "T,B,L,R", "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not given")
+        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
+        .integer("--groups", groups_, "1 if not given")
+        .text("--input-size", input_size_, "H,W", "of dx, for --direction data")
+        .text("--filter-size", filter_size_, "R,S", "of dw, for --direction filter")
+        .text("--output-pad", output_pad_, "ROWS,COLUMNS", "for transposed: added to the smallest output; 0 if not given")
+        .text("--output-size", output_size_, "H,W", "for transposed: instead of --output-pad")
+        .text("--algorithm", algorithm_, "NAME", "auto, or a kernel's name as for --kernel");
+    add_epilogue_options(options, epilogue_);
+  }
+
+  std::vector<FileOption> files() const override {
+    return {{"x", TypeRole::a, false, "(N,C,H,W); for transposed (N,K,P,Q); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
+            {"w", TypeRole::b, false, "(K,C/groups,R,S); for transposed, those of the convolution whose data gradient it is"},
+            {"dy", TypeRole::a, false, "(N,K,P,Q), for data, filter and bias"},
+            {"out", TypeRole::a, true, "y (N,K,P,Q), dx (N,C,H,W), dw (K,C/groups,R,S) or db (K)"},
+            {"out-bias", TypeRole::a, true, "db (K), with --direction filter"}};
+  }
+  bool has_epilogue() const override { return true; }
+  bool sums_products() const override { return true; }
+  std::vector<std::string> letters() const override { return {"n", "c", "h", "w", "k", "r", "s"}; }
+
+  Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override;
+  std::vector<Index> draw(nets::Random& random) override;
+  Job job(Inputs const& inputs, Common const& common) const override;
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<ConvolutionProblem>(backend);
+  }
+
+ private:
+  std::string direction() const {
+    return direction_.empty() ? "forward"
+                              : one_of(direction_, {"forward", "data", "filter", "transposed", "bias"}, "--direction");
+  }
+  TensorFormat format() const {
+    return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
+  }
+  // The array of option `name` as (n, c, h, w), or a filter as (k, c, r, s).
+  TensorDescription image(Inputs const& inputs, std::string const& name) const {
+    char const* const meaning = name == "w" ? "(K, C/groups, R, S), or without R in one dimension"
+                                            : "(N, C, H, W), or without H in one dimension, in the order of --layout";
+    return with_two_spatial(from_file(inputs.at(name, {3, 4}, meaning), format()));
+  }
+  void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial, Index (&input)[2]) const;
+  void set_bias(Inputs const& inputs, ConvolutionProblem& problem) const;
+  Notes notes(ConvolutionProblem const& problem) const;
+
+  std::string direction_, layout_, input_size_, filter_size_, output_pad_, output_size_, algorithm_;
+  WindowText window_;
+  long long groups_ = 1;
+  EpilogueText epilogue_;
+};
+
+Inputs Convolution::inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const {
+  auto const [n, c, h, w, k, r, s] = std::array{size[0], size[1], size[2], size[3], size[4], size[5], size[6]};
+  if (groups_ < 1 || c % groups_ != 0 || k % groups_ != 0)
+    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + " must divide c = " +
+                                            std::to_string(c) + " and k = " + std::to_string(k));
+  DataType const type = types.compute == "tf32" ? DataType::tf32 : DataType::f32;
+  Window const window = read_window(window_, 2, {h, w}, {r, s}, {1, 1});
+  auto const extent = [&](int d, Index input, Index filter) {
+    return convolution_extent(input, filter, window.stride[d], window.pad_begin[d], window.pad_end[d],
+                              window.dilation[d]);
+  };
+  Index const p = extent(0, h, r), q = extent(1, w, s);
+  auto const in_file = [&](DataType of, Index n0, Index c0, Index h0, Index w0) {
+    return reordered(dense_image(of, format(), n0, c0, h0, w0), file_order(format(), 4));
+  };
+  Inputs inputs;
+  inputs.made_here = true;
+  inputs.add("x", in_file(types.type_of(types.a, type), n, c, h, w));
+  inputs.add("w", in_file(types.type_of(types.b, type), k, c / groups_, r, s));
+  inputs.add("dy", in_file(types.type_of(types.a, type), n, k, p, q));
+  return inputs;
+}
+
+std::vector<Index> Convolution::draw(nets::Random& random) {
+  auto const open = [](std::string& text, std::string const& value) {
+    if (text.empty()) text = value;
+  };
+  open(direction_, draw_from<std::string>(random, {"forward", "data", "filter", "transposed", "bias"}));
+  open(layout_, draw_from<std::string>(random, {"nchw", "nchw", "nhwc", "chwn"}));
+  open(window_.stride, pair_text(draw_between(random, 1, 3), draw_between(random, 1, 3)));
+  open(window_.dilation, draw_from<std::string>(random, {"1", "1", "1,2", "2"}));
+  if (groups_ == 1) groups_ = draw_from<Index>(random, {1, 1, 1, 2, 3});
+  Index const r = draw_between(random, 1, 5), s = draw_between(random, 1, 5);
+  if (window_.pad.empty()) {
+    for (Index const extent : {r, r, s, s}) {
+      if (!window_.pad.empty()) window_.pad += ',';
+      window_.pad += std::to_string(draw_between(random, 0, extent - 1));
+    }
+  }
+  bool const epilogue = direction_ == "forward" || direction_ == "data" || direction_ == "transposed";
+  if (epilogue && epilogue_.expression.empty())
+    epilogue_.expression =
+        draw_from<std::string>(random, {"acc", "acc + bias[k]", "relu(acc + bias[k])", "tanh(0.5*acc) + bias[k]"});
+  Index const c = groups_ * draw_between(random, 1, 9), k = groups_ * draw_between(random, 1, 12);
+  return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
+}
+
+// The extents of dx: as asked for, or the smallest that dy and the filter allow, and --output-pad.
+void Convolution::set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
+                                         Index (&input)[2]) const {
+  if (!output_size_.empty()) return read_pair(output_size_, "--output-size", spatial, 1, input);
+  Index stride[2] = {1, 1}, extra[2] = {0, 0};
+  read_pair(window_.stride, "--stride", spatial, 1, stride);
+  read_pair(output_pad_, "--output-pad", spatial, 0, extra);
+  for (int d = 0; d < 2; ++d) input[d] = dy.extent(2 + d) * stride[d];
+  if (window_.pad.starts_with("same")) return;
+  Window const window = read_window(window_, spatial, input, filter, {1, 1});
+  for (int d = 0; d < 2; ++d)
+    input[d] = (dy.extent(2 + d) - 1) * window.stride[d] + window.dilation[d] * (filter[d] - 1) + 1 + extra[d] -
+               window.pad_begin[d] - window.pad_end[d];
+}
+
+void Convolution::set_bias(Inputs const& inputs, ConvolutionProblem& problem) const {
+  problem.direction = ConvolutionDirection::bias;
+  problem.y = image(inputs, "dy");
+  problem.db = describe(problem.y.type, Shape(problem.y.extent(1)));
+}
+
+Notes Convolution::notes(ConvolutionProblem const& problem) const {
+  auto const number = [](Index value) { return std::to_string(value); };
+  Notes notes;
+  auto const& y = problem.y;
+  notes.label = direction() + " n" + number(y.extent(0));
+  Index const positions = y.extent(0) * y.extent(2) * y.extent(3);
+  notes.terms = positions;
+  notes.operations = static_cast<double>(positions) * static_cast<double>(y.extent(1));
+  notes.linear = true;
+  if (problem.direction != ConvolutionDirection::bias) {
+    auto const& x = problem.x;
+    auto const& w = problem.w;
+    notes.label += " c" + number(x.extent(1)) + ' ' + number(x.extent(2)) + 'x' + number(x.extent(3)) + " k" +
+                   number(y.extent(1)) + ' ' + number(w.extent(2)) + 'x' + number(w.extent(3)) + " stride " +
+                   pair_text(problem.stride[0], problem.stride[1]) + " pad " +
+                   pair_text(problem.pad_begin[0], problem.pad_end[0]) + ',' +
+                   pair_text(problem.pad_begin[1], problem.pad_end[1]);
+    if (problem.dilation[0] != 1 || problem.dilation[1] != 1)
+      notes.label += " dilation " + pair_text(problem.dilation[0], problem.dilation[1]);
+    if (groups_ != 1) notes.label += " groups " + number(groups_);
+    Index const taps = w.extent(2) * w.extent(3);
+    notes.operations *= 2.0 * static_cast<double>(w.extent(1) * taps);
+    if (problem.direction == ConvolutionDirection::forward) notes.terms = w.extent(1) * taps;
+    if (problem.direction == ConvolutionDirection::data) notes.terms = w.extent(0) / groups_ * taps;
+  }
+  notes.label += std::string(" ") + name_of(format());
+  if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue_.expression;
+  return notes;
+}
+
+Job Convolution::job(Inputs const& inputs, Common const& common) const {
+  std::string const kind = direction();
+  bool const transposed = kind == "transposed", data = kind == "data" || transposed;
+  bool const filter_gradient = kind == "filter", bias = kind == "bias", forward = kind == "forward";
+  if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
+    throw Error(ErrorCode::bad_request, "--direction " + kind + " has no epilogue; forward, data and transposed have");
+  if (groups_ < 1)
+    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
+  std::string const output_name = transposed && !inputs.made_here ? "x" : "dy";  // what lies at y's place
+  int const spatial = inputs.at(forward || filter_gradient ? "x" : output_name).layout.rank() == 3 ? 1 : 2;
+
+  ConvolutionProblem problem;
+  problem.groups = groups_;
+  Index input[2] = {1, 1}, filter[2] = {1, 1};
+  Index n = 0, c = 0, k = 0;
+  if (!bias && !filter_gradient) {
+    problem.w = image(inputs, "w");
+    filter[0] = problem.w.extent(2);
+    filter[1] = problem.w.extent(3);
+    k = problem.w.extent(0);
+    c = problem.w.extent(1) * groups_;
+  }
+  if (!forward) {
+    problem.y = image(inputs, output_name);
+    n = problem.y.extent(0);
+    k = problem.y.extent(1);
+  }
+  if (forward || filter_gradient || inputs.made_here) {
+    problem.x = image(inputs, "x");
+    n = problem.x.extent(0);
+    c = problem.x.extent(1);
+    input[0] = problem.x.extent(2);
+    input[1] = problem.x.extent(3);
+  } else if (transposed) {
+    set_transposed_extents(problem.y, filter, spatial, input);
+  } else if (kind == "data") {
+    if (input_size_.empty()) throw Error(ErrorCode::bad_request, "--direction data needs --input-size H,W, the extents of dx");
+    read_pair(input_size_, "--input-size", spatial, 1, input);
+  }
+  if (filter_gradient) {
+    if (inputs.made_here) {
+      auto const w = image(inputs, "w");
+      filter[0] = w.extent(2);
+      filter[1] = w.extent(3);
+    } else if (filter_size_.empty()) {
+      throw Error(ErrorCode::bad_request, "--direction filter needs --filter-size R,S, the extents of dw");
+    }
+    read_pair(filter_size_, "--filter-size", spatial, 1, filter);
+  }
+
+  Job job;
+  std::vector<int> const order = image_file_order(format(), spatial);
+  if (bias) {
+    set_bias(inputs, problem);
+    problem.db.type = output_type(common.types, problem.y.type, problem.y.type, true);
+    job.outputs.push_back({"db", "out", {0}});
+    job.task = make_task(problem, notes(problem));
+    return job;
+  }
+  copy_window(read_window(window_, spatial, input, filter, {1, 1}), problem);
+  DataType const first = forward || filter_gradient ? problem.x.type : problem.y.type;
+  DataType const second = filter_gradient ? problem.y.type : problem.w.type;
+  check_accumulator(common.types, first, second);
+  DataType const type = output_type(common.types, first, second, true);
+
+  problem.direction = forward           ? ConvolutionDirection::forward
+                      : filter_gradient ? ConvolutionDirection::filter
+                                        : ConvolutionDirection::data;
+  auto const extent = [&](int d) {
+    return convolution_extent(input[d], filter[d], problem.stride[d], problem.pad_begin[d], problem.pad_end[d],
+                              problem.dilation[d]);
+  };
+  if (forward) problem.y = dense_image(type, format(), n, k, extent(0), extent(1));
+  if (data) problem.x = dense_image(type, format(), n, c, input[0], input[1]);
+  if (filter_gradient) {
+    problem.w = dense_image(type, format(), k, c / groups_, filter[0], filter[1]);
+    if (inputs.made_here || inputs.wanted.contains("out-bias")) problem.db = describe(type, Shape(k));
+    job.outputs.push_back({"db", "out-bias", {0}});
+  }
+  TensorDescription const& result = forward ? problem.y : data ? problem.x : problem.w;
+  job.outputs.push_back({forward ? "y" : data ? "dx" : "dw", "out", order});
+  if (transposed && !inputs.made_here) job.input_options["dy"] = "x";
+  if (filter_gradient) {
+    job.task = make_task(problem, notes(problem));
+    return job;
+  }
+  BoundEpilogue epilogue(epilogue_, epilogue::convolution_indices, inputs.made_here);
+  problem.epilogue = epilogue.complete(inputs,
+                                       {{"n", result.extent(0)},
+                                        {"k", result.extent(1)},
+                                        {"p", result.extent(2)},
+                                        {"q", result.extent(3)}},
+                                       result);
+  for (auto const& store : problem.epilogue.expression.stores())
+    job.outputs.push_back({"store " + store.name, "store " + store.name, order});
+  job.warnings = epilogue.warnings();
+  Notes what = notes(problem);
+  what.slope = epilogue.slope();
+  job.task = make_task(std::move(problem), std::move(what), {}, epilogue.scalars());
+  return job;
+}
+
+}  // namespace
+
+std::unique_ptr<Subject> make_convolution() { return std::make_unique<Convolution>(); }
+
+}  // namespace cosmati::cli

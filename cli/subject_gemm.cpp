@@ -1,0 +1,181 @@
+// gemm: from arrays of matrices, or sizes, to a GemmProblem.
+#include <algorithm>
+
+#include "cli/epilogue_options.h"
+#include "cli/subject.h"
+#include "cli/text.h"
+#include "cosmati/epilogue/parse.h"
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::cli {
+namespace {
+
+// (rows, columns) with the first index fastest, as in BLAS; a batch is slowest.
+TensorDescription column_major_matrix(DataType type, Index batch, Index rows, Index columns) {
+  checked_size({batch, rows, columns}, type);
+  if (batch == 0) return describe(type, column_major({rows, columns}));
+  return {type, {{batch, rows, columns}, {rows * columns, 1, rows}}};
+}
+
+class Gemm final : public Subject {
+ public:
+  std::unique_ptr<Subject> clone() const override { return std::make_unique<Gemm>(*this); }
+  std::string name() const override { return "gemm"; }
+  std::string about() const override { return "matrix product: d = epilogue(a * b, c, ...)"; }
+  std::string run_example() const override {
+    return "--a A.npy --b B.npy --operand bias=b.npy --epilogue \"relu(alpha*acc + bias[n])\" --set alpha=0.5 "
+           "--out D.npy";
+  }
+  std::string size_example() const override { return "--size 127x65x333 --layout tn"; }
+
+  void add_parameters(Options& options) override {
+    options.text("--layout", layout_, "LETTERS",
+                 "nn, nt, tn or tt; t: the file of a is (K,M), of b (N,K); nn if not given");
+    add_epilogue_options(options, epilogue_);
+  }
+
+  std::vector<FileOption> files() const override {
+    return {{"a", TypeRole::a, false, "(M,K), or (K,M) where the layout's first letter is t; a leading axis is a batch"},
+            {"b", TypeRole::b, false, "(K,N), or (N,K) where its second letter is t"},
+            {"c", TypeRole::c, false, "(M,N); needed where the epilogue uses c"},
+            {"out", TypeRole::a, true, "(M,N), or (batch,M,N)"}};
+  }
+  bool has_epilogue() const override { return true; }
+  bool sums_products() const override { return true; }
+  std::vector<std::string> letters() const override { return {"m", "n", "k", "batch"}; }
+  std::size_t fewest_sizes() const override { return 3; }
+
+  Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
+    Index const m = size[0], n = size[1], k = size[2];
+    Index const batch = size[3] == 1 ? 0 : size[3];
+    DataType const type = types.compute == "tf32" ? DataType::tf32 : DataType::f32;
+    Inputs inputs;
+    inputs.made_here = true;
+    inputs.add("a", column_major_matrix(types.type_of(types.a, type), batch, transposed(0) ? k : m,
+                                        transposed(0) ? m : k));
+    inputs.add("b", column_major_matrix(types.type_of(types.b, type), batch, transposed(1) ? n : k,
+                                        transposed(1) ? k : n));
+    return inputs;
+  }
+
+  std::vector<Index> draw(nets::Random& random) override {
+    if (layout_.empty()) layout_ = draw_from<std::string>(random, {"nn", "nt", "tn", "tt"});
+    if (epilogue_.expression.empty() && epilogue_.settings.empty()) {
+      epilogue_.expression = draw_from<std::string>(
+          random, {"alpha*acc + beta*c", "alpha*acc + beta*c", "acc", "relu(acc + bias[n])",
+                   "tanh(alpha*acc) * scale[m] + bias[n]", "gelu(acc + bias[m]) + residual[m, n]",
+                   "let t = acc + bias[n]; store(pre, t); relu(t)"});
+      epilogue_.settings = {"alpha=0.625", "beta=" + draw_from<std::string>(random, {"0", "1", "-1.5"})};
+    }
+    auto const extent = [&] {
+      return draw_from<Index>(random, {1, 2, 3, 7, 16, 17, 31, 64, 65, 127, 128, 131, 257});
+    };
+    Index const m = extent(), n = extent(), k = extent();
+    return {m, n, k, draw_from<Index>(random, {1, 1, 1, 3})};
+  }
+
+  Job job(Inputs const& inputs, Common const& common) const override;
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<GemmProblem>(backend);
+  }
+
+ private:
+  bool transposed(std::size_t operand) const { return layout()[operand] == 't'; }
+  std::string const& layout() const {
+    static std::string const plain = "nn";
+    return layout_.empty() ? plain : one_of(layout_, {"nn", "nt", "tn", "tt"}, "--layout");
+  }
+  // A file's array as (batch, rows, columns).
+  static TensorDescription matrix(Inputs const& inputs, std::string const& name, bool transpose) {
+    TensorDescription description =
+        inputs.at(name, {2, 3}, transpose ? "(columns, rows), with a batch before them or not, as --layout says"
+                                          : "(rows, columns), with a batch before them or not");
+    Layout& layout = description.layout;
+    if (layout.rank() == 2)
+      layout = {{1, layout.extent(0), layout.extent(1)}, {layout.span(), layout.stride[0], layout.stride[1]}};
+    return transpose ? reordered(description, {0, 2, 1}) : description;
+  }
+  static void expect_equal(Index x, Index y, std::string const& letter, Inputs const& inputs, char const* first,
+                           char const* second) {
+    if (x == y) return;
+    throw Error(ErrorCode::bad_request, inputs.say(first) + ", gives " + letter + " = " + std::to_string(x) +
+                                            ", but " + inputs.say(second) + ", gives " + letter + " = " +
+                                            std::to_string(y) + "; they must be equal (--layout says which axis is which)");
+  }
+  // The common batch of all operands; those of batch 1 are shared.
+  static Index common_batch(Inputs const& inputs, std::vector<std::pair<char const*, TensorDescription*>> operands) {
+    Index batch = 1;
+    char const* from = "a";
+    for (auto const& [name, operand] : operands)
+      if (operand->extent(0) != 1) {
+        if (batch != 1) expect_equal(batch, operand->extent(0), "batch", inputs, from, name);
+        batch = operand->extent(0);
+        from = name;
+      }
+    for (auto const& [name, operand] : operands)
+      if (operand->extent(0) != batch) {
+        operand->layout.shape[0] = batch;
+        operand->layout.stride[0] = 0;
+      }
+    return batch;
+  }
+
+  std::string layout_;
+  EpilogueText epilogue_;
+};
+
+Job Gemm::job(Inputs const& inputs, Common const& common) const {
+  BoundEpilogue epilogue(epilogue_, epilogue::gemm_indices, inputs.made_here);
+  GemmProblem problem;
+  problem.a = matrix(inputs, "a", transposed(0));
+  problem.b = matrix(inputs, "b", transposed(1));
+  Index const m = problem.a.extent(1), k = problem.a.extent(2), n = problem.b.extent(2);
+  expect_equal(k, problem.b.extent(1), "K", inputs, "a", "b");
+  check_accumulator(common.types, problem.a.type, problem.b.type);
+  DataType const type = output_type(common.types, problem.a.type, problem.b.type, true);
+
+  std::vector<std::pair<char const*, TensorDescription*>> operands{{"a", &problem.a}, {"b", &problem.b}};
+  bool const c_given = inputs.has("c") && epilogue.uses_source();
+  bool batched = inputs.at("a").layout.rank() == 3 || inputs.at("b").layout.rank() == 3;
+  if (c_given) {
+    problem.c = matrix(inputs, "c", false);
+    expect_equal(m, problem.c.extent(1), "M", inputs, "a", "c");
+    expect_equal(n, problem.c.extent(2), "N", inputs, "b", "c");
+    operands.emplace_back("c", &problem.c);
+    batched = batched || inputs.at("c").layout.rank() == 3;
+  }
+  Index const batch = common_batch(inputs, operands);
+  checked_size({batch, m, n}, type);
+  problem.d = inputs.made_here ? column_major_matrix(type, batch, m, n) : describe(type, Shape(batch, m, n));
+  if (epilogue.uses_source() && !c_given && inputs.made_here) {
+    problem.c = problem.d;
+    problem.c.type = common.types.type_of(common.types.c, type);
+  }
+  problem.epilogue = epilogue.complete(inputs, {{"batch", batch}, {"m", m}, {"n", n}}, problem.d);
+
+  Notes notes;
+  notes.label = std::to_string(m) + 'x' + std::to_string(n) + 'x' + std::to_string(k);
+  if (batch != 1) notes.label += 'x' + std::to_string(batch);
+  notes.label += ' ' + layout();
+  if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue.text();
+  notes.terms = k;
+  notes.operations = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
+                     static_cast<double>(k);
+  notes.linear = true;
+  notes.slope = epilogue.slope();
+
+  Job job;
+  std::vector<int> const order = batched ? std::vector<int>{0, 1, 2} : std::vector<int>{1, 2};
+  job.outputs.push_back({"d", "out", order});
+  for (auto const& store : problem.epilogue.expression.stores())
+    job.outputs.push_back({"store " + store.name, "store " + store.name, order});
+  job.warnings = epilogue.warnings();
+  job.task = make_task(std::move(problem), std::move(notes), {}, epilogue.scalars());
+  return job;
+}
+
+}  // namespace
+
+std::unique_ptr<Subject> make_gemm() { return std::make_unique<Gemm>(); }
+
+}  // namespace cosmati::cli

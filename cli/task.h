@@ -1,0 +1,189 @@
+// A problem of any kind behind one interface, so that each verb is written once.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/operation.h"
+
+namespace cosmati::cli {
+
+// What verify and bench must know beyond the tensors.
+struct Notes {
+  std::string label;      // "127x65x333 nn"
+  Index terms = 1;        // values that are summed for one element of an output
+  double operations = 0;  // floating-point operations of one run
+  bool linear = false;    // the outputs for absolute values of all inputs bound the rounding errors
+  double slope = 1;       // ... of which a last, nonlinear step makes at most this much more
+  Index classes = 1;      // labels lie in [0, classes)
+};
+
+struct Slot {
+  std::string name;
+  Role role = Role::input;
+  TensorDescription description;
+};
+
+struct Choice {
+  std::string kernel;
+  std::size_t workspace_bytes = 0;
+  std::vector<Considered> considered;
+};
+
+// Made ready to run. Pointers come in the order of the task's slots.
+class PreparedTask {
+ public:
+  virtual ~PreparedTask() = default;
+  virtual void run(std::span<void* const> pointers, void* workspace) const = 0;
+  virtual Choice const& choice() const = 0;
+};
+
+class Task {
+ public:
+  using Visit = std::function<void(char const* name, Role role, TensorDescription& description)>;
+
+  virtual ~Task() = default;
+  virtual std::unique_ptr<Task> clone() const = 0;
+  // Every tensor: those of visit_tensors, then "operand NAME" and "store NAME" of an epilogue. Descriptions may be
+  // changed.
+  virtual void visit(Visit const& visit) = 0;
+  virtual void make_scalars_absolute() = 0;
+  // The same problem with the epilogue `acc`, or null where there is no other epilogue.
+  virtual std::unique_ptr<Task> accumulator_alone() const = 0;
+  virtual Choice plan(Device const& device, PlanOptions const& options) const = 0;
+  virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
+
+  std::vector<Slot> slots() {
+    std::vector<Slot> list;
+    visit([&list](char const* name, Role role, TensorDescription& description) {
+      list.push_back({name, role, description});
+    });
+    return list;
+  }
+
+  Notes notes;
+};
+
+template <class Problem>
+concept HasEpilogue = requires(Problem problem) { problem.epilogue.expression; };
+template <class Problem>
+concept HasWeights = requires(Problem problem) { problem.alpha, problem.beta, problem.a; };
+
+template <class Problem>
+class PreparedTaskOf final : public PreparedTask {
+ public:
+  PreparedTaskOf(Prepared<Problem> prepared, typename Problem::Arguments arguments,
+                 std::vector<double> scalars)
+      : prepared_(std::move(prepared)), arguments_(std::move(arguments)), scalars_(std::move(scalars)) {
+    auto const& plan = prepared_.plan();
+    choice_ = {plan.kernel, plan.workspace_bytes, plan.considered};
+  }
+
+  void run(std::span<void* const> pointers, void* workspace) const override {
+    typename Problem::Arguments arguments = arguments_;
+    Problem const& problem = prepared_.plan().problem;
+    std::size_t next = 0;
+    Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
+      arguments.*member = pointers[next++];
+    });
+    if constexpr (HasEpilogue<Problem>) {
+      std::size_t const operands = problem.epilogue.operands.size();
+      std::vector<void const*> const inputs(pointers.begin() + static_cast<std::ptrdiff_t>(next),
+                                            pointers.begin() + static_cast<std::ptrdiff_t>(next + operands));
+      arguments.operands = inputs;
+      arguments.scalars = scalars_;
+      arguments.stores = pointers.subspan(next + operands);
+      prepared_.run(arguments, workspace);
+    } else {
+      prepared_.run(arguments, workspace);
+    }
+  }
+  Choice const& choice() const override { return choice_; }
+
+ private:
+  Prepared<Problem> prepared_;
+  typename Problem::Arguments arguments_;
+  std::vector<double> scalars_;
+  Choice choice_;
+};
+
+// `arguments` holds what is not a tensor (rate, step); `scalars` those of the epilogue.
+template <class Problem>
+class TaskOf final : public Task {
+ public:
+  TaskOf(Problem problem, typename Problem::Arguments arguments, std::vector<double> scalars)
+      : problem_(std::move(problem)), arguments_(std::move(arguments)), scalars_(std::move(scalars)) {}
+
+  std::unique_ptr<Task> clone() const override { return std::make_unique<TaskOf>(*this); }
+
+  void visit(Visit const& visit) override {
+    Problem::visit_tensors(problem_, [&](char const* name, Role role, TensorDescription& description, auto) {
+      visit(name, role, description);
+    });
+    if constexpr (HasEpilogue<Problem>) {
+      auto const& expression = problem_.epilogue.expression;
+      for (std::size_t i = 0; i < expression.operands().size(); ++i)
+        visit(("operand " + expression.operands()[i].name).c_str(), Role::input, problem_.epilogue.operands[i]);
+      for (std::size_t i = 0; i < expression.stores().size(); ++i)
+        visit(("store " + expression.stores()[i].name).c_str(), Role::output, problem_.epilogue.stores[i]);
+    }
+  }
+
+  void make_scalars_absolute() override {
+    for (double& scalar : scalars_) scalar = scalar < 0 ? -scalar : scalar;
+    if constexpr (HasWeights<Problem>) {
+      problem_.alpha = problem_.alpha < 0 ? -problem_.alpha : problem_.alpha;
+      problem_.beta = problem_.beta < 0 ? -problem_.beta : problem_.beta;
+    }
+  }
+
+  std::unique_ptr<Task> accumulator_alone() const override {
+    if constexpr (HasEpilogue<Problem>) {
+      if (problem_.epilogue.expression == epilogue::Expression()) return nullptr;
+      auto alone = std::make_unique<TaskOf>(*this);
+      alone->problem_.epilogue = {};
+      alone->scalars_.clear();
+      if constexpr (requires { alone->problem_.c; }) alone->problem_.c = {};
+      return alone;
+    }
+    return nullptr;
+  }
+
+  Choice plan(Device const& device, PlanOptions const& options) const override {
+    auto const made = make_plan(problem_, device, options);
+    return {made.kernel, made.workspace_bytes, made.considered};
+  }
+
+  std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const override {
+    return std::make_unique<PreparedTaskOf<Problem>>(cosmati::prepare(make_plan(problem_, device, options)),
+                                                     arguments_, scalars_);
+  }
+
+ private:
+  Problem problem_;
+  typename Problem::Arguments arguments_;
+  std::vector<double> scalars_;
+};
+
+template <class Problem>
+std::unique_ptr<Task> make_task(Problem problem, Notes notes, typename Problem::Arguments arguments = {},
+                                std::vector<double> scalars = {}) {
+  validate(problem);
+  auto task = std::make_unique<TaskOf<Problem>>(std::move(problem), std::move(arguments), std::move(scalars));
+  task->notes = std::move(notes);
+  return task;
+}
+
+template <class Problem>
+std::vector<std::string> kernel_names(Backend backend) {
+  std::vector<std::string> names;
+  for (auto const& candidate : candidates<Problem>(backend)) names.emplace_back(candidate.name);
+  return names;
+}
+
+}  // namespace cosmati::cli

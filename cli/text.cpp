@@ -1,0 +1,161 @@
+// Words and numbers of the command line.
+#include "cli/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "cosmati/ops/error.h"
+
+namespace cosmati::cli {
+namespace {
+
+constexpr std::size_t most_combinations = 100000;
+
+[[noreturn]] void refuse(std::string const& what, std::string_view text, std::string const& reason) {
+  throw Error(ErrorCode::bad_request, what + " '" + std::string(text) + "': " + reason);
+}
+
+// All combinations of one number from each list, the last place changing fastest.
+void append_combinations(std::vector<std::vector<Index>> const& places,
+                         std::vector<std::vector<Index>>& result) {
+  std::vector<std::vector<Index>> grown{{}};
+  for (auto const& place : places) {
+    std::vector<std::vector<Index>> next;
+    for (auto const& head : grown)
+      for (Index const value : place) {
+        next.push_back(head);
+        next.back().push_back(value);
+      }
+    grown = std::move(next);
+  }
+  result.insert(result.end(), grown.begin(), grown.end());
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      std::size_t const changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    std::size_t const end = std::min(text.find(separator, begin), text.size());
+    words.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::string join(std::vector<std::string> const& words, std::string_view separator) {
+  std::string text;
+  for (std::string const& word : words) {
+    if (!text.empty()) text += separator;
+    text += word;
+  }
+  return text;
+}
+
+Index parse_index(std::string_view text, std::string const& what) {
+  Index value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    refuse(what, text, "the number does not fit into 64 bits");
+  if (error != std::errc() || end != text.data() + text.size())
+    refuse(what, text, "a whole number is needed, e.g. 2");
+  return value;
+}
+
+double parse_number(std::string_view text, std::string const& what) {
+  double value = 0;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    refuse(what, text, "a number is needed, e.g. 1.5");
+  return value;
+}
+
+std::vector<Index> parse_indices(std::string_view text, std::string const& what) {
+  std::vector<Index> values;
+  for (std::string const& word : split(text, ',')) values.push_back(parse_index(word, what));
+  return values;
+}
+
+std::vector<Index> parse_range(std::string_view text, std::string const& what) {
+  std::vector<Index> values;
+  for (std::string const& word : split(text, ',')) {
+    auto const ends = split(word, ':');
+    if (ends.size() > 3) refuse(what, text, "a range is first:last:step, e.g. 64:256:64");
+    Index const first = parse_index(ends[0], what);
+    Index const last = ends.size() > 1 ? parse_index(ends[1], what) : first;
+    Index const step = ends.size() > 2 ? parse_index(ends[2], what) : 1;
+    if (step < 1 || last < first)
+      refuse(what, text, "the range " + word + " is empty: first:last:step needs first <= last and step >= 1");
+    if (static_cast<std::size_t>((last - first) / step) + values.size() >= most_combinations)
+      refuse(what, text, "the range has more than " + std::to_string(most_combinations) + " numbers");
+    for (Index value = first; value <= last; value += step) values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t most,
+                                            std::string const& form, std::string const& what) {
+  auto const fits = [&](std::string_view size) {
+    auto const count = static_cast<std::size_t>(std::count(size.begin(), size.end(), 'x')) + 1;
+    return count >= fewest && count <= most;
+  };
+  auto sizes = split(text, ',');
+  if (!std::all_of(sizes.begin(), sizes.end(), fits)) sizes = {std::string(text)};
+  std::vector<std::vector<Index>> result;
+  for (std::string const& size : sizes) {
+    if (!fits(size)) refuse(what, text, "a size here is " + form);
+    std::vector<std::vector<Index>> places;
+    std::size_t combinations = 1;
+    for (std::string const& place : split(size, 'x')) {
+      places.push_back(parse_range(place, what));
+      combinations *= places.back().size();
+      if (combinations > most_combinations)
+        refuse(what, text, "these are more than " + std::to_string(most_combinations) + " sizes");
+    }
+    append_combinations(places, result);
+  }
+  return result;
+}
+
+std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;
+  for (std::string const& candidate : candidates) {
+    std::size_t distance = edit_distance(word, candidate);
+    bool const beginning = word.size() >= 3 && candidate.starts_with(word);
+    if (beginning) distance = std::min<std::size_t>(distance, 1);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string const& one_of(std::string const& word, std::vector<std::string> const& candidates,
+                          std::string const& what) {
+  auto const found = std::find(candidates.begin(), candidates.end(), word);
+  if (found != candidates.end()) return *found;
+  std::string const meant = nearest(word, candidates);
+  refuse(what, word, "legal: " + join(candidates, ", ") + (meant.empty() ? "" : "; did you mean " + meant + "?"));
+}
+
+}  // namespace cosmati::cli

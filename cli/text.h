@@ -1,0 +1,34 @@
+// Words and numbers of the command line: lists, ranges, sizes, the nearest legal word.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cosmati/core/config.h"
+
+namespace cosmati::cli {
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string join(std::vector<std::string> const& words, std::string_view separator);
+
+// `what` names the option in the messages of Error(bad_request): "--stride".
+Index parse_index(std::string_view text, std::string const& what);
+double parse_number(std::string_view text, std::string const& what);
+std::vector<Index> parse_indices(std::string_view text, std::string const& what);  // "2,2"
+
+// "64", "64,128", "64:256:64" (the end belongs to the range) and mixtures.
+std::vector<Index> parse_range(std::string_view text, std::string const& what);
+
+// "127x65x333" with a range in each place, or a list "64x64x64,128x128x128" of such sizes: all combinations, of
+// `fewest` to `most` numbers each. `form` is what the message calls legal: "MxNxK".
+std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t most,
+                                            std::string const& form, std::string const& what);
+
+// The candidate that a misspelt word was meant to be, or nothing if none is near.
+std::string nearest(std::string_view word, std::vector<std::string> const& candidates);
+
+// The candidate that `word` is; throws Error(bad_request) with all of them, and the nearest, if it is none.
+std::string const& one_of(std::string const& word, std::vector<std::string> const& candidates,
+                          std::string const& what);
+
+}  // namespace cosmati::cli

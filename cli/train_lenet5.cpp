@@ -1,0 +1,188 @@
+// The body of `cosmati train lenet5`: settings from options, progress, epoch lines, files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "cli/lenet5_picture.h"
+#include "cli/lenet5_report.h"
+#include "cli/record.h"
+#include "cli/table.h"
+#include "nets/lenet5/training.h"
+
+namespace cosmati::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
+
+OptimizerKind parse_optimizer(std::string const& name) {
+  if (name == "sgd") return OptimizerKind::sgd;
+  if (name == "adam") return OptimizerKind::adam;
+  refuse("--optimizer " + name + " is not known; there is: sgd, adam");
+}
+
+lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
+  auto const variant =
+      request.variant.empty() ? lenet5::Variant::modern : lenet5::parse_variant(request.variant);
+  lenet5::Hyperparameters h = lenet5::default_hyperparameters(variant);
+  if (request.epochs != -1) {
+    if (request.epochs < 1 || request.epochs > 1'000'000)
+      refuse(fmt::format("--epochs {} is out of range; expected 1 to 1000000", request.epochs));
+    h.epochs = static_cast<int>(request.epochs);
+  }
+  if (request.batch != -1) {
+    if (request.batch < 1 || request.batch > 1 << 20)
+      refuse(fmt::format("--batch {} is out of range; expected 1 to {}", request.batch, 1 << 20));
+    h.batch = request.batch;
+  }
+  auto const set = [](char const* option, double given, double& value, double limit) {
+    if (given == -1) return;
+    if (!(given >= 0 && given <= limit))
+      refuse(fmt::format("{} {} is out of range; expected 0 to {}", option, given, limit));
+    value = given;
+  };
+  set("--learning-rate", request.learning_rate, h.schedule.rate, 1000);
+  set("--momentum", request.momentum, h.momentum, 1);
+  set("--weight-decay", request.weight_decay, h.weight_decay, 1000);
+  if (!request.optimizer.empty()) h.optimizer = parse_optimizer(request.optimizer);
+  if (!request.schedule.empty()) h.schedule.kind = parse_schedule_kind(request.schedule);
+  if (request.common.seed < 0)
+    refuse(fmt::format("--seed {} is negative; expected 0 or more", request.common.seed));
+  h.seed = static_cast<unsigned long long>(request.common.seed);
+  return h;
+}
+
+std::string describe(lenet5::Hyperparameters const& h, Device const& device) {
+  return fmt::format(
+      "LeNet-5 {}, batch {}, {} epochs, {} with {} rate {:g}, weight decay {:g}, seed {}; {} backend, {} "
+      "threads",
+      lenet5::name_of(h.variant), h.batch, h.epochs, h.optimizer == OptimizerKind::sgd ? "sgd" : "adam",
+      cosmati::name_of(h.schedule.kind), h.schedule.rate, h.weight_decay, h.seed, name_of(device.backend),
+      device.threads);
+}
+
+std::string clock_time(double seconds) {
+  auto const whole = static_cast<long long>(std::lround(std::max(seconds, 0.0)));
+  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
+                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+// Shows an epoch's progress at most ten times a second, on a terminal only.
+class Bar {
+ public:
+  void show(lenet5::Progress const& progress, int epochs) {
+    auto const now = Clock::now();
+    if (progress.images < progress.total && now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    constexpr int width = 32;
+    auto const filled = static_cast<int>(progress.images * width / std::max<Index>(progress.total, 1));
+    print_progress(fmt::format("epoch {}/{} [{}{}] {}/{}  loss {:.4f}", progress.epoch, epochs,
+                               std::string(static_cast<std::size_t>(filled), '#'),
+                               std::string(static_cast<std::size_t>(width - filled), '.'), progress.images,
+                               progress.total, progress.loss));
+  }
+  static void clear() { print_progress(""); }
+
+ private:
+  Clock::time_point last_{};
+};
+
+void print_epoch(lenet5::EpochReport const& report, int epochs, double seconds_left, bool json) {
+  if (json) {
+    print_text(Record()
+                   .add("event", "epoch")
+                   .add("epoch", report.epoch)
+                   .add("loss", report.loss)
+                   .add("train_accuracy", report.train_accuracy)
+                   .add("test_accuracy", report.test_accuracy)
+                   .add("learning_rate", report.learning_rate)
+                   .add("images_per_second", report.images_per_second)
+                   .add("seconds", report.seconds)
+                   .json());
+    return;
+  }
+  print_line(
+      fmt::format("epoch {:>3}/{}  loss {:.4f}  train {:6.2f}%  test {:6.2f}%  {:7.0f} images/s  {} left",
+                  report.epoch, epochs, report.loss, report.train_accuracy * 100, report.test_accuracy * 100,
+                  report.images_per_second, clock_time(seconds_left)));
+}
+
+std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, nets::Dataset const& train,
+                                                nets::Dataset const& test, Device const& device) {
+  if (request.resume.empty())
+    return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, device);
+  if (!request.variant.empty() || request.epochs != -1 || request.batch != -1 || !request.optimizer.empty() ||
+      !request.schedule.empty() || request.learning_rate != -1 || request.momentum != -1 ||
+      request.weight_decay != -1)
+    refuse("--resume continues with the hyperparameters of " + request.resume +
+           "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, --momentum "
+           "and --weight-decay");
+  return std::make_unique<lenet5::Training>(request.resume, train, test, device);
+}
+
+}  // namespace
+
+bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted) {
+  if (request.data.empty())
+    refuse("train lenet5 needs --data FOLDER, with the four IDX files of MNIST or Fashion-MNIST");
+  if (request.gpus > 0)
+    throw Error(ErrorCode::unavailable,
+                fmt::format("--gpus {}: this build has no cuda backend", request.gpus));
+  std::string const save = !request.save.empty()     ? request.save
+                           : !request.resume.empty() ? request.resume
+                                                     : "lenet5.safetensors";
+  bool const json = request.common.json;
+  Device const device = request.common.device();
+  auto const train = nets::read_dataset(request.data, nets::Split::train, lenet5::class_count);
+  auto const test = nets::read_dataset(request.data, nets::Split::test, lenet5::class_count);
+  auto const training = make_training(request, train, test, device);
+  auto const& h = training->hyperparameters();
+  if (!json) print_line(describe(h, device));
+
+  Bar bar;
+  int const first_epoch = training->epochs_done();
+  auto const start = Clock::now();
+  lenet5::Callbacks callbacks;
+  callbacks.stop = &interrupted;
+  callbacks.progress = [&](lenet5::Progress const& progress) { bar.show(progress, h.epochs); };
+  callbacks.epoch = [&](lenet5::EpochReport const& report) {
+    Bar::clear();
+    double const elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    print_epoch(report, h.epochs, elapsed / (report.epoch - first_epoch) * (h.epochs - report.epoch), json);
+    training->save(save);
+  };
+  bool const done = training->run(callbacks);
+  Bar::clear();
+  training->save(save);
+  if (!done) {
+    print_failure(fmt::format(
+        "interrupted in epoch {} after {} images; to continue: cosmati train lenet5 --data {} --resume {}",
+        training->epochs_done() + 1, training->images_done(), request.data, save));
+    return false;
+  }
+
+  auto const evaluation = training->evaluate_test();
+  if (!request.picture.empty())
+    io::write_png(request.picture, lenet5_picture(test, evaluation.predictions, training->model().classes,
+                                                  training->history()));
+  if (json) {
+    print_text(Record()
+                   .add("event", "result")
+                   .add("accuracy", evaluation.accuracy)
+                   .add("model", save)
+                   .add("picture", request.picture)
+                   .json());
+    return true;
+  }
+  print_text("\n" + confusion_text(evaluation.confusion, training->model().classes));
+  print_line(fmt::format("\ntest accuracy {:.2f}%", evaluation.accuracy * 100));
+  print_line("model    " + save);
+  if (!request.picture.empty()) print_line("picture  " + request.picture);
+  return true;
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,52 @@
+// Philox4x32-10: random numbers as a function of a counter and a key, the same in every order and on every
+// device. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+#pragma once
+#include "cosmati/core/config.h"
+
+namespace cosmati {
+
+// Four words of 32 bits.
+struct PhiloxBlock {
+  unsigned word[4] = {};
+};
+
+// The block of random words that belongs to a counter (the four words of `counter`) and a key.
+COSMATI_CONSTEXPR PhiloxBlock philox(PhiloxBlock counter, unsigned key0, unsigned key1) {
+  for (int round = 0; round < 10; ++round) {
+    unsigned long long const product0 = 0xD2511F53ull * counter.word[0];
+    unsigned long long const product1 = 0xCD9E8D57ull * counter.word[2];
+    counter = {
+        {static_cast<unsigned>(product1 >> 32) ^ counter.word[1] ^ key0, static_cast<unsigned>(product1),
+         static_cast<unsigned>(product0 >> 32) ^ counter.word[3] ^ key1, static_cast<unsigned>(product0)}};
+    key0 += 0x9E3779B9u;  // the golden ratio
+    key1 += 0xBB67AE85u;  // sqrt(3) - 1
+  }
+  return counter;
+}
+
+// Block `block` of the stream that (seed, step) names: the counter is (block, step), the key is the seed,
+// each 64 bits with the low word first. Element i of a stream is word i % 4 of block i / 4.
+COSMATI_CONSTEXPR PhiloxBlock philox_block(unsigned long long seed, unsigned long long step,
+                                           unsigned long long block) {
+  return philox({{static_cast<unsigned>(block), static_cast<unsigned>(block >> 32),
+                  static_cast<unsigned>(step), static_cast<unsigned>(step >> 32)}},
+                static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32));
+}
+
+// Which elements of a tensor dropout keeps: element i, in row-major order of its indices, is kept if its word
+// is at least probability * 2^32.
+struct DropoutMask {
+  unsigned long long seed;
+  unsigned long long step;
+  unsigned long long threshold;
+
+  COSMATI_CONSTEXPR DropoutMask(double probability, unsigned long long seed_, unsigned long long step_)
+      : seed(seed_), step(step_), threshold(static_cast<unsigned long long>(probability * 4294967296.0)) {}
+
+  COSMATI_CONSTEXPR bool keeps_word(unsigned word) const { return word >= threshold; }
+  COSMATI_CONSTEXPR bool keeps(unsigned long long i) const {
+    return keeps_word(philox_block(seed, step, i / 4).word[i % 4]);
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,26 @@
+// Compares what an expression names with what a problem provides.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cosmati/core/shape.h"
+#include "cosmati/epilogue/expression.h"
+
+namespace cosmati::epilogue {
+
+struct Provided {
+  std::set<std::string> scalars;
+  std::map<std::string, Shape> operands;
+  std::map<std::string, Index>
+      extents;         // of each index: {{"m", 127}, {"n", 65}}; an index not listed is not compared
+  bool source = true;  // there is a `c`
+};
+
+// Throws Error(bad_request), with a caret under the use, where a scalar, an operand or c is missing or an
+// operand's shape is not that of its indices. Returns a sentence for each provided name that the expression
+// does not use.
+std::vector<std::string> check(Expression const& expression, Provided const& provided);
+
+}  // namespace cosmati::epilogue

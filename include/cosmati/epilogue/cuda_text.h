@@ -1,0 +1,16 @@
+// An epilogue as source text that CUDA C++ and host C++ both compile.
+#pragma once
+#include <string>
+
+#include "cosmati/epilogue/expression.h"
+
+namespace cosmati::epilogue {
+
+// The body of
+//   Real epilogue(Real acc, Real c, Real const* scalar, Real const* operand, Real* store) { ... }
+// where Real is float or double; scalar, operand and store are indexed by slot with constants only. It calls
+// abs as fabs, and rint, sqrt, exp, expm1, log, tanh, erf, erfc and pow, unqualified: CUDA has overloads of
+// these built in, host code brings std's into scope. No name of the expression's text occurs in it.
+std::string to_cuda(Expression const& expression);
+
+}  // namespace cosmati::epilogue

@@ -1,0 +1,134 @@
+// What an epilogue expression is once parsed: a short list of operations on values, in evaluation order.
+// Source text, reference, vectorised evaluator and CUDA text all meet in this form.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cosmati::epilogue {
+
+// Comparisons give 1 or 0; select(condition, a, b) gives a where condition != 0.
+enum class Op : unsigned char {
+  constant,
+  accumulator,
+  source,
+  scalar,
+  operand,  // the leaves; `source` is `c`
+  negate,
+  add,
+  subtract,
+  multiply,
+  divide,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  equal,
+  not_equal,
+  select,
+  min,
+  max,
+  abs,
+  sqrt,
+  rsqrt,
+  exp,
+  log,
+  tanh,
+  sigmoid,
+  relu,
+  leaky_relu,
+  elu,
+  gelu,
+  gelu_tanh,
+  silu,
+  clamp,
+  round,
+  erf,
+  pow,
+};
+
+int arity(Op op);  // 0 for a leaf
+inline bool is_leaf(Op op) { return op <= Op::operand; }
+
+// One value. Its operands are earlier nodes; those past the arity are -1.
+struct Node {
+  Op op = Op::constant;
+  std::array<int, 3> operand{-1, -1, -1};
+  double constant = 0;  // of Op::constant; always finite
+  int slot = -1;        // of Op::scalar and Op::operand: position in scalars() or operands()
+  friend bool operator==(Node const&, Node const&) = default;
+};
+
+// Columns are offsets in text() of the first mention, for messages; they take no part in comparisons.
+struct Scalar {
+  std::string name;
+  std::size_t column = 0;
+  friend bool operator==(Scalar const& a, Scalar const& b) { return a.name == b.name; }
+};
+
+// `bias[n]` is {"bias", {"n"}}: dimension d of the array goes along the index indices[d] of the problem.
+struct Operand {
+  std::string name;
+  std::vector<std::string> indices;
+  std::size_t column = 0;
+  friend bool operator==(Operand const& a, Operand const& b) {
+    return a.name == b.name && a.indices == b.indices;
+  }
+};
+
+// `store(name, value)`: an output beside the result, over all the indices of the result.
+struct Store {
+  std::string name;
+  int node = 0;
+  std::size_t column = 0;
+  friend bool operator==(Store const& a, Store const& b) { return a.name == b.name && a.node == b.node; }
+};
+
+// Immutable; a copy shares the contents. Made by parse() or bind(); Expression{} is `acc`.
+// Constant subexpressions are folded in double, repeated ones occur once, unused ones not at all, and nodes,
+// scalars and operands are numbered in the order in which the stores and then the result first need them: two
+// texts that mean the same operations on the same names are equal.
+class Expression {
+ public:
+  struct Contents {
+    std::string text;
+    std::vector<Node> nodes;
+    std::vector<Scalar> scalars;
+    std::vector<Operand> operands;
+    std::vector<Store> stores;
+    int result = 0;
+    std::size_t source_column = 0;  // of the first `c`
+  };
+
+  Expression();
+  explicit Expression(std::shared_ptr<Contents const> contents) : contents_(std::move(contents)) {}
+
+  std::string const& text() const { return contents_->text; }  // as it was given to parse()
+  std::vector<Node> const& nodes() const { return contents_->nodes; }
+  std::vector<Scalar> const& scalars() const { return contents_->scalars; }
+  std::vector<Operand> const& operands() const { return contents_->operands; }
+  std::vector<Store> const& stores() const { return contents_->stores; }
+  int result() const { return contents_->result; }  // the node of the final value
+  std::size_t source_column() const { return contents_->source_column; }
+  bool uses_accumulator() const { return uses(Op::accumulator); }
+  bool uses_source() const { return uses(Op::source); }
+  bool uses(Op op) const;
+
+  friend bool operator==(Expression const& a, Expression const& b);
+
+ private:
+  std::shared_ptr<Contents const> contents_;
+};
+
+// Canonical text: parse(to_string(e)) == e as long as that text is not longer than max_text_length.
+std::string to_string(Expression const& expression);
+
+// The expression with constants in the place of the scalars named in `values`, folded anew: alpha * acc +
+// beta * c with alpha 1 and beta 0 becomes acc. Names that do not occur are ignored; values that are not
+// finite stay scalars.
+Expression bind(Expression const& expression, std::map<std::string, double> const& values);
+
+}  // namespace cosmati::epilogue

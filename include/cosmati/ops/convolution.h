@@ -1,0 +1,82 @@
+// Convolution (as in convolutional networks: a correlation), its three gradients, and the transposed
+// convolution.
+#pragma once
+#include <span>
+
+#include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/operation.h"
+
+namespace cosmati {
+
+enum class ConvolutionDirection : unsigned char { forward, data, filter, bias };
+
+// With h = p*stride + r*dilation - pad_begin (and likewise for w), c running over the channels of k's group:
+//   forward: y[n, k, p, q]  = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s])
+//   data:    dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s])
+//   filter:  dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w], and db with it if present
+//   bias:    db[k] = sum over n, p, q of dy[n, k, p, q]
+// A transposed convolution is the data direction: its input is dy, its output dx. One-dimensional: an extent
+// of 1. In an epilogue, name[k] is indexed by the output channel: k of y, c of dx.
+struct ConvolutionProblem {
+  ConvolutionDirection direction = ConvolutionDirection::forward;
+  TensorDescription x;   // x or dx: (N, C, H, W)
+  TensorDescription w;   // w or dw: (K, C / groups, R, S)
+  TensorDescription y;   // y or dy: (N, K, P, Q)
+  TensorDescription db;  // (K)
+  Index stride[2] = {1, 1};
+  Index pad_begin[2] = {0, 0};  // top, left
+  Index pad_end[2] = {0, 0};    // bottom, right
+  Index dilation[2] = {1, 1};
+  Index groups = 1;
+  Epilogue epilogue;  // of forward and data; default: acc
+
+  struct Arguments {
+    void const* x = nullptr;
+    void const* w = nullptr;
+    void const* dy = nullptr;
+    void* y = nullptr;
+    void* dx = nullptr;
+    void* dw = nullptr;
+    void* db = nullptr;
+    std::span<void const* const> operands = {};
+    std::span<double const> scalars = {};
+    std::span<void* const> stores = {};
+  };
+
+  template <class Self, class Visit>
+  static void visit_tensors(Self& problem, Visit&& visit) {
+    switch (problem.direction) {
+      case ConvolutionDirection::forward:
+        visit("x", Role::input, problem.x, &Arguments::x);
+        visit("w", Role::input, problem.w, &Arguments::w);
+        visit("y", Role::output, problem.y, &Arguments::y);
+        return;
+      case ConvolutionDirection::data:
+        visit("dy", Role::input, problem.y, &Arguments::dy);
+        visit("w", Role::input, problem.w, &Arguments::w);
+        visit("dx", Role::output, problem.x, &Arguments::dx);
+        return;
+      case ConvolutionDirection::filter:
+        visit("x", Role::input, problem.x, &Arguments::x);
+        visit("dy", Role::input, problem.y, &Arguments::dy);
+        visit("dw", Role::output, problem.w, &Arguments::dw);
+        if (problem.db.present()) visit("db", Role::output, problem.db, &Arguments::db);
+        return;
+      case ConvolutionDirection::bias:
+        visit("dy", Role::input, problem.y, &Arguments::dy);
+        visit("db", Role::output, problem.db, &Arguments::db);
+        return;
+    }
+  }
+};
+
+// Extents of N, C and K may be 0 (a sum over nothing is 0); the filter has at least one tap and must fit into
+// the padded image.
+void validate(ConvolutionProblem const& problem);  // throws Error(bad_request)
+
+// The extent of a convolution's output: floor((input + pads - dilation*(filter - 1) - 1) / stride) + 1, or 0
+// where the filter does not fit.
+Index convolution_extent(Index input, Index filter, Index stride, Index pad_begin, Index pad_end,
+                         Index dilation);
+
+}  // namespace cosmati

@@ -1,0 +1,50 @@
+// General matrix product: d = epilogue(a * b, c, ...).
+#pragma once
+#include <span>
+
+#include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/operation.h"
+
+namespace cosmati {
+
+// d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n], ...) for each batch i.
+// Strides are free: NN, NT, TN and TT, any leading dimension, a batch stride of 0 for a shared operand.
+// The sum is accumulated in f32, in f64 if an input is f64, in s32 if both are integers.
+struct GemmProblem {
+  TensorDescription a;  // (batch, m, k)
+  TensorDescription b;  // (batch, k, n)
+  TensorDescription c;  // (batch, m, n); absent unless the epilogue uses c
+  TensorDescription d;  // (batch, m, n)
+  Epilogue epilogue;    // default: acc
+
+  struct Arguments {
+    void const* a = nullptr;
+    void const* b = nullptr;
+    void const* c = nullptr;
+    void* d = nullptr;
+    std::span<void const* const> operands = {};  // by index of epilogue.expression.operands()
+    std::span<double const> scalars = {};        // by index of epilogue.expression.scalars()
+    std::span<void* const> stores = {};          // by index of epilogue.expression.stores()
+  };
+
+  Index batch() const { return d.extent(0); }
+  Index m() const { return d.extent(1); }
+  Index n() const { return d.extent(2); }
+  Index k() const { return a.extent(2); }
+
+  template <class Self, class Visit>
+  static void visit_tensors(Self& problem, Visit&& visit) {
+    visit("a", Role::input, problem.a, &Arguments::a);
+    visit("b", Role::input, problem.b, &Arguments::b);
+    if (problem.c.present()) visit("c", Role::input, problem.c, &Arguments::c);
+    visit("d", Role::output, problem.d, &Arguments::d);
+  }
+};
+
+// Any extent may be 0: without M, N or batch there is nothing to do, without K acc is 0.
+void validate(GemmProblem const& problem);  // throws Error(bad_request)
+
+// The type in which products of a and b are summed and the epilogue is evaluated.
+DataType accumulator_type(DataType a, DataType b);
+
+}  // namespace cosmati

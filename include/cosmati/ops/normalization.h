@@ -1,0 +1,100 @@
+// Batch normalisation and local response normalisation.
+#pragma once
+#include "cosmati/ops/pooling.h"
+
+namespace cosmati {
+
+enum class BatchNormMode : unsigned char { inference, training, backward };
+
+// x is (N, C, ...) of rank 2 to 5; mean and variance (of the population: divided by the count) are over all
+// but c.
+//   inference: y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
+//   training:  the same with the batch's own mean and variance; writes them to saved_mean, saved_variance
+//   backward:  from x, dy, scale and the saved statistics: dx, dscale, dbias
+struct BatchNormProblem {
+  BatchNormMode mode = BatchNormMode::inference;
+  TensorDescription x;
+  TensorDescription y;  // y, or dy
+  TensorDescription dx;
+  TensorDescription
+      statistics;  // (C): the layout and type of scale, bias, mean, variance and their gradients
+  double epsilon = 1e-5;
+
+  struct Arguments {
+    void const* x = nullptr;
+    void const* dy = nullptr;
+    void const* scale = nullptr;
+    void const* bias = nullptr;
+    void const* mean = nullptr;
+    void const* variance = nullptr;
+    void* y = nullptr;
+    void* saved_mean = nullptr;
+    void* saved_variance = nullptr;
+    void* dx = nullptr;
+    void* dscale = nullptr;
+    void* dbias = nullptr;
+  };
+
+  template <class Self, class Visit>
+  static void visit_tensors(Self& problem, Visit&& visit) {
+    visit("x", Role::input, problem.x, &Arguments::x);
+    visit("scale", Role::input, problem.statistics, &Arguments::scale);
+    switch (problem.mode) {
+      case BatchNormMode::inference:
+      case BatchNormMode::training: {
+        bool const training = problem.mode == BatchNormMode::training;
+        visit("bias", Role::input, problem.statistics, &Arguments::bias);
+        if (!training) visit("mean", Role::input, problem.statistics, &Arguments::mean);
+        if (!training) visit("variance", Role::input, problem.statistics, &Arguments::variance);
+        visit("y", Role::output, problem.y, &Arguments::y);
+        if (training) visit("saved_mean", Role::output, problem.statistics, &Arguments::saved_mean);
+        if (training) visit("saved_variance", Role::output, problem.statistics, &Arguments::saved_variance);
+        return;
+      }
+      case BatchNormMode::backward:
+        visit("dy", Role::input, problem.y, &Arguments::dy);
+        visit("mean", Role::input, problem.statistics, &Arguments::mean);
+        visit("variance", Role::input, problem.statistics, &Arguments::variance);
+        visit("dx", Role::output, problem.dx, &Arguments::dx);
+        visit("dscale", Role::output, problem.statistics, &Arguments::dscale);
+        visit("dbias", Role::output, problem.statistics, &Arguments::dbias);
+        return;
+    }
+  }
+};
+
+// Across channels, x is (N, C, ...): y[n, c] = x[n, c] / base^beta,
+// base = k + alpha / size * sum of x[n, i]^2 over i in [c - (size-1)/2, c + size/2] (as ONNX).
+struct LrnProblem {
+  Direction direction = Direction::forward;
+  TensorDescription x;
+  TensorDescription y;  // y or dy
+  TensorDescription dx;
+  Index size = 5;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+
+  struct Arguments {
+    void const* x = nullptr;
+    void const* dy = nullptr;
+    void* y = nullptr;
+    void* dx = nullptr;
+  };
+
+  template <class Self, class Visit>
+  static void visit_tensors(Self& problem, Visit&& visit) {
+    visit("x", Role::input, problem.x, &Arguments::x);
+    if (problem.direction == Direction::forward) {
+      visit("y", Role::output, problem.y, &Arguments::y);
+    } else {
+      visit("dy", Role::input, problem.y, &Arguments::dy);
+      visit("dx", Role::output, problem.dx, &Arguments::dx);
+    }
+  }
+};
+
+void validate(BatchNormProblem const& problem);  // throws Error(bad_request)
+void validate(LrnProblem const& problem);        // throws Error(bad_request)
+
+}  // namespace cosmati

@@ -1,0 +1,69 @@
+// Steps of an optimiser, and learning-rate schedules.
+#pragma once
+#include <string>
+
+#include "cosmati/ops/operation.h"
+
+namespace cosmati {
+
+enum class OptimizerKind : unsigned char { sgd, adam };
+
+// One step, in place, with g = gradient + weight_decay * parameter:
+//   sgd:  velocity = momentum*velocity + g
+//         parameter -= rate * velocity; with nesterov: rate * (g + momentum*velocity)
+//   adam: first = beta1*first + (1-beta1)*g;  second = beta2*second + (1-beta2)*g*g;  t = step, from 1
+//         parameter -= rate * (first/(1-beta1^t)) / (sqrt(second/(1-beta2^t)) + epsilon)
+//         (Kingma and Ba 2015)
+// All tensors are of one shape; the state starts as zeros.
+struct OptimizerProblem {
+  OptimizerKind kind = OptimizerKind::sgd;
+  TensorDescription parameter;
+  TensorDescription gradient;
+  TensorDescription state;  // of velocity, or of first and second moments; absent for sgd without momentum
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  struct Arguments {
+    void* parameter = nullptr;
+    void const* gradient = nullptr;
+    void* velocity = nullptr;  // sgd: the velocity; adam: the first moment
+    void* second = nullptr;    // adam: the second moment
+    double rate = 0;
+    long long step = 1;
+  };
+
+  template <class Self, class Visit>
+  static void visit_tensors(Self& problem, Visit&& visit) {
+    visit("parameter", Role::in_out, problem.parameter, &Arguments::parameter);
+    visit("gradient", Role::input, problem.gradient, &Arguments::gradient);
+    if (problem.state.present()) visit("velocity", Role::in_out, problem.state, &Arguments::velocity);
+    if (problem.kind == OptimizerKind::adam) visit("second", Role::in_out, problem.state, &Arguments::second);
+  }
+};
+
+void validate(OptimizerProblem const& problem);  // throws Error(bad_request)
+
+enum class ScheduleKind : unsigned char { constant, step, inverse, cosine, one_cycle };
+inline constexpr int schedule_kind_count = 5;
+char const* name_of(ScheduleKind kind);                     // constant, step, inverse, cosine, one-cycle
+ScheduleKind parse_schedule_kind(std::string const& name);  // throws Error listing the legal names
+
+// Learning rate as a function of progress: t = step / total, 0 at the first step.
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::constant;
+  double rate = 0.01;       // the base; the peak of one_cycle
+  double decay = 0.1;       // step: factor at each drop; inverse: rate / (1 + decay*step)^power
+  double power = 0.75;      // inverse
+  long long period = 1000;  // step: steps between drops
+  double warm_up = 0.3;     // one_cycle: share of the steps spent rising (cosine) from rate/start_divisor
+  double start_divisor = 25;
+  double end_divisor = 1e4;  // one_cycle ends (cosine) at rate/end_divisor; cosine ends at 0
+  // The rate of step 0 <= step < total. Throws Error(bad_request) where a field is out of range.
+  double rate_at(long long step, long long total) const;
+};
+
+}  // namespace cosmati

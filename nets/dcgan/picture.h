@@ -1,0 +1,13 @@
+// Generated images as one picture.
+#pragma once
+#include "cosmati/core/config.h"
+#include "src/io/image.h"
+
+namespace cosmati::dcgan {
+
+// The smallest square grid of 64x64 tiles that holds `count` images, image 0 at the top left, row by row,
+// black where there is none; x in [-1, 1] becomes (int)((x + 1) / 2 * 255) in f32 (the report's rule). images
+// (count, 64, 64, 3).
+io::Image picture(float const* images, Index count);
+
+}  // namespace cosmati::dcgan

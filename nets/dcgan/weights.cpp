@@ -1,0 +1,101 @@
+// Reading and checking the generator's numbers.
+#include "nets/dcgan/weights.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "src/io/file.h"
+#include "src/io/safetensors.h"
+
+namespace cosmati::dcgan {
+namespace {
+
+// A safetensors file begins with the length of its header, whose first character is a brace.
+bool is_safetensors(std::span<std::byte const> bytes) {
+  if (bytes.size() < 9 || bytes[8] != std::byte{'{'}) return false;
+  unsigned long long length = 0;
+  for (int i = 7; i >= 0; --i)
+    length = length << 8 | std::to_integer<unsigned long long>(bytes[static_cast<std::size_t>(i)]);
+  return length <= bytes.size() - 8;
+}
+
+}  // namespace
+
+Weights::Weights() {
+  auto const add = [this](std::string name, Shape shape) {
+    list_.push_back({std::move(name), shape, std::vector<float>(static_cast<std::size_t>(shape.size()))});
+  };
+  auto const add_batch_norm = [&](int i) {
+    for (char const* part : {"_beta", "_gamma", "_mean", "_var"})
+      add("bn" + std::to_string(i) + part, Shape(channels[i]));
+  };
+  Index const projected = first_size * first_size * channels[0];
+  add("proj_w", {latent_size, projected});
+  add("proj_b", Shape(projected));
+  add_batch_norm(0);
+  for (int i = 1; i <= layer_count; ++i) {
+    std::string const name = "tconv" + std::to_string(i);
+    add(name + "_w", {filter_size, filter_size, channels[i], channels[i - 1]});
+    add(name + "_b", Shape(channels[i]));
+    if (i < layer_count) add_batch_norm(i);
+  }
+}
+
+Weights Weights::read(std::string const& path) {
+  Weights weights;
+  io::MappedFile const file(path);
+  if (is_safetensors(file.bytes())) {
+    auto const tensors = io::SafetensorsFile::open(path);
+    for (Weight& weight : weights.list_) {
+      Tensor const tensor = tensors.tensor(weight.name);
+      if (tensor.type() != DataType::f32 || !(tensor.shape() == weight.shape))
+        throw Error(ErrorCode::bad_file, path + ": tensor " + weight.name + " is " +
+                                             to_string(tensor.description()) + "; expected f32 " +
+                                             to_string(weight.shape));
+      std::memcpy(weight.values.data(), tensor.data(), tensor.bytes());
+    }
+  } else {
+    Index count = 0;
+    for (Weight const& weight : weights.list_) count += weight.shape.size();
+    std::size_t const expected = static_cast<std::size_t>(count) * sizeof(float);
+    if (file.bytes().size() != expected)
+      throw Error(ErrorCode::bad_file, path + ": is " + std::to_string(file.bytes().size()) +
+                                           " bytes long; a network.bin of " + std::to_string(count) +
+                                           " f32 is " + std::to_string(expected));
+    std::byte const* next = file.bytes().data();
+    for (Weight& weight : weights.list_) {
+      std::memcpy(weight.values.data(), next, weight.values.size() * sizeof(float));
+      next += weight.values.size() * sizeof(float);
+    }
+  }
+  weights.check(path);
+  return weights;
+}
+
+void Weights::check(std::string const& path) const {
+  for (Weight const& weight : list_)
+    for (std::size_t i = 0; i < weight.values.size(); ++i) {
+      float const value = weight.values[i];
+      bool const variance = weight.name.ends_with("_var");
+      if (!std::isfinite(value) || (variance && value < 0))
+        throw Error(
+            ErrorCode::bad_file,
+            path + ": element " + std::to_string(i) + " of " + weight.name + " is " + std::to_string(value) +
+                (variance ? "; expected a finite number of at least 0" : "; expected a finite number"));
+    }
+}
+
+std::vector<float> const& Weights::operator[](std::string const& name) const {
+  for (Weight const& weight : list_)
+    if (weight.name == name) return weight.values;
+  throw Error(ErrorCode::bad_request, "the generator has no weight '" + name + "'");
+}
+
+void Weights::write_safetensors(std::string const& path) const {
+  std::vector<io::NamedTensor> tensors;
+  for (Weight const& weight : list_)
+    tensors.push_back({weight.name, describe(DataType::f32, weight.shape), weight.values.data()});
+  io::write_safetensors(path, std::move(tensors), {{"model", "dcgan-generator"}});
+}
+
+}  // namespace cosmati::dcgan

@@ -1,0 +1,122 @@
+// The layers that the networks are made of.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/fully_connected.h"
+#include "cosmati/ops/softmax.h"
+#include "nets/layer.h"
+
+namespace cosmati::nets {
+
+// y[n, k, p, q] = bias[k] + sum over c, r, s of x[n, c, p + r - padding, q + s - padding] * weight[k, c, r,
+// s].
+class ConvolutionLayer final : public Layer {
+ public:
+  // Adds `name`.weight (outputs, inputs, window, window) and `name`.bias (outputs).
+  ConvolutionLayer(Parameters& parameters, std::string const& name, Index inputs, Index outputs, Index window,
+                   Index padding);
+  TensorDescription prepare(Context const& context, Parameters const& parameters,
+                            TensorDescription const& x) override;
+  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+                std::byte* workspace) override;
+
+ private:
+  int weight_, bias_;
+  Index padding_;
+  Prepared<ConvolutionProblem> forward_, data_, filter_;
+};
+
+// Non-overlapping pooling over square windows.
+class PoolingLayer final : public Layer {
+ public:
+  PoolingLayer(PoolingMode mode, Index window) : mode_(mode), window_(window) {}
+  TensorDescription prepare(Context const& context, Parameters const& parameters,
+                            TensorDescription const& x) override;
+  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+                std::byte* workspace) override;
+
+ private:
+  PoolingMode mode_;
+  Index window_;
+  Tensor indices_;  // u8: which element of its window was the maximum
+  Prepared<PoolingProblem> forward_, backward_;
+};
+
+// y = function(x), element by element.
+class ActivationLayer final : public Layer {
+ public:
+  explicit ActivationLayer(ActivationFunction function) : function_(function) {}
+  TensorDescription prepare(Context const& context, Parameters const& parameters,
+                            TensorDescription const& x) override;
+  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+                std::byte* workspace) override;
+  // relu's derivative can be told from its result.
+  bool in_place() const override { return function_ == ActivationFunction::relu; }
+
+ private:
+  ActivationFunction function_;
+  Prepared<ActivationProblem> forward_, backward_;
+};
+
+// y[n, o] = bias[o] + sum over i of x[n, i] * weight[o, i]; an image is read as its elements in order (c, h,
+// w).
+class FullyConnectedLayer final : public Layer {
+ public:
+  // Adds `name`.weight (outputs, inputs) and `name`.bias (outputs).
+  FullyConnectedLayer(Parameters& parameters, std::string const& name, Index inputs, Index outputs);
+  TensorDescription prepare(Context const& context, Parameters const& parameters,
+                            TensorDescription const& x) override;
+  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+                std::byte* workspace) override;
+
+ private:
+  int weight_, bias_;
+  Prepared<GemmProblem> forward_, data_, filter_;
+  Prepared<ReduceProblem> bias_gradient_;
+};
+
+// Mean cross-entropy of softmax(x) and the labels.
+class SoftmaxLoss final : public Loss {
+ public:
+  void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
+  void scores(Parameters& parameters, void const* x, float* scores, std::byte* workspace) override;
+  double loss(Parameters& parameters, void const* x, int const* labels, void* dx,
+              std::byte* workspace) override;
+
+ private:
+  Prepared<TransformProblem> scores_;
+  Prepared<CrossEntropyProblem> loss_;
+};
+
+// Gaussian units around one centre for each class (see RbfProblem); scores are the negative distances.
+class GaussianLoss final : public Loss {
+ public:
+  // Adds `name`.centres (classes, inputs), trained or fixed.
+  GaussianLoss(Parameters& parameters, std::string const& name, Index inputs, Index classes, bool trainable,
+               std::optional<double> rubbish = {});
+  void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
+  void scores(Parameters& parameters, void const* x, float* scores, std::byte* workspace) override;
+  double loss(Parameters& parameters, void const* x, int const* labels, void* dx,
+              std::byte* workspace) override;
+
+ private:
+  int centres_;
+  double rubbish_;
+  Prepared<RbfProblem> distances_, loss_, backward_;
+  Prepared<AddProblem> negate_;
+};
+
+// The layout of the images between layers, and of vectors (n, f) that follow from them without moving an
+// element.
+TensorDescription image_description(Context const& context, Index n, Index c, Index h, Index w);
+TensorDescription vector_description(Context const& context, Index n, Index features);
+
+}  // namespace cosmati::nets

@@ -1,0 +1,76 @@
+// LeNet-5: its variants as sequences of layers, its files, and what it says about an image.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nets/dataset.h"
+#include "nets/metadata.h"
+#include "nets/sequence.h"
+
+namespace cosmati::lenet5 {
+
+inline constexpr int class_count = 10;
+inline constexpr Index image_size = 28;
+
+// modern:  C1 5x5 1->6 (padding 2), 2x2 maximum, ReLU; C3 5x5 6->16, 2x2 maximum, ReLU; fully connected
+// 400->120 (C5:
+//          a 5x5 convolution whose output is one pixel), ReLU; 120->84, ReLU; 84->10; softmax with
+//          cross-entropy.
+// chapter: the same with 2x2 means and sigmoids, and Gaussian (RBF) units around trained centres at the end
+// (Kirk and
+//          Hwu, Programming Massively Parallel Processors, chapter 16). Its bias comes after pooling; a mean
+//          of sums is the sum of the means, so adding it in the convolution gives the same function.
+enum class Variant { modern, chapter };
+char const* name_of(Variant variant);
+Variant parse_variant(std::string const& name);  // throws Error listing the legal names
+
+class Model {
+ public:
+  // state_count: arrays of optimiser state beside the parameters. Weights are zero until initialise() or
+  // load().
+  explicit Model(Variant variant, int state_count = 0);
+  void initialise(unsigned long long seed);
+
+  Variant variant() const { return variant_; }
+  nets::Parameters& parameters() { return parameters_; }
+  nets::Parameters const& parameters() const { return parameters_; }
+
+  // The network made ready for batches of `batch` images on `device`. Refers to the model's parameters.
+  std::unique_ptr<nets::Sequence> sequence(Device const& device, Index batch, bool training);
+
+  nets::PixelStatistics statistics;  // how pixels become inputs
+  std::vector<std::string> classes;
+
+ private:
+  struct Layers {
+    std::vector<std::unique_ptr<nets::Layer>> layers;
+    std::unique_ptr<nets::Loss> loss;
+  };
+  Layers make_layers();
+
+  Variant variant_;
+  nets::Parameters parameters_;
+};
+
+// Writes parameters, optimiser state and `metadata` (beside what the model itself needs). Crash-safe.
+void save(Model& model, std::string const& path, nets::Metadata metadata);
+
+struct Loaded {
+  std::unique_ptr<Model> model;
+  nets::Metadata metadata;
+};
+// Throws Error(bad_file) if the file is no LeNet-5 of ours, or a tensor has another shape than it should.
+Loaded load(std::string const& path, bool with_state);
+
+// For each image of `data` the scores (count, class_count), row-major.
+std::vector<float> scores(Model& model, Device const& device, nets::Dataset const& data);
+
+struct Evaluation {
+  std::vector<int> predictions;
+  std::vector<std::vector<Index>> confusion;  // [label][prediction]
+  double accuracy = 0;                        // 0..1
+};
+Evaluation evaluate(Model& model, nets::Sequence& sequence, nets::Dataset const& data);
+
+}  // namespace cosmati::lenet5

@@ -1,0 +1,185 @@
+// The training loop of LeNet-5 and its checkpoints.
+#include "nets/lenet5/training.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cosmati::lenet5 {
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string report_prefix(int epoch) { return "report." + std::to_string(epoch) + "."; }
+
+int state_count(OptimizerKind kind) { return kind == OptimizerKind::adam ? 2 : 1; }
+
+}  // namespace
+
+Hyperparameters default_hyperparameters(Variant variant) {
+  Hyperparameters result;
+  result.variant = variant;
+  result.schedule.kind = ScheduleKind::one_cycle;
+  result.schedule.rate = 0.05;
+  result.weight_decay = 5e-4;
+  if (variant == Variant::chapter) {
+    result.epochs = 20;
+    result.optimizer = OptimizerKind::adam;
+    result.schedule.rate = 0.005;
+    result.weight_decay = 0;
+  }
+  return result;
+}
+
+Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& train,
+                   nets::Dataset const& test, Device const& device)
+    : hyperparameters_(hyperparameters),
+      train_(train),
+      test_(test),
+      device_(device),
+      model_(std::make_unique<Model>(hyperparameters.variant, state_count(hyperparameters.optimizer))) {
+  model_->initialise(hyperparameters_.seed);
+  model_->statistics = nets::pixel_statistics(train_);
+  model_->classes = nets::class_names(train_.folder);
+  prepare();
+}
+
+Training::Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
+                   Device const& device)
+    : train_(train), test_(test), device_(device) {
+  auto loaded = load(checkpoint, true);
+  auto const real = [&](std::string const& key) { return nets::real(loaded.metadata, key, checkpoint); };
+  auto const integer = [&](char const* key, long long low, long long high) {
+    return nets::integer(loaded.metadata, key, checkpoint, low, high);
+  };
+  constexpr long long largest = 1LL << 62;
+  model_ = std::move(loaded.model);
+  Hyperparameters& h = hyperparameters_;
+  h.variant = model_->variant();
+  h.epochs = static_cast<int>(integer("epochs", 1, 1'000'000));
+  h.batch = integer("batch", 1, 1 << 24);
+  h.optimizer = static_cast<OptimizerKind>(integer("optimizer", 0, 1));
+  h.schedule.kind = static_cast<ScheduleKind>(integer("schedule", 0, 4));
+  h.schedule.rate = real("learning_rate");
+  h.momentum = real("momentum");
+  h.weight_decay = real("weight_decay");
+  h.seed = static_cast<unsigned long long>(integer("seed", 0, largest));
+  epoch_ = static_cast<int>(integer("epoch", 0, h.epochs));
+  images_ = integer("images", 0, train.count());
+  loss_sum_ = real("loss_sum");
+  steps_ = integer("steps", 0, largest);
+  for (int epoch = 1; epoch <= epoch_; ++epoch) {
+    std::string const prefix = report_prefix(epoch);
+    history_.push_back({epoch, real(prefix + "loss"), real(prefix + "train_accuracy"),
+                        real(prefix + "test_accuracy"), real(prefix + "learning_rate")});
+  }
+  if (images_ % h.batch != 0)
+    throw Error(ErrorCode::bad_file, checkpoint + ": says that " + std::to_string(images_) +
+                                         " images were seen, which is no multiple of the batch, " +
+                                         std::to_string(h.batch));
+  if (model_->parameters().state_count() != state_count(h.optimizer))
+    throw Error(ErrorCode::bad_file, checkpoint + ": holds no state of the optimiser; it cannot be resumed");
+  if (integer("train_images", 0, largest) != train_.count())
+    throw Error(ErrorCode::bad_file, checkpoint + ": was trained on " + loaded.metadata["train_images"] +
+                                         " images; " + train_.folder + " holds " +
+                                         std::to_string(train_.count()));
+  prepare();
+}
+
+void Training::prepare() {
+  Hyperparameters const& h = hyperparameters_;
+  Index const rest = train_.count() % h.batch;
+  if (h.batch <= train_.count()) full_ = model_->sequence(device_, h.batch, true);
+  if (rest > 0) rest_ = model_->sequence(device_, rest, true);
+  evaluation_ = model_->sequence(device_, 256, false);
+  labels_.resize(static_cast<std::size_t>(h.batch));
+  OptimizerProblem problem;
+  problem.kind = h.optimizer;
+  problem.parameter = problem.gradient = problem.state = model_->parameters().trainable();
+  problem.momentum = h.momentum;
+  problem.weight_decay = h.weight_decay;
+  update_ = cosmati::prepare(make_plan(problem, device_));
+}
+
+double Training::learning_rate() const {
+  Index const steps_an_epoch = (train_.count() + hyperparameters_.batch - 1) / hyperparameters_.batch;
+  return hyperparameters_.schedule.rate_at(steps_, steps_an_epoch * hyperparameters_.epochs);
+}
+
+double Training::step(std::vector<Index> const& order, nets::Sequence& sequence) {
+  nets::gather(train_, order, images_, model_->statistics, sequence.input(), sequence.input_data());
+  for (Index i = 0; i < sequence.batch(); ++i)
+    labels_[static_cast<std::size_t>(i)] =
+        train_.labels[static_cast<std::size_t>(order[static_cast<std::size_t>(images_ + i)])];
+  double const loss = sequence.loss_and_gradients(labels_.data());
+  nets::Parameters& parameters = model_->parameters();
+  update_.run({.parameter = parameters.values(),
+               .gradient = parameters.gradients(),
+               .velocity = parameters.states(0),
+               .second = parameters.states(1),
+               .rate = learning_rate(),
+               .step = steps_ + 1});
+  return loss;
+}
+
+bool Training::run(Callbacks const& callbacks) {
+  Index const count = train_.count();
+  while (epoch_ < hyperparameters_.epochs) {
+    auto const order = nets::shuffled(count, hyperparameters_.seed, epoch_);
+    double const start = seconds_now();
+    Index const images_before = images_;
+    double rate = learning_rate();
+    while (images_ < count) {
+      nets::Sequence& sequence = count - images_ >= hyperparameters_.batch ? *full_ : *rest_;
+      rate = learning_rate();
+      loss_sum_ += step(order, sequence) * static_cast<double>(sequence.batch());
+      images_ += sequence.batch();
+      ++steps_;
+      if (callbacks.progress)
+        callbacks.progress({epoch_ + 1, images_, count, loss_sum_ / static_cast<double>(images_)});
+      if (callbacks.stop != nullptr && *callbacks.stop && images_ < count) return false;
+    }
+    double const trained = seconds_now();
+    EpochReport report;
+    report.epoch = epoch_ + 1;
+    report.loss = loss_sum_ / static_cast<double>(count);
+    report.train_accuracy = evaluate(*model_, *evaluation_, train_).accuracy;
+    report.test_accuracy = evaluate(*model_, *evaluation_, test_).accuracy;
+    report.learning_rate = rate;
+    report.images_per_second = static_cast<double>(count - images_before) / (trained - start);
+    report.seconds = seconds_now() - start;
+    history_.push_back(report);
+    ++epoch_, images_ = 0, loss_sum_ = 0;  // before the callback, which may save
+    if (callbacks.epoch) callbacks.epoch(report);
+    if (callbacks.stop != nullptr && *callbacks.stop && epoch_ < hyperparameters_.epochs) return false;
+  }
+  return true;
+}
+
+void Training::save(std::string const& path) {
+  Hyperparameters const& h = hyperparameters_;
+  nets::Metadata metadata = {{"epochs", std::to_string(h.epochs)},
+                             {"batch", std::to_string(h.batch)},
+                             {"optimizer", std::to_string(static_cast<int>(h.optimizer))},
+                             {"schedule", std::to_string(static_cast<int>(h.schedule.kind))},
+                             {"learning_rate", nets::exact(h.schedule.rate)},
+                             {"momentum", nets::exact(h.momentum)},
+                             {"weight_decay", nets::exact(h.weight_decay)},
+                             {"seed", std::to_string(h.seed)},
+                             {"epoch", std::to_string(epoch_)},
+                             {"images", std::to_string(images_)},
+                             {"loss_sum", nets::exact(loss_sum_)},
+                             {"steps", std::to_string(steps_)},
+                             {"train_images", std::to_string(train_.count())}};
+  for (EpochReport const& report : history_) {
+    std::string const prefix = report_prefix(report.epoch);
+    metadata[prefix + "loss"] = nets::exact(report.loss);
+    metadata[prefix + "train_accuracy"] = nets::exact(report.train_accuracy);
+    metadata[prefix + "test_accuracy"] = nets::exact(report.test_accuracy);
+    metadata[prefix + "learning_rate"] = nets::exact(report.learning_rate);
+  }
+  lenet5::save(*model_, path, metadata);
+}
+
+}  // namespace cosmati::lenet5

@@ -1,0 +1,93 @@
+// Training LeNet-5: epochs over shuffled images, a report after each, checkpoints that continue to the same
+// bits.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/optimizer.h"
+#include "nets/lenet5/model.h"
+
+namespace cosmati::lenet5 {
+
+struct Hyperparameters {
+  Variant variant = Variant::modern;
+  int epochs = 10;
+  Index batch = 64;
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  Schedule schedule;
+  double momentum = 0.9;
+  double weight_decay = 0;
+  unsigned long long seed = 1;
+};
+
+Hyperparameters default_hyperparameters(Variant variant);
+
+struct EpochReport {
+  int epoch = 0;                 // from 1
+  double loss = 0;               // mean over the epoch's images, as they were seen
+  double train_accuracy = 0;     // 0..1, of all training images after the epoch
+  double test_accuracy = 0;      // 0..1
+  double learning_rate = 0;      // of the epoch's last step
+  double images_per_second = 0;  // forward, backward, update
+  double seconds = 0;            // with both evaluations
+};
+
+struct Progress {
+  int epoch = 0;
+  Index images = 0;  // of this epoch, so far
+  Index total = 0;
+  double loss = 0;
+};
+
+struct Callbacks {
+  std::function<void(Progress const&)> progress;
+  std::function<void(EpochReport const&)> epoch;
+  std::atomic<bool> const* stop = nullptr;  // checked after each step
+};
+
+class Training {
+ public:
+  // A fresh start. `train` and `test` outlive the training.
+  Training(Hyperparameters const& hyperparameters, nets::Dataset const& train, nets::Dataset const& test,
+           Device const& device);
+  // Continues where the checkpoint was written, to the same bits. Throws Error(bad_file) if it is none, or
+  // was made from other images.
+  Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
+           Device const& device);
+
+  // Trains to the last epoch, or until callbacks.stop is true; true if it is done.
+  bool run(Callbacks const& callbacks);
+  void save(std::string const& path);
+
+  Model& model() { return *model_; }
+  Hyperparameters const& hyperparameters() const { return hyperparameters_; }
+  int epochs_done() const { return epoch_; }
+  Index images_done() const { return images_; }  // of the epoch that was interrupted
+  // Every finished epoch, also those before a checkpoint (without their times, which no checkpoint keeps).
+  std::vector<EpochReport> const& history() const { return history_; }
+  Evaluation evaluate_test() { return evaluate(*model_, *evaluation_, test_); }
+
+ private:
+  void prepare();
+  double step(std::vector<Index> const& order, nets::Sequence& sequence);
+  double learning_rate() const;
+
+  Hyperparameters hyperparameters_;
+  nets::Dataset const& train_;
+  nets::Dataset const& test_;
+  Device device_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<nets::Sequence> full_, rest_, evaluation_;  // a whole batch, the epoch's last, evaluation
+  Prepared<OptimizerProblem> update_;
+  std::vector<int> labels_;
+  std::vector<EpochReport> history_;
+  int epoch_ = 0;        // finished ones
+  Index images_ = 0;     // seen of the current epoch
+  double loss_sum_ = 0;  // of the current epoch, over images
+  long long steps_ = 0;  // since the beginning
+};
+
+}  // namespace cosmati::lenet5

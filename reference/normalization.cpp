@@ -1,0 +1,138 @@
+// Batch normalisation (Ioffe and Szegedy 2015, algorithm 1) and local response normalisation (Krizhevsky et
+// al. 2012, section 3.3, with alpha divided by the size as in ONNX).
+#include <algorithm>
+#include <cmath>
+
+#include "reference/elements.h"
+#include "reference/reference.h"
+
+namespace cosmati::reference {
+namespace {
+
+// Calls visit(position) for every element of channel c.
+template <class Visit>
+void for_each_in_channel(Shape const& shape, Index c, Visit const& visit) {
+  for_each_index(without(shape, 1), [&](Position position) {
+    position[1] = c;
+    visit(position);
+  });
+}
+
+// mean[c] = sum of x / count
+double mean_of(Input const& x, Index c) {
+  double sum = 0;
+  for_each_in_channel(x.shape(), c, [&](Position const& at) { sum += x(at); });
+  return sum / static_cast<double>(without(x.shape(), 1).size());
+}
+
+// variance[c] = sum of (x - mean)^2 / count
+double variance_of(Input const& x, Index c, double mean) {
+  double sum = 0;
+  for_each_in_channel(x.shape(), c, [&](Position const& at) { sum += (x(at) - mean) * (x(at) - mean); });
+  return sum / static_cast<double>(without(x.shape(), 1).size());
+}
+
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias
+void normalize(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Input const scale(problem.statistics, arguments.scale);
+  Input const bias(problem.statistics, arguments.bias);
+  Input const mean(problem.statistics, arguments.mean);
+  Input const variance(problem.statistics, arguments.variance);
+  Output const saved_mean(problem.statistics, arguments.saved_mean);
+  Output const saved_variance(problem.statistics, arguments.saved_variance);
+  Output const y(problem.y, arguments.y);
+  bool const training = problem.mode == BatchNormMode::training;
+  for (Index c = 0; c < x.extent(1); ++c) {
+    double const m = training ? mean_of(x, c) : mean(c);
+    double const v = training ? variance_of(x, c, m) : variance(c);
+    double const factor = scale(c) / std::sqrt(v + problem.epsilon);
+    double const shift = bias(c);
+    for_each_in_channel(x.shape(), c, [&](Position const& at) { y(at) = (x(at) - m) * factor + shift; });
+    if (training) {
+      saved_mean(c) = m;
+      saved_variance(c) = v;
+    }
+  }
+}
+
+// With u = (x - mean) / sqrt(variance + epsilon), and means over all but c:
+// dbias = sum of dy; dscale = sum of dy * u;
+// dx = scale / sqrt(variance + epsilon) * (dy - mean of dy - u * mean of dy * u)
+void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Input const dy(problem.y, arguments.dy);
+  Input const scale(problem.statistics, arguments.scale);
+  Input const mean(problem.statistics, arguments.mean);
+  Input const variance(problem.statistics, arguments.variance);
+  Output const dx(problem.dx, arguments.dx);
+  Output const dscale(problem.statistics, arguments.dscale);
+  Output const dbias(problem.statistics, arguments.dbias);
+  double const count = static_cast<double>(without(x.shape(), 1).size());
+  for (Index c = 0; c < x.extent(1); ++c) {
+    double const m = mean(c);
+    double const inverse_deviation = 1 / std::sqrt(variance(c) + problem.epsilon);
+    double const factor = scale(c) * inverse_deviation;
+    double sum = 0, sum_with_u = 0;
+    for_each_in_channel(x.shape(), c, [&](Position const& at) {
+      sum += dy(at);
+      sum_with_u += dy(at) * (x(at) - m) * inverse_deviation;
+    });
+    for_each_in_channel(x.shape(), c, [&](Position const& at) {
+      double const u = (x(at) - m) * inverse_deviation;
+      dx(at) = factor * (dy(at) - sum / count - u * sum_with_u / count);
+    });
+    dscale(c) = sum_with_u;
+    dbias(c) = sum;
+  }
+}
+
+// base = k + alpha / size * sum of x[i]^2 over i in [c - (size-1)/2, c + size/2]
+double lrn_base(LrnProblem const& problem, Input const& x, Position at) {
+  Index const c = at[1];
+  Index const first = std::max<Index>(c - (problem.size - 1) / 2, 0);
+  Index const last = std::min<Index>(c + problem.size / 2, x.extent(1) - 1);
+  double sum = 0;
+  for (at[1] = first; at[1] <= last; ++at[1]) sum += x(at) * x(at);
+  return problem.k + problem.alpha / static_cast<double>(problem.size) * sum;
+}
+
+// y = x / base^beta
+void lrn_forward(LrnProblem const& problem, LrnProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Output const y(problem.y, arguments.y);
+  for_each_index(x.shape(), [&](Position const& at) {
+    y(at) = x(at) * std::pow(lrn_base(problem, x, at), -problem.beta);
+  });
+}
+
+// dx[c] = dy[c] / base[c]^beta - 2*alpha*beta/size * x[c] * sum of dy[i] * x[i] / base[i]^(beta+1) over the i
+// whose window holds c: i in [c - size/2, c + (size-1)/2]
+void lrn_backward(LrnProblem const& problem, LrnProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Input const dy(problem.y, arguments.dy);
+  Output const dx(problem.dx, arguments.dx);
+  double const factor = 2 * problem.alpha * problem.beta / static_cast<double>(problem.size);
+  for_each_index(x.shape(), [&](Position const& at) {
+    Position i = at;
+    Index const first = std::max<Index>(at[1] - problem.size / 2, 0);
+    Index const last = std::min<Index>(at[1] + (problem.size - 1) / 2, x.extent(1) - 1);
+    double sum = 0;
+    for (i[1] = first; i[1] <= last; ++i[1])
+      sum += dy(i) * x(i) * std::pow(lrn_base(problem, x, i), -problem.beta - 1);
+    dx(at) = dy(at) * std::pow(lrn_base(problem, x, at), -problem.beta) - factor * x(at) * sum;
+  });
+}
+
+}  // namespace
+
+void run(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
+  problem.mode == BatchNormMode::backward ? backward(problem, arguments) : normalize(problem, arguments);
+}
+
+void run(LrnProblem const& problem, LrnProblem::Arguments const& arguments) {
+  problem.direction == Direction::forward ? lrn_forward(problem, arguments)
+                                          : lrn_backward(problem, arguments);
+}
+
+}  // namespace cosmati::reference

@@ -1,0 +1,128 @@
+// The Gaussian output layer and its loss: LeCun, Bottou, Bengio and Haffner 1998, section II and equation 9.
+#include <algorithm>
+#include <cmath>
+
+#include "reference/elements.h"
+#include "reference/reference.h"
+
+namespace cosmati::reference {
+namespace {
+
+// distance[n, i] = sum over f of (x[n, f] - centre[i, f])^2
+double distance(Input const& x, Input const& centres, Index n, Index i) {
+  double sum = 0;
+  for (Index f = 0; f < x.extent(1); ++f) {
+    double const difference = x(n, f) - centres(i, f);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+// log(exp(-rubbish) + sum over i of exp(-distance[n, i])), with the largest term taken out.
+double log_partition(Input const& x, Input const& centres, double rubbish, Index n) {
+  double smallest = rubbish;
+  for (Index i = 0; i < centres.extent(0); ++i) smallest = std::min(smallest, distance(x, centres, n, i));
+  double sum = std::exp(smallest - rubbish);
+  for (Index i = 0; i < centres.extent(0); ++i) sum += std::exp(smallest - distance(x, centres, n, i));
+  return std::log(sum) - smallest;
+}
+
+// loss = mean over n of distance[n, label[n]] + log_partition(n)
+void forward(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Input const centres(problem.centres, arguments.centres);
+  Input const labels(problem.labels, arguments.labels);
+  Output const distances(problem.distances, arguments.distances);
+  Output const loss(problem.loss, arguments.loss);
+  Index const count = x.extent(0), classes = centres.extent(0);
+  if (problem.distances.present())
+    for (Index n = 0; n < count; ++n)
+      for (Index i = 0; i < classes; ++i) distances(n, i) = distance(x, centres, n, i);
+  if (!problem.labels.present()) return;
+  double sum = 0;
+  for (Index n = 0; n < count; ++n)
+    sum += distance(x, centres, n, labels.integer(n)) + log_partition(x, centres, problem.rubbish, n);
+  loss(0) = sum / static_cast<double>(count);
+}
+
+// The gradient of what is minimised with respect to the distances: that of the loss,
+// ((i == label[n]) - exp(-distance[n, i] - log_partition(n))) / N, or the given one.
+class DistanceGradient {
+ public:
+  DistanceGradient(RbfProblem const& problem, RbfProblem::Arguments const& arguments)
+      : problem_(problem),
+        x_(problem.x, arguments.x),
+        centres_(problem.centres, arguments.centres),
+        labels_(problem.labels, arguments.labels),
+        ddistances_(problem.distances, arguments.ddistances) {}
+
+  // What all classes of row n share.
+  double log_partition_of(Index n) const {
+    return problem_.labels.present() ? log_partition(x_, centres_, problem_.rubbish, n) : 0;
+  }
+  double operator()(Index n, Index i, double log_partition) const {
+    if (!problem_.labels.present()) return ddistances_(n, i);
+    double const probability = std::exp(-distance(x_, centres_, n, i) - log_partition);
+    return ((labels_.integer(n) == i ? 1 : 0) - probability) / static_cast<double>(x_.extent(0));
+  }
+
+ private:
+  RbfProblem const& problem_;
+  Input x_, centres_, labels_, ddistances_;
+};
+
+// Features are summed in blocks of this many, so that a gradient is computed once for all of them.
+constexpr Index block = 128;
+
+// dx[n, f] = sum over i of ddistance[n, i] * 2 * (x[n, f] - centre[i, f])
+void gradient_of_x(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Input const centres(problem.centres, arguments.centres);
+  Output const dx(problem.x, arguments.dx);
+  DistanceGradient const ddistance(problem, arguments);
+  for (Index n = 0; n < x.extent(0); ++n) {
+    double const shared = ddistance.log_partition_of(n);
+    for (Index first = 0; first < x.extent(1); first += block) {
+      Index const last = std::min(first + block, x.extent(1));
+      double sum[block] = {};
+      for (Index i = 0; i < centres.extent(0); ++i) {
+        double const g = ddistance(n, i, shared);
+        for (Index f = first; f < last; ++f) sum[f - first] += g * 2 * (x(n, f) - centres(i, f));
+      }
+      for (Index f = first; f < last; ++f) dx(n, f) = sum[f - first];
+    }
+  }
+}
+
+// dcentre[i, f] = sum over n of ddistance[n, i] * 2 * (centre[i, f] - x[n, f])
+void gradient_of_centres(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x);
+  Input const centres(problem.centres, arguments.centres);
+  Output const dcentres(problem.dcentres, arguments.dcentres);
+  DistanceGradient const ddistance(problem, arguments);
+  for (Index i = 0; i < centres.extent(0); ++i)
+    for (Index first = 0; first < x.extent(1); first += block) {
+      Index const last = std::min(first + block, x.extent(1));
+      double sum[block] = {};
+      for (Index n = 0; n < x.extent(0); ++n) {
+        double const g = ddistance(n, i, ddistance.log_partition_of(n));
+        for (Index f = first; f < last; ++f) sum[f - first] += g * 2 * (centres(i, f) - x(n, f));
+      }
+      for (Index f = first; f < last; ++f) dcentres(i, f) = sum[f - first];
+    }
+}
+
+}  // namespace
+
+void run(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
+  if (problem.labels.present())
+    check_labels("rbf", problem.labels, arguments.labels, problem.centres.extent(0));
+  if (problem.direction == Direction::forward) {
+    forward(problem, arguments);
+  } else {
+    gradient_of_x(problem, arguments);
+    if (problem.dcentres.present()) gradient_of_centres(problem, arguments);
+  }
+}
+
+}  // namespace cosmati::reference

@@ -1,0 +1,87 @@
+// The module that links oneDNN, loaded when it is first needed: without it the program still runs.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/gemm.h"
+#include "cosmati/ops/normalization.h"
+#include "cosmati/ops/optimizer.h"
+#include "cosmati/ops/pooling.h"
+#include "cosmati/ops/softmax.h"
+
+namespace cosmati::cpu {
+
+// What the module offers: for each kind of problem its candidates, in order of preference.
+struct OnednnModule {
+  std::string version;
+  std::vector<Candidate<GemmProblem>> gemm;
+  std::vector<Candidate<ConvolutionProblem>> convolution;
+  std::vector<Candidate<PoolingProblem>> pooling;
+  std::vector<Candidate<ActivationProblem>> activation;
+  std::vector<Candidate<BatchNormProblem>> batch_norm;
+  std::vector<Candidate<LrnProblem>> lrn;
+  std::vector<Candidate<SoftmaxProblem>> softmax;
+  std::vector<Candidate<AddProblem>> add;
+  std::vector<Candidate<TransformProblem>> transform;
+  std::vector<Candidate<ReduceProblem>> reduce;
+};
+
+// The loaded module, or null with the reason in onednn_module_error().
+OnednnModule const* onednn_module();
+std::string const& onednn_module_error();
+
+template <class Problem>
+void append_from(std::vector<Candidate<Problem>>& list,
+                 std::vector<Candidate<Problem>> OnednnModule::*member) {
+  if (OnednnModule const* module = onednn_module()) {
+    list.insert(list.end(), (module->*member).begin(), (module->*member).end());
+    return;
+  }
+  list.push_back(
+      {"onednn",
+       {{[](Problem const&, Device const&) { return "oneDNN is not available: " + onednn_module_error(); }}},
+       nullptr,
+       nullptr});
+}
+
+// Appends oneDNN's candidates for this kind of problem; nothing for the kinds that oneDNN does not know.
+template <class Problem>
+void append_onednn_candidates(std::vector<Candidate<Problem>>&) {}
+inline void append_onednn_candidates(std::vector<Candidate<GemmProblem>>& list) {
+  append_from(list, &OnednnModule::gemm);
+}
+inline void append_onednn_candidates(std::vector<Candidate<ConvolutionProblem>>& list) {
+  append_from(list, &OnednnModule::convolution);
+}
+inline void append_onednn_candidates(std::vector<Candidate<PoolingProblem>>& list) {
+  append_from(list, &OnednnModule::pooling);
+}
+inline void append_onednn_candidates(std::vector<Candidate<ActivationProblem>>& list) {
+  append_from(list, &OnednnModule::activation);
+}
+inline void append_onednn_candidates(std::vector<Candidate<BatchNormProblem>>& list) {
+  append_from(list, &OnednnModule::batch_norm);
+}
+inline void append_onednn_candidates(std::vector<Candidate<LrnProblem>>& list) {
+  append_from(list, &OnednnModule::lrn);
+}
+inline void append_onednn_candidates(std::vector<Candidate<SoftmaxProblem>>& list) {
+  append_from(list, &OnednnModule::softmax);
+}
+inline void append_onednn_candidates(std::vector<Candidate<AddProblem>>& list) {
+  append_from(list, &OnednnModule::add);
+}
+inline void append_onednn_candidates(std::vector<Candidate<TransformProblem>>& list) {
+  append_from(list, &OnednnModule::transform);
+}
+inline void append_onednn_candidates(std::vector<Candidate<ReduceProblem>>& list) {
+  append_from(list, &OnednnModule::reduce);
+}
+
+}  // namespace cosmati::cpu
+
+// The module's one exported function; the caller does not free the result.
+extern "C" cosmati::cpu::OnednnModule const* cosmati_onednn_module();

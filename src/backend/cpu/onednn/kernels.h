@@ -1,0 +1,19 @@
+// The candidates that this module offers, a function for each kernel.
+#pragma once
+#include "src/backend/cpu/module.h"
+
+namespace cosmati::cpu::onednn {
+
+Candidate<GemmProblem> matmul_candidate();
+Candidate<GemmProblem> sgemm_candidate();
+
+// Convolution: in the layouts of the problem; through NHWC copies; through oneDNN's blocked layouts.
+std::vector<Candidate<ConvolutionProblem>> convolution_candidates();
+
+Candidate<PoolingProblem> pooling_candidate();
+Candidate<ActivationProblem> eltwise_candidate();
+Candidate<BatchNormProblem> batch_norm_candidate();
+Candidate<LrnProblem> lrn_candidate();
+Candidate<SoftmaxProblem> softmax_candidate();
+
+}  // namespace cosmati::cpu::onednn

@@ -1,0 +1,19 @@
+// What the module exports: the lists of its candidates.
+#include <string>
+
+#include "src/backend/cpu/onednn/kernels.h"
+#include "src/backend/cpu/onednn/program.h"
+
+cosmati::cpu::OnednnModule const* cosmati_onednn_module() {
+  namespace onednn = cosmati::cpu::onednn;
+  static cosmati::cpu::OnednnModule const module = [] {
+    cosmati::cpu::OnednnModule lists;
+    dnnl_version_t const* const version = dnnl_version();
+    lists.version = std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+                    std::to_string(version->patch);
+    lists.gemm = {onednn::matmul_candidate(), onednn::sgemm_candidate()};
+    lists.convolution = onednn::convolution_candidates();
+    return lists;
+  }();
+  return &module;
+}

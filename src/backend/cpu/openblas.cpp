@@ -1,0 +1,91 @@
+// Opens OpenBLAS with one thread and the kernels that suit the processor.
+#include "src/backend/cpu/openblas.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "cosmati/ops/error.h"
+
+namespace cosmati::cpu {
+namespace {
+
+// An environment variable set for a while, unless the user has set it.
+class Setting {
+ public:
+  Setting(char const* name, char const* value) : name_(name), ours_(std::getenv(name) == nullptr) {
+    if (ours_) setenv(name, value, 1);
+  }
+  ~Setting() {
+    if (ours_) unsetenv(name_);
+  }
+  Setting(Setting const&) = delete;
+  Setting& operator=(Setting const&) = delete;
+
+ private:
+  char const* name_;
+  bool ours_;
+};
+
+using Dgemm = void (*)(int order, int transposed_a, int transposed_b, int m, int n, int k, double alpha,
+                       double const* a, int lda, double const* b, int ldb, double beta, double* c, int ldc);
+
+struct Library {
+  Dgemm dgemm = nullptr;
+  std::string description;
+};
+
+void* open_library() {
+  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed. Threads of its own would spin
+  // beside ours.
+  bool const avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  Setting const threads("OPENBLAS_NUM_THREADS", "1");
+  if (!avx512) return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  Setting const core("OPENBLAS_CORETYPE", "SkylakeX");
+  return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+}
+
+Library load() {
+  Library library;
+  void* const handle = open_library();
+  if (handle == nullptr) {
+    char const* const reason = dlerror();
+    library.description = reason != nullptr ? reason : "libopenblas.so.0 cannot be opened";
+    return library;
+  }
+  library.dgemm = reinterpret_cast<Dgemm>(dlsym(handle, "cblas_dgemm"));
+  auto const set_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "openblas_set_num_threads"));
+  auto const config = reinterpret_cast<char const* (*)()>(dlsym(handle, "openblas_get_config"));
+  auto const core = reinterpret_cast<char const* (*)()>(dlsym(handle, "openblas_get_corename"));
+  if (library.dgemm == nullptr || set_threads == nullptr) {
+    library.dgemm = nullptr;
+    library.description = "libopenblas.so.0 lacks cblas_dgemm or openblas_set_num_threads";
+    return library;
+  }
+  set_threads(1);
+  library.description = std::string(config != nullptr ? config() : "OpenBLAS") + ", kernels for " +
+                        (core != nullptr ? core() : "an unknown core");
+  return library;
+}
+
+Library const& library() {
+  static Library const one = load();
+  return one;
+}
+
+}  // namespace
+
+bool openblas_available() { return library().dgemm != nullptr; }
+std::string const& openblas_description() { return library().description; }
+
+void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha, double const* a,
+                    Index lda, double const* b, Index ldb, double beta, double* d, Index ldd) {
+  if (m == 0 || n == 0) return;
+  constexpr int row_major = 101, as_it_is = 111, transposed = 112;
+  library().dgemm(row_major, transposed_a ? transposed : as_it_is, transposed_b ? transposed : as_it_is,
+                  static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
+                  static_cast<int>(ldb), beta, d, static_cast<int>(ldd));
+}
+
+}  // namespace cosmati::cpu

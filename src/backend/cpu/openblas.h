@@ -1,0 +1,18 @@
+// OpenBLAS, opened when it is first needed: double precision products, which oneDNN does not have.
+#pragma once
+#include <string>
+
+#include "cosmati/core/config.h"
+
+namespace cosmati::cpu {
+
+bool openblas_available();
+std::string const& openblas_description();  // version and core type, or why it cannot be opened
+
+// d (m, n, row-major with leading dimension ldd) = alpha * op(a) * op(b) + beta * d on the calling thread
+// alone. transposed_a: a is stored (k, m); transposed_b: b is stored (n, k); all row-major.
+void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                    double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
+                    Index ldd);
+
+}  // namespace cosmati::cpu

@@ -1,0 +1,29 @@
+// The kernels of our own on the cpu backend: what the libraries do not have, and what they do slowly.
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/gemm.h"
+#include "cosmati/ops/normalization.h"
+#include "cosmati/ops/optimizer.h"
+#include "cosmati/ops/pooling.h"
+#include "cosmati/ops/softmax.h"
+
+namespace cosmati::cpu {
+
+Candidate<GemmProblem> openblas_candidate();           // f64, products by OpenBLAS
+Candidate<ConvolutionProblem> im2col_candidate();      // any types, in double, products by OpenBLAS
+Candidate<ConvolutionProblem> bias_gradient_candidate();
+Candidate<PoolingProblem> pooling_candidate();
+Candidate<ActivationProblem> activation_candidate();
+Candidate<AddProblem> add_candidate();
+Candidate<TransformProblem> transform_candidate();
+Candidate<DropoutProblem> dropout_candidate();
+Candidate<ReduceProblem> reduce_candidate();
+Candidate<OptimizerProblem> optimizer_candidate();
+Candidate<CrossEntropyProblem> cross_entropy_candidate();
+Candidate<RbfProblem> rbf_candidate();
+
+}  // namespace cosmati::cpu

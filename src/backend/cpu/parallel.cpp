@@ -1,0 +1,42 @@
+// Uses the runtime's own entry points instead of #pragma omp, so that every compiler shares the one libgomp.
+#include "src/backend/cpu/parallel.h"
+
+extern "C" {
+void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+int omp_get_max_threads(void);
+void omp_set_num_threads(int threads);
+}
+
+namespace cosmati::cpu {
+namespace {
+
+struct Team {
+  int parts;
+  void (*body)(void*, int, int);
+  void* context;
+};
+
+// A team may come out smaller than asked for (nested, or a limit): each member then takes several parts.
+void run_member(void* data) {
+  Team const& team = *static_cast<Team const*>(data);
+  for (int part = omp_get_thread_num(); part < team.parts; part += omp_get_num_threads())
+    team.body(team.context, part, team.parts);
+}
+
+}  // namespace
+
+void run_parts(int parts, void (*body)(void*, int, int), void* context) {
+  Team team{parts, body, context};
+  GOMP_parallel(run_member, &team, static_cast<unsigned>(parts), 0);
+}
+
+ThreadCount::ThreadCount(int threads) : before_(omp_get_max_threads()) {
+  if (threads != before_) omp_set_num_threads(threads);
+}
+ThreadCount::~ThreadCount() {
+  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+}
+
+}  // namespace cosmati::cpu

@@ -1,0 +1,43 @@
+// A canvas for the pictures that the program writes: text, lines, rectangles, other pictures.
+#pragma once
+#include <string_view>
+
+#include "src/io/image.h"
+
+namespace cosmati::io {
+
+struct Color {
+  unsigned char red = 0, green = 0, blue = 0;
+};
+
+inline constexpr Color black{0, 0, 0};
+inline constexpr Color white{255, 255, 255};
+
+// Pixel (0, 0) is at the top left. What lies outside of the canvas is not drawn.
+class Canvas {
+ public:
+  Canvas(int width, int height, Color background);
+
+  Image const& image() const { return image_; }
+  int width() const { return image_.width; }
+  int height() const { return image_.height; }
+
+  void pixel(int x, int y, Color color);
+  void fill_rectangle(int x, int y, int width, int height, Color color);
+  void rectangle(int x, int y, int width, int height, Color color);  // its outline, one pixel wide
+  void line(int from_x, int from_y, int to_x, int to_y, Color color);
+  // Each pixel of `image` as a square of scale x scale pixels.
+  void blit(Image const& image, int x, int y, int scale = 1);
+  // Text with its top left at (x, y), in cells of 6 x 8 pixels times `scale`; '\n' begins a new line, what is
+  // not printable ASCII is drawn as '?'.
+  void text(int x, int y, std::string_view text, Color color, int scale = 1);
+
+  static constexpr int line_height(int scale = 1) { return 8 * scale; }
+  // Pixels from the left of the first to the right of the last character of the longest line.
+  static int text_width(std::string_view text, int scale = 1);
+
+ private:
+  Image image_;
+};
+
+}  // namespace cosmati::io

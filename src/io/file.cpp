@@ -1,0 +1,193 @@
+// Files as bytes, over POSIX calls.
+#include "src/io/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <system_error>
+
+#include "cosmati/ops/error.h"
+#include "src/io/bad_file.h"
+
+namespace cosmati::io {
+namespace {
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+[[noreturn]] void system_error(std::string const& path, char const* what) {
+  throw Error(ErrorCode::system, fmt::format("{}: {}: {}", path, what, reason_of(errno)));
+}
+
+class Descriptor {
+ public:
+  Descriptor(std::string const& path, int flags, mode_t mode = 0)
+      : value_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(Descriptor const&) = delete;
+  Descriptor& operator=(Descriptor const&) = delete;
+
+  explicit operator bool() const { return value_ >= 0; }
+  int get() const { return value_; }
+  // 0, or -1 with errno: some file systems report only here that the data did not reach them.
+  int close() {
+    int const closed = ::close(value_);
+    value_ = -1;
+    return closed;
+  }
+
+ private:
+  int value_;
+};
+
+int flush(int descriptor) {
+  int result = 0;
+  do result = ::fsync(descriptor);
+  while (result != 0 && errno == EINTR);
+  return result;
+}
+
+// The file that a chain of links ends at, so that replacing it does not replace a link; `path` where there is
+// none.
+std::string link_target(std::string const& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  std::filesystem::path const target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+// Makes the new name last: a rename is safe only when its directory is on the disk too.
+void flush_directory(std::string const& directory) {
+  Descriptor const folder(directory, O_RDONLY | O_DIRECTORY);
+  if (!folder) return;  // a directory that may be written but not read
+  if (flush(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+    system_error(directory, "cannot flush");
+}
+
+// A name in the target's directory that nobody else uses, removed unless `keep` was called.
+class TemporaryFile {
+ public:
+  TemporaryFile(std::string const& directory, std::string const& target, mode_t mode)
+      : path_(unused_name(directory)), descriptor_(path_, O_WRONLY | O_CREAT | O_EXCL, mode) {
+    if (!descriptor_) system_error(target, "cannot create a file in its folder");
+    made_ = true;
+  }
+  ~TemporaryFile() {
+    if (made_) ::unlink(path_.c_str());
+  }
+  TemporaryFile(TemporaryFile const&) = delete;
+  TemporaryFile& operator=(TemporaryFile const&) = delete;
+
+  std::string const& path() const { return path_; }
+  Descriptor& descriptor() { return descriptor_; }
+  void keep() { made_ = false; }
+
+ private:
+  static std::string unused_name(std::string const& directory) {
+    std::random_device random;
+    return fmt::format("{}/.cosmati-{:08x}{:08x}.tmp", directory, random(), random());
+  }
+
+  std::string path_;
+  Descriptor descriptor_;
+  bool made_ = false;
+};
+
+void write_directly(std::string const& path, std::function<void(FileWriter&)> const& fill) {
+  Descriptor const device(path, O_WRONLY);
+  if (!device) system_error(path, "cannot open for writing");
+  FileWriter writer(device.get(), path);
+  fill(writer);
+}
+
+}  // namespace
+
+std::string read_file(std::string const& path) {
+  Descriptor const file(path, O_RDONLY);
+  if (!file) bad_file(path, "cannot be opened: " + reason_of(errno));
+  std::string contents;
+  char buffer[65536];
+  for (;;) {
+    ssize_t const got = ::read(file.get(), buffer, sizeof buffer);
+    if (got == 0) return contents;
+    if (got > 0)
+      contents.append(buffer, static_cast<std::size_t>(got));
+    else if (errno != EINTR)
+      bad_file(path, "cannot be read: " + reason_of(errno));
+  }
+}
+
+MappedFile::MappedFile(std::string const& path) {
+  Descriptor const file(path,
+                        O_RDONLY | O_NONBLOCK);  // a pipe without a writer must not block: it is refused
+  if (!file) bad_file(path, "cannot be opened: " + reason_of(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) bad_file(path, "cannot be examined: " + reason_of(errno));
+  if (S_ISDIR(status.st_mode)) bad_file(path, "is a folder, not a file");
+  if (!S_ISREG(status.st_mode)) bad_file(path, "is not a regular file");
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (size_ == 0) return;
+  void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED)
+    bad_file(path, fmt::format("its {} bytes cannot be mapped: {}", size_, reason_of(errno)));
+  data_ = static_cast<std::byte const*>(address);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void FileWriter::write(void const* data, std::size_t bytes) {
+  auto const* next = static_cast<char const*>(data);
+  while (bytes > 0) {
+    ssize_t const written = ::write(descriptor_, next, bytes);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      system_error(path_, "cannot be written");
+    }
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void write_atomically(std::string const& path, std::function<void(FileWriter&)> const& fill) {
+  std::string const target = link_target(path);
+  struct stat status {};
+  bool const exists = ::stat(target.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    throw Error(ErrorCode::system, path + ": is a folder, and cannot be written as a file");
+  if (exists && !S_ISREG(status.st_mode)) return write_directly(path, fill);
+
+  std::string const parent = std::filesystem::path(target).parent_path().string();
+  std::string const directory = parent.empty() ? "." : parent;
+  TemporaryFile file(directory, path, 0666);
+  if (exists) ::fchmod(file.descriptor().get(), status.st_mode & 0777);
+  FileWriter writer(file.descriptor().get(), path);
+  fill(writer);
+  if (flush(file.descriptor().get()) != 0) system_error(path, "cannot be flushed to the disk");
+  if (file.descriptor().close() != 0) system_error(path, "cannot be closed");
+  if (::rename(file.path().c_str(), target.c_str()) != 0) system_error(path, "cannot be replaced");
+  file.keep();
+  flush_directory(directory);
+}
+
+void write_atomically(std::string const& path, std::string_view contents) {
+  write_atomically(path, [&](FileWriter& writer) { writer.write(contents); });
+}
+
+void append_to_file(std::string const& path, std::string_view text) {
+  Descriptor file(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  if (!file) system_error(path, "cannot open for appending");
+  FileWriter(file.get(), path).write(text);
+  if (file.close() != 0) system_error(path, "cannot be closed");
+}
+
+}  // namespace cosmati::io

@@ -1,0 +1,54 @@
+// Files as bytes: read whole, mapped read-only, and written so that a crash never leaves half a file.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cosmati::io {
+
+// A whole file as text; pipes and devices are read to their end. Errors name the path and the reason
+// (bad_file).
+std::string read_file(std::string const& path);
+
+// A regular file, mapped read-only for the lifetime of the object. If another program cuts the file short in
+// the meantime, reading past its new end ends this program (SIGBUS); files that are replaced by rename do no
+// harm.
+class MappedFile {
+ public:
+  explicit MappedFile(std::string const& path);
+  ~MappedFile();
+  MappedFile(MappedFile const&) = delete;
+  MappedFile& operator=(MappedFile const&) = delete;
+
+  std::span<std::byte const> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte const* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Where a callback of write_atomically puts its bytes, in order.
+class FileWriter {
+ public:
+  FileWriter(int descriptor, std::string const& path) : descriptor_(descriptor), path_(path) {}
+  void write(void const* data, std::size_t bytes);  // throws Error(system)
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+ private:
+  int descriptor_;
+  std::string const& path_;
+};
+
+// Writes a new file beside `path`, flushes it to the disk and renames it to `path`: whatever happens, `path`
+// holds the old contents or all of the new. If `fill` throws, or the disk is full, the new file is removed
+// and the old one stays. A symbolic link is followed; a device or pipe (/dev/stdout) is written directly.
+// Throws Error(system).
+void write_atomically(std::string const& path, std::function<void(FileWriter&)> const& fill);
+void write_atomically(std::string const& path, std::string_view contents);
+
+// Adds `text` at the end of the file, which is made if it does not exist, by one write. Throws Error(system).
+void append_to_file(std::string const& path, std::string_view text);
+
+}  // namespace cosmati::io

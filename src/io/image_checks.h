@@ -1,0 +1,23 @@
+// What the readers and writers of image files share.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "src/io/image.h"
+
+namespace cosmati::io {
+
+inline constexpr long long largest_image_extent = 16384;  // 2^28 pixels
+
+// Throws Error(bad_file) unless both are 1 to 16384.
+void check_image_extents(long long width, long long height, std::string const& name);
+
+// Throws Error(bad_request) unless the pixels are as many as the extents and channels say.
+void check_image(Image const& image);
+
+// What `value` looks like over black, where `alpha` is 0 to 255.
+inline unsigned char over_black(unsigned value, unsigned alpha) {
+  return static_cast<unsigned char>((value * alpha + 127) / 255);
+}
+
+}  // namespace cosmati::io

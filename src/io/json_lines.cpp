@@ -1,0 +1,71 @@
+// JSON Lines.
+#include "src/io/json_lines.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/io/bad_file.h"
+#include "src/io/file.h"
+
+namespace cosmati::io {
+namespace {
+
+constexpr int deepest = 100;
+
+bool ends_within_a_line(std::string const& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  char last = '\n';
+  return file.seekg(-1, std::ios::end) && file.get(last) && last != '\n';
+}
+
+nlohmann::json parse_line(std::string_view line, std::string const& where) {
+  using Json = nlohmann::json;
+  auto const limit_depth = [&](int depth, Json::parse_event_t event, Json&) {
+    if (depth >= deepest &&
+        (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start))
+      bad_file(where, "a value is nested deeper than " + std::to_string(deepest));
+    return true;
+  };
+  try {
+    return Json::parse(line.begin(), line.end(), limit_depth);
+  } catch (Json::parse_error const& error) {
+    bad_file(where, "is not valid JSON at column " + std::to_string(error.byte));
+  } catch (Json::out_of_range const&) {
+    bad_file(where, "holds a number that is too large");
+  }
+}
+
+}  // namespace
+
+std::string json_line(nlohmann::json const& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+void append_json_line(std::string const& path, nlohmann::json const& value) {
+  append_to_file(path, (ends_within_a_line(path) ? "\n" : "") + json_line(value));
+}
+
+std::vector<nlohmann::json> read_json_lines(std::string const& path) {
+  std::vector<nlohmann::json> values;
+  parse_json_lines(read_file(path), path,
+                   [&](std::size_t, nlohmann::json&& value) { values.push_back(std::move(value)); });
+  return values;
+}
+
+void parse_json_lines(std::string_view text, std::string const& name,
+                      std::function<void(std::size_t line, nlohmann::json&& value)> const& visit) {
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    std::size_t const length = std::min(text.find('\n'), text.size());
+    std::string_view const content = text.substr(0, length);
+    if (content.find_first_not_of(" \t\r") != std::string_view::npos)
+      visit(line, parse_line(content, name + ", line " + std::to_string(line)));
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+}
+
+}  // namespace cosmati::io

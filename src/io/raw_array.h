@@ -1,0 +1,63 @@
+// An array as a file holds it (any element type, byte order and alignment), and its way into and out of a
+// Tensor.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cosmati/ops/tensor.h"
+
+namespace cosmati::io {
+
+enum class ElementKind : unsigned char {
+  boolean,
+  s8,
+  u8,
+  s16,
+  u16,
+  s32,
+  u32,
+  s64,
+  u64,
+  f16,
+  bf16,
+  e4m3,
+  e5m2,
+  f32,
+  f64
+};
+
+char const* name_of(ElementKind kind);
+int size_of(ElementKind kind);
+
+// The number type with the same values and bits; u8 for booleans; none for s16, u16, u32, s64 and u64.
+std::optional<DataType> natural_type(ElementKind kind);
+// How an element of `type` lies in a file; a tf32 is an f32 there.
+ElementKind kind_of(DataType type);
+
+struct RawArray {
+  std::string name;  // for messages: the file, and where it holds several arrays, which one
+  ElementKind kind = ElementKind::f32;
+  bool big_endian = false;
+  Layout layout;                      // dense, row-major or column-major
+  std::span<std::byte const> bytes;   // exactly layout.size() elements; need not be aligned
+  std::shared_ptr<void const> owner;  // keeps the bytes alive; null if the caller does
+};
+
+// A tensor with the values, the shape and the strides of `array`; rank 0 becomes shape (1), as a tensor of
+// rank 0 means "not used". Without `as`: natural_type(kind), and an error for a kind that has none. With
+// `as`:
+// - u16 to f16 or bf16, u8 to e4m3 or e5m2: the elements are bit patterns;
+// - between floating-point types: each value is rounded once, to nearest;
+// - to or from an integer: every value must survive unchanged, else an error names the first that does not.
+Tensor to_tensor(RawArray const& array, std::optional<DataType> as = std::nullopt);
+
+// Passes the elements of a tensor at `data`, in row-major order of the indices, to `sink` in pieces (the
+// whole at once where they lie so already).
+void for_each_piece(TensorDescription const& description, void const* data,
+                    std::function<void(void const* piece, std::size_t bytes)> const& sink);
+
+}  // namespace cosmati::io

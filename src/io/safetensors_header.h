@@ -1,0 +1,33 @@
+// The JSON header of a safetensors file.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/io/raw_array.h"
+
+namespace cosmati::io {
+
+struct SafetensorsEntry {
+  std::string name;
+  ElementKind kind = ElementKind::f32;
+  Shape shape;
+  std::size_t begin = 0;  // bytes, from the end of the header
+  std::size_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;
+  std::map<std::string, std::string> metadata;
+};
+
+// Checks the form of the header, not whether the offsets make sense. Memory stays in proportion to the text,
+// nesting costs none. Throws Error(bad_file) in the name of `file`.
+SafetensorsHeader parse_safetensors_header(std::string_view json, std::string const& file);
+
+// The entries in their order; throws Error(bad_request) for a string that is not UTF-8.
+std::string print_safetensors_header(SafetensorsHeader const& header);
+
+}  // namespace cosmati::io

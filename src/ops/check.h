@@ -1,0 +1,49 @@
+// What the validation of every problem is made of: each function throws Error(bad_request) with a sentence
+// that names the operation, the tensor, its value and what would be legal.
+#pragma once
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/operation.h"
+
+namespace cosmati {
+
+// A tensor of a problem as messages call it.
+struct Named {
+  char const* name;
+  TensorDescription const& tensor;
+};
+
+// Throws "OPERATION: message".
+[[noreturn]] void refuse(char const* operation, std::string const& message);
+
+// Present, no negative extent or stride, no overflow; and nothing is written twice where it is an output.
+void check_tensor(char const* operation, Named tensor, Role role);
+
+void check_rank(char const* operation, Named tensor, int lowest, int highest);
+inline void check_rank(char const* operation, Named tensor, int rank) {
+  check_rank(operation, tensor, rank, rank);
+}
+void check_same_shape(char const* operation, Named tensor, Named model);
+void check_shape(char const* operation, Named tensor, Shape const& expected);
+void check_type(char const* operation, Named tensor, std::initializer_list<DataType> legal);
+void check_finite(char const* operation, char const* name, double value);
+// lowest <= value < 2^31
+void check_at_least(char const* operation, char const* name, Index value, Index lowest);
+
+// The tensors bound to an epilogue's names against the result, whose dimensions are called `indices`.
+void check_epilogue(char const* operation, Epilogue const& epilogue,
+                    std::span<std::string_view const> indices, Named result, bool has_source);
+
+// Every tensor that the problem uses.
+template <class Problem>
+void check_tensors(char const* operation, Problem const& problem) {
+  Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription const& tensor, auto) {
+    check_tensor(operation, {name, tensor}, role);
+  });
+}
+
+}  // namespace cosmati

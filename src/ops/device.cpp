@@ -1,0 +1,60 @@
+// What this machine is, as a plan sees it.
+#include "cosmati/ops/device.h"
+
+#include <sched.h>
+
+#include "cosmati/ops/error.h"
+#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/openblas.h"
+
+namespace cosmati {
+namespace {
+
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+char const* name_of(Backend backend) {
+  switch (backend) {
+    case Backend::cuda: return "cuda";
+    case Backend::cpu: return "cpu";
+    case Backend::emulator: return "emulator";
+    case Backend::reference: break;
+  }
+  return "reference";
+}
+
+Backend parse_backend(std::string const& name) {
+  for (Backend backend : {Backend::cuda, Backend::cpu, Backend::emulator, Backend::reference})
+    if (name == name_of(backend)) return backend;
+  throw Error(ErrorCode::bad_request,
+              "'" + name + "' is not a backend; there is: auto, cuda, cpu, emulator, reference");
+}
+
+Device this_device(Backend backend, int threads) {
+  if (backend == Backend::cuda || backend == Backend::emulator)
+    throw Error(ErrorCode::unavailable, std::string("the backend ") + name_of(backend) +
+                                            " is not part of this build; there is: cpu, reference");
+  if (threads < 0)
+    throw Error(ErrorCode::bad_request,
+                std::to_string(threads) + " threads were asked for; at least 1 is needed");
+  Device device;
+  device.backend = backend;
+  device.threads = threads > 0 ? threads : available_cores();
+  device.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  device.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  device.avx512_bf16 = device.avx512 && __builtin_cpu_supports("avx512bf16");
+  device.avx512_vnni = device.avx512 && __builtin_cpu_supports("avx512vnni");
+  if (backend == Backend::cpu) {
+    device.onednn = cpu::onednn_module() != nullptr;
+    device.openblas = cpu::openblas_available();
+  }
+  return device;
+}
+
+}  // namespace cosmati

@@ -1,0 +1,56 @@
+// Validation of batch normalisation and local response normalisation.
+#include "cosmati/ops/normalization.h"
+
+#include <fmt/format.h>
+
+#include "src/ops/check.h"
+
+namespace cosmati {
+namespace {
+
+char const* operation_of(BatchNormMode mode) {
+  switch (mode) {
+    case BatchNormMode::inference: return "batch normalisation inference";
+    case BatchNormMode::training: return "batch normalisation training";
+    case BatchNormMode::backward: break;
+  }
+  return "batch normalisation backward";
+}
+
+}  // namespace
+
+void validate(BatchNormProblem const& problem) {
+  char const* const operation = operation_of(problem.mode);
+  bool const backward = problem.mode == BatchNormMode::backward;
+  Named const x{"x", problem.x};
+  check_tensors(operation, problem);
+  check_rank(operation, x, 2, 5);
+  check_same_shape(operation, {backward ? "dy" : "y", problem.y}, x);
+  if (backward) check_same_shape(operation, {"dx", problem.dx}, x);
+  check_shape(operation, {"statistics (of scale, bias, mean and variance)", problem.statistics},
+              {problem.x.extent(1)});
+  check_finite(operation, "epsilon", problem.epsilon);
+  if (problem.epsilon < 0)
+    refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
+  if (problem.mode != BatchNormMode::inference && problem.x.layout.size() == 0 && problem.x.extent(1) > 0)
+    refuse(operation,
+           fmt::format("x is {}: there is no mean over no element; every extent must be at least 1",
+                       to_string(problem.x)));
+}
+
+void validate(LrnProblem const& problem) {
+  bool const forward = problem.direction == Direction::forward;
+  char const* const operation =
+      forward ? "local response normalisation forward" : "local response normalisation backward";
+  Named const x{"x", problem.x};
+  check_tensors(operation, problem);
+  check_rank(operation, x, 2, max_rank);
+  check_same_shape(operation, {forward ? "y" : "dy", problem.y}, x);
+  if (!forward) check_same_shape(operation, {"dx", problem.dx}, x);
+  check_at_least(operation, "size", problem.size, 1);
+  check_finite(operation, "alpha", problem.alpha);
+  check_finite(operation, "beta", problem.beta);
+  check_finite(operation, "k", problem.k);
+}
+
+}  // namespace cosmati

@@ -1,0 +1,38 @@
+// Validation of optimiser steps.
+#include "cosmati/ops/optimizer.h"
+
+#include <fmt/format.h>
+
+#include "src/ops/check.h"
+
+namespace cosmati {
+namespace {
+
+void check_decay(char const* name, double value) {
+  if (!(value >= 0 && value < 1))
+    refuse("adam", fmt::format("{} is {}; it must be at least 0 and below 1", name, value));
+}
+
+}  // namespace
+
+void validate(OptimizerProblem const& problem) {
+  bool const adam = problem.kind == OptimizerKind::adam;
+  char const* const operation = adam ? "adam" : "sgd";
+  Named const parameter{"parameter", problem.parameter};
+  check_tensors(operation, problem);
+  check_same_shape(operation, {"gradient", problem.gradient}, parameter);
+  if (problem.state.present()) check_same_shape(operation, {"state", problem.state}, parameter);
+  check_finite(operation, "weight_decay", problem.weight_decay);
+  if (adam) {
+    check_decay("beta1", problem.beta1);
+    check_decay("beta2", problem.beta2);
+    if (!(problem.epsilon >= 0))
+      refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
+    return;
+  }
+  check_finite(operation, "momentum", problem.momentum);
+  if (problem.momentum != 0 && !problem.state.present())
+    refuse(operation, fmt::format("state is missing: momentum {} needs a velocity", problem.momentum));
+}
+
+}  // namespace cosmati

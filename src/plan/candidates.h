@@ -1,0 +1,50 @@
+// What the ordered lists of candidates are made of, and their instantiation.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "reference/reference.h"
+#include "src/backend/cpu/converted.h"
+#include "src/backend/cpu/module.h"
+#include "src/plan/make_plan.h"
+
+namespace cosmati {
+
+template <class Problem>
+Candidate<Problem> reference_candidate() {
+  return function_candidate<
+      Problem, static_cast<void (*)(Problem const&, typename Problem::Arguments const&)>(&reference::run)>(
+      "reference");
+}
+
+// `first`, then oneDNN's, `then`, anything converted to f32 or f64 for one of those, `last`, and the reference, which
+// accepts everything.
+template <class Problem>
+std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
+                                         std::vector<Candidate<Problem>> then = {},
+                                         std::vector<Candidate<Problem>> last = {}) {
+  std::vector<Candidate<Problem>> list = std::move(first);
+  cpu::append_onednn_candidates(list);
+  list.insert(list.end(), then.begin(), then.end());
+  list.push_back(cpu::converted_candidate<Problem>());
+  list.insert(list.end(), last.begin(), last.end());
+  list.push_back(reference_candidate<Problem>());
+  return list;
+}
+
+}  // namespace cosmati
+
+// Defines candidates<Problem>(Backend) and instantiates make_plan and prepare. The other arguments are those of
+// cpu_list.
+#define COSMATI_PLAN(Problem, ...)                                                                     \
+  namespace cosmati {                                                                                  \
+  template <>                                                                                          \
+  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {                        \
+    static std::vector<Candidate<Problem>> const cpu = cpu_list<Problem>(__VA_ARGS__);                 \
+    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};                \
+    static std::vector<Candidate<Problem>> const none;                                                 \
+    return backend == Backend::cpu ? cpu : backend == Backend::reference ? truth : none;               \
+  }                                                                                                    \
+  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);                 \
+  template Prepared<Problem> prepare(Plan<Problem> const&);                                            \
+  }

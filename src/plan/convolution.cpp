@@ -1,0 +1,5 @@
+// The ways to convolve.
+#include "src/backend/cpu/own.h"
+#include "src/plan/candidates.h"
+
+COSMATI_PLAN(ConvolutionProblem, {cpu::bias_gradient_candidate()}, {}, {cpu::im2col_candidate()})

@@ -1,0 +1,8 @@
+// The ways to add, drop out, transform and reduce.
+#include "src/backend/cpu/own.h"
+#include "src/plan/candidates.h"
+
+COSMATI_PLAN(AddProblem, {cpu::add_candidate()})
+COSMATI_PLAN(DropoutProblem, {cpu::dropout_candidate()})
+COSMATI_PLAN(TransformProblem, {cpu::transform_candidate()})
+COSMATI_PLAN(ReduceProblem, {cpu::reduce_candidate()})

@@ -1,0 +1,83 @@
+// The parts of planning that do not depend on the kind of problem.
+#include <cstdint>
+
+#include "cosmati/ops/epilogue.h"
+#include "src/plan/make_plan.h"
+
+namespace cosmati {
+
+void throw_no_candidate(std::vector<Considered> const& considered, std::string const& asked_for,
+                        Backend backend) {
+  if (considered.empty())
+    throw Error(ErrorCode::unavailable,
+                std::string("the backend ") + name_of(backend) + " has no kernel for this operation");
+  std::string names;
+  for (Considered const& entry : considered) {
+    if (entry.kernel == asked_for)
+      throw Error(ErrorCode::bad_request,
+                  "the kernel '" + asked_for + "' refuses this problem: " + entry.refusal);
+    names += (names.empty() ? "" : ", ") + entry.kernel;
+  }
+  if (!asked_for.empty())
+    throw Error(ErrorCode::bad_request, "there is no kernel '" + asked_for +
+                                            "' for this operation on the backend " + name_of(backend) +
+                                            "; there is: " + names);
+  throw Error(ErrorCode::bad_request, "no kernel accepts this problem:\n" + explain(considered, ""));
+}
+
+std::string explain(std::vector<Considered> const& considered, std::string const& chosen) {
+  std::string text;
+  for (Considered const& entry : considered) {
+    bool const refused = !entry.refusal.empty();
+    text += "  " + entry.kernel + ": " +
+            (entry.kernel == chosen ? "chosen"
+             : refused              ? "refused: "
+                                    : "possible");
+    if (refused) text += entry.refusal;
+    if (!refused && entry.workspace_bytes > 0)
+      text += ", workspace " + std::to_string(entry.workspace_bytes) + " bytes";
+    text += '\n';
+  }
+  return text;
+}
+
+void check_argument(char const* name, TensorDescription const& description, void const* pointer) {
+  if (description.layout.size() == 0) return;
+  if (pointer == nullptr)
+    throw Error(ErrorCode::bad_request, std::string("argument ") + name + " is null; the problem has it as " +
+                                            to_string(description));
+  auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+  auto const alignment = static_cast<std::uintptr_t>(size_of(description.type));
+  if (address % alignment != 0)
+    throw Error(ErrorCode::bad_request, std::string("argument ") + name + " lies " +
+                                            std::to_string(address % alignment) +
+                                            " bytes past a multiple of " + std::to_string(alignment) +
+                                            ", the size of its type " + name_of(description.type));
+}
+
+void check_workspace(std::size_t bytes, void const* workspace) {
+  if (bytes == 0) return;
+  if (workspace == nullptr)
+    throw Error(ErrorCode::bad_request, "this plan needs a workspace of " + std::to_string(bytes) +
+                                            " bytes, 64-byte aligned; none was given");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
+    throw Error(ErrorCode::bad_request, "the workspace is not 64-byte aligned");
+}
+
+void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* const> operands,
+                              std::span<double const> scalars, std::span<void* const> stores) {
+  auto const require_count = [](char const* what, std::size_t given, std::size_t named) {
+    if (given < named)
+      throw Error(ErrorCode::bad_request, "the epilogue names " + std::to_string(named) + " " + what + "; " +
+                                              std::to_string(given) + " were given");
+  };
+  require_count("scalars", scalars.size(), epilogue.expression.scalars().size());
+  require_count("operands", operands.size(), epilogue.operands.size());
+  require_count("stores", stores.size(), epilogue.stores.size());
+  for (std::size_t i = 0; i < epilogue.operands.size(); ++i)
+    check_argument(epilogue.expression.operands()[i].name.c_str(), epilogue.operands[i], operands[i]);
+  for (std::size_t i = 0; i < epilogue.stores.size(); ++i)
+    check_argument(epilogue.expression.stores()[i].name.c_str(), epilogue.stores[i], stores[i]);
+}
+
+}  // namespace cosmati

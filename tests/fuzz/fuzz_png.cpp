@@ -1,0 +1,17 @@
+// Any bytes as a PNG file.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cosmati/ops/error.h"
+#include "src/io/image.h"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace cosmati;
+  std::span<std::byte const> const file(reinterpret_cast<std::byte const*>(data), size);
+  try {
+    io::to_grey(io::decode_png(file, "fuzz.png"));
+  } catch (Error const&) {
+  }
+  return 0;
+}

@@ -1,0 +1,140 @@
+// Reading and replacing files.
+#include "src/io/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "tests/io/testing.h"
+
+namespace cosmati::io {
+namespace {
+
+using namespace testing;
+
+std::string text_of(MappedFile const& file) {
+  return {reinterpret_cast<char const*>(file.bytes().data()), file.bytes().size()};
+}
+
+TEST(File, ReadsAndMapsWhatWasWritten) {
+  TemporaryFolder const folder;
+  std::string contents(200'000, 'x');
+  contents[100'000] = '\0';
+  write_atomically(folder / "a", contents);
+  EXPECT_EQ(read_file(folder / "a"), contents);
+  EXPECT_EQ(text_of(MappedFile(folder / "a")), contents);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
+}
+
+TEST(File, AnEmptyFileIsEmpty) {
+  TemporaryFolder const folder;
+  write_atomically(folder / "a", "");
+  EXPECT_EQ(read_file(folder / "a"), "");
+  EXPECT_TRUE(MappedFile(folder / "a").bytes().empty());
+}
+
+TEST(File, ErrorsNamePathAndReason) {
+  TemporaryFolder const folder;
+  std::string const missing = folder / "missing";
+  for (std::string const& message :
+       {error_of([&] { read_file(missing); }), error_of([&] { MappedFile file(missing); })}) {
+    EXPECT_TRUE(contains(message, missing)) << message;
+    EXPECT_TRUE(contains(message, "No such file")) << message;
+  }
+  EXPECT_TRUE(contains(error_of([&] { MappedFile file(folder.path()); }), "folder"));
+  EXPECT_TRUE(contains(error_of([&] { read_file(folder.path()); }), "directory"));
+  EXPECT_TRUE(contains(error_of([&] { MappedFile file("/dev/zero"); }), "not a regular file"));
+}
+
+TEST(File, APipeWithoutWriterIsRefusedAtOnce) {
+  TemporaryFolder const folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(contains(error_of([&] { MappedFile file(folder / "pipe"); }), "not a regular file"));
+}
+
+TEST(File, AFailureLeavesTheOldContentsAndNothingElse) {
+  TemporaryFolder const folder;
+  write_atomically(folder / "a", "old");
+  EXPECT_THROW(write_atomically(folder / "a",
+                                [](FileWriter& writer) {
+                                  writer.write("half of the n");
+                                  throw std::runtime_error("stop");
+                                }),
+               std::runtime_error);
+  EXPECT_EQ(read_file(folder / "a"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
+}
+
+TEST(File, TheOldContentsStandUntilTheNewAreComplete) {
+  TemporaryFolder const folder;
+  write_atomically(folder / "a", "old");
+  MappedFile const mapped(folder / "a");
+  write_atomically(folder / "a", [&](FileWriter& writer) {
+    writer.write("new");
+    EXPECT_EQ(read_file(folder / "a"), "old");
+  });
+  EXPECT_EQ(read_file(folder / "a"), "new");
+  EXPECT_EQ(text_of(mapped), "old");
+}
+
+TEST(File, AFullDiskIsAnErrorWithReason) {
+  std::string const message = error_of([] { write_atomically("/dev/full", "x"); }, ErrorCode::system);
+  EXPECT_TRUE(contains(message, "/dev/full")) << message;
+  EXPECT_TRUE(contains(message, "No space left")) << message;
+}
+
+TEST(File, ADeviceIsWrittenNotReplaced) {
+  write_atomically("/dev/null", "x");
+  struct stat status {};
+  ASSERT_EQ(::stat("/dev/null", &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+}
+
+TEST(File, ALinkStaysALink) {
+  TemporaryFolder const folder;
+  write_atomically(folder / "target", "old");
+  ASSERT_EQ(::symlink("target", (folder / "link").c_str()), 0);
+  write_atomically(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "target"), "new");
+}
+
+TEST(File, KeepsThePermissionsOfWhatItReplaces) {
+  TemporaryFolder const folder;
+  write_atomically(folder / "a", "old");
+  ASSERT_EQ(::chmod((folder / "a").c_str(), 0640), 0);
+  write_atomically(folder / "a", "new");
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST(File, CannotWriteIntoAMissingFolderOrOverAFolder) {
+  TemporaryFolder const folder;
+  std::string const message = error_of([&] { write_atomically(folder / "no/a", "x"); }, ErrorCode::system);
+  EXPECT_TRUE(contains(message, "no/a")) << message;
+  EXPECT_TRUE(contains(message, "No such file")) << message;
+  error_of([&] { write_atomically(folder.path(), "x"); }, ErrorCode::system);
+}
+
+TEST(File, WritesIntoTheCurrentFolder) {
+  TemporaryFolder const folder;
+  auto const before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  write_atomically("plain-name", "x");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(read_file(folder / "plain-name"), "x");
+}
+
+TEST(File, AppendsAtTheEnd) {
+  TemporaryFolder const folder;
+  append_to_file(folder / "a", "one");
+  append_to_file(folder / "a", "two");
+  EXPECT_EQ(read_file(folder / "a"), "onetwo");
+}
+
+}  // namespace
+}  // namespace cosmati::io

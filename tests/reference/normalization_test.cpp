@@ -1,0 +1,158 @@
+// Batch normalisation and local response normalisation: by hand, and against central differences.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/reference.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/random.h"
+#include "tests/support/tensors.h"
+
+namespace cosmati {
+namespace {
+
+using testing::poisoned;
+using testing::Random;
+using testing::tensor;
+using testing::Values;
+using testing::values_of;
+
+TEST(ReferenceBatchNorm, InferenceByHand) {
+  Tensor const x = tensor({2, 2, 1}, {1, 2, 3, 4}), scale = tensor({2}, {2, 3}), bias = tensor({2}, {10, 20});
+  Tensor const mean = tensor({2}, {1, 2}), variance = tensor({2}, {3, 0});
+  Tensor y = poisoned(x.shape());
+  BatchNormProblem problem;
+  problem.x = x.description();
+  problem.y = y.description();
+  problem.statistics = scale.description();
+  problem.epsilon = 1;
+  validate(problem);
+  reference::run(problem, {.x = x.data(),
+                           .scale = scale.data(),
+                           .bias = bias.data(),
+                           .mean = mean.data(),
+                           .variance = variance.data(),
+                           .y = y.data()});
+  EXPECT_EQ(values_of(y), (Values{10, 20, 12, 26}));
+}
+
+TEST(ReferenceBatchNorm, TrainingByHand) {
+  Tensor const x = tensor({2, 1, 2}, {1, 3, 5, 7}), scale = tensor({1}, {3}), bias = tensor({1}, {1});
+  Tensor y = poisoned(x.shape()), mean = poisoned({1}), variance = poisoned({1});
+  BatchNormProblem problem;
+  problem.mode = BatchNormMode::training;
+  problem.x = x.description();
+  problem.y = y.description();
+  problem.statistics = scale.description();
+  problem.epsilon = 4;
+  validate(problem);
+  reference::run(problem, {.x = x.data(),
+                           .scale = scale.data(),
+                           .bias = bias.data(),
+                           .y = y.data(),
+                           .saved_mean = mean.data(),
+                           .saved_variance = variance.data()});
+  EXPECT_EQ(mean.get(0), 4);
+  EXPECT_EQ(variance.get(0), 5);  // of the population: 20 / 4
+  EXPECT_EQ(values_of(y), (Values{-2, 0, 2, 4}));
+}
+
+TEST(ReferenceBatchNorm, GradientsOfTraining) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    Random random(seed);
+    int const rank = static_cast<int>(random.between(2, 5));
+    Shape shape;
+    shape.rank = rank;
+    for (int d = 0; d < rank; ++d) shape[d] = random.between(1, 3);
+    shape[0] += 1;  // one value alone has no variance
+    Shape const channels{shape[1]};
+    Tensor x = random.tensor(shape, -2, 2), y = random.tensor(shape), dx = random.tensor(shape);
+    Tensor const dy = random.tensor(shape);
+    Tensor scale = random.tensor(channels), bias(scale.description());
+    for (Index c = 0; c < shape[1]; ++c) bias.set(c, random.uniform(-1, 1));
+    Tensor mean(scale.description()), variance(scale.description());
+    Tensor dscale(scale.description()), dbias(scale.description());
+    BatchNormProblem problem;
+    problem.x = x.description();
+    problem.statistics = scale.description();
+    problem.epsilon = 0.1;
+    auto const loss = [&] {
+      problem.mode = BatchNormMode::training;
+      problem.y = y.description();
+      validate(problem);
+      reference::run(problem, {.x = x.data(),
+                               .scale = scale.data(),
+                               .bias = bias.data(),
+                               .y = y.data(),
+                               .saved_mean = mean.data(),
+                               .saved_variance = variance.data()});
+      return testing::weighted_sum(dy, y);
+    };
+    loss();
+    problem.mode = BatchNormMode::backward;
+    problem.y = dy.description();
+    problem.dx = dx.description();
+    validate(problem);
+    reference::run(problem, {.x = x.data(),
+                             .dy = dy.data(),
+                             .scale = scale.data(),
+                             .mean = mean.data(),
+                             .variance = variance.data(),
+                             .dx = dx.data(),
+                             .dscale = dscale.data(),
+                             .dbias = dbias.data()});
+    std::string const name = "seed " + std::to_string(seed);
+    testing::expect_gradient(name + " dx", x, dx, loss);
+    testing::expect_gradient(name + " dscale", scale, dscale, loss);
+    testing::expect_gradient(name + " dbias", bias, dbias, loss);
+  }
+}
+
+TEST(ReferenceLrn, ByHand) {
+  Tensor const x = tensor({1, 4}, {1, 2, 3, 4});
+  Tensor y = poisoned(x.shape());
+  LrnProblem problem;
+  problem.x = x.description();
+  problem.y = y.description();
+  problem.size = 4;  // one channel below, two above
+  problem.alpha = 4;
+  problem.beta = 1;
+  problem.k = 1;
+  validate(problem);
+  reference::run(problem, {.x = x.data(), .y = y.data()});
+  EXPECT_DOUBLE_EQ(y.get(0), 1.0 / (1 + 1 + 4 + 9));
+  EXPECT_DOUBLE_EQ(y.get(1), 2.0 / (1 + 1 + 4 + 9 + 16));
+  EXPECT_DOUBLE_EQ(y.get(2), 3.0 / (1 + 4 + 9 + 16));
+  EXPECT_DOUBLE_EQ(y.get(3), 4.0 / (1 + 9 + 16));
+}
+
+TEST(ReferenceLrn, Gradients) {
+  for (unsigned seed = 0; seed < 16; ++seed) {
+    Random random(seed);
+    Shape const shape{random.between(1, 2), random.between(1, 7), random.between(1, 3)};
+    Tensor x = random.tensor(shape, -2, 2), y = random.tensor(shape), dx = random.tensor(shape);
+    Tensor const dy = random.tensor(shape);
+    LrnProblem problem;
+    problem.x = x.description();
+    problem.size = random.between(1, 6);
+    problem.alpha = random.uniform(0.1, 2);
+    problem.beta = random.uniform(0.3, 1.5);
+    problem.k = random.uniform(0.5, 2);
+    auto const loss = [&] {
+      problem.direction = Direction::forward;
+      problem.y = y.description();
+      validate(problem);
+      reference::run(problem, {.x = x.data(), .y = y.data()});
+      return testing::weighted_sum(dy, y);
+    };
+    problem.direction = Direction::backward;
+    problem.y = dy.description();
+    problem.dx = dx.description();
+    validate(problem);
+    reference::run(problem, {.x = x.data(), .dy = dy.data(), .dx = dx.data()});
+    testing::expect_gradient("seed " + std::to_string(seed), x, dx, loss);
+  }
+}
+
+}  // namespace
+}  // namespace cosmati

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""Checks that no compiler makes: who includes whom, file lengths, headers that compile alone, formatting.
+
+usage: check.py includes|lengths|headers|format [--compiler g++]     exit status 1 and a line for each finding
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CODE = (".h", ".cpp", ".cu", ".cuh")
+
+# Who may include whom: folder -> the folders that its files may include (docs/architecture.md). None: no limit.
+CORE = {"include/cosmati/core"}
+EPILOGUE = CORE | {"include/cosmati/epilogue"}
+OPS = EPILOGUE | {"include/cosmati/ops"}
+MAY_INCLUDE = {
+    "include/cosmati/core": CORE,
+    "include/cosmati/epilogue": EPILOGUE | {"include/cosmati/ops/error.h"},
+    "include/cosmati/ops": OPS,
+    "reference": OPS | {"reference"},
+    "src/epilogue": OPS | {"src/epilogue"},
+    "src/ops": OPS | {"src/ops", "src/backend"},
+    "src/io": OPS | {"src/io"},
+    "src/plan": OPS | {"src/plan", "src/backend", "reference"},
+    "src/backend": OPS | {"src/backend", "src/plan/make_plan.h"},
+    "nets": OPS | {"nets", "src/io"},
+    "cli": None,
+    "tests": None,
+    "bench": None,
+    "examples": None,
+}
+STANDARD_LIBRARY_FREE = ("include/cosmati/core",)  # device headers: nothing but our own
+ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn"}
+
+
+def files(endings=CODE):
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True,
+                            capture_output=True, check=True).stdout.split("\n")
+    return sorted(f for f in listed if f.endswith(endings) and os.path.exists(os.path.join(ROOT, f)))
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def resolve(name):
+    """The file in the project that #include "name" means, or None."""
+    for base in ("include", ""):
+        path = os.path.join(base, name)
+        if os.path.exists(os.path.join(ROOT, path)):
+            return path
+    return None
+
+
+def check_includes():
+    for path in files():
+        rule = max((r for r in MAY_INCLUDE if path.startswith(r + "/")), key=len, default=None)
+        if rule is None:
+            yield f"{path}: lies in no folder that tools/check.py knows"
+            continue
+        for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
+            if kind == "<":
+                if path.startswith(STANDARD_LIBRARY_FREE):
+                    yield f"{path}: includes <{name}>; device headers include nothing but our own"
+                home = ONLY_IN.get(name)
+                if home and not path.startswith(home) and not path.startswith(("bench/", "tests/")):
+                    yield f"{path}: includes <{name}>, which only {home} may"
+                continue
+            target = resolve(name)
+            if target is None:
+                yield f'{path}: "{name}" is not a path from include/ or the top folder'
+            elif MAY_INCLUDE[rule] is not None and not target.startswith(tuple(MAY_INCLUDE[rule])):
+                yield f"{path}: includes {target}; {rule}/ may include {', '.join(sorted(MAY_INCLUDE[rule]))}"
+
+
+def check_lengths():
+    for path in files(CODE + (".py", ".sh")):
+        lines = read(path).count("\n")
+        if lines > 500:
+            yield f"{path}: {lines} lines; at most 500"
+        if path.endswith(CODE) and not read(path).lstrip().startswith(("//", "/*")):
+            yield f"{path}: does not begin with a comment that says what it is"
+
+
+def check_headers(compiler):
+    def compile_alone(path):
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion",
+                   "-Werror", "-DFMT_HEADER_ONLY", f"-I{ROOT}", f"-I{ROOT}/include", "-x", "c++", "-"]
+        text = f'#include "{path}"\n#include "{path}"\n'
+        result = subprocess.run(command, input=text, text=True, capture_output=True)
+        return f"{path}: does not compile alone with {compiler}:\n{result.stderr[:2000]}" if result.returncode else None
+
+    headers = files((".h",))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from filter(None, pool.map(compile_alone, headers))
+
+
+def check_format():
+    found = [f for f in files()]
+    result = subprocess.run(["clang-format", "--dry-run", "--Werror", *found], cwd=ROOT, text=True, capture_output=True)
+    yield from (line for line in result.stderr.split("\n") if "error:" in line)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("check", choices=["includes", "lengths", "headers", "format"])
+    parser.add_argument("--compiler", default="g++")
+    arguments = parser.parse_args()
+    findings = list(check_headers(arguments.compiler) if arguments.check == "headers"
+                    else globals()["check_" + arguments.check]())
+    print("\n".join(findings) or f"{arguments.check}: nothing found in {len(files())} files")
+    sys.exit(1 if findings else 0)
+
+
+main()

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Makes sure that the Debian packages are there that `make run` (no argument) or `make test` (argument: test) need:
+# installs them when root, else says which are missing. On another system it trusts CMake to find what it needs.
+set -euo pipefail
+
+packages=(g++ make cmake ninja-build pkg-config libdnnl-dev libopenblas0 libcli11-dev libfmt-dev nlohmann-json3-dev
+          libpng-dev zlib1g-dev dataset-fashion-mnist)
+if [ "${1:-}" = test ]; then
+  packages+=(git clang clang-format libclang-rt-14-dev libgtest-dev python3 python3-numpy python3-onnx libonnx-testdata)
+fi
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup: this is not a Debian system; what CMake does not find, install by hand: ${packages[*]}" >&2
+  exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "setup: these packages are missing, and only root can install them:" >&2
+  echo "  sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+  exit 1
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
