@@ -32,24 +32,29 @@ void add_epilogue_options(Options& options, EpilogueText& text) {
   options
       .text("--epilogue", text.expression, "EXPRESSION",
             "what becomes of the sum: alpha*acc + beta*c if not given (see: cosmati list epilogue-functions)")
-      .texts("--set", text.settings, "NAME=NUMBER", "a scalar of the epilogue; alpha is 1 and beta 0 if not set");
+      .texts("--set", text.settings, "NAME=NUMBER",
+             "a scalar of the epilogue; alpha is 1 and beta 0 if not set");
 }
 
-BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices, bool made_here)
+BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices,
+                             bool made_here)
     : original_(epilogue::parse(text.expression.empty() ? default_expression : text.expression, indices)),
       values_(read_settings(text.settings)),
       made_here_(made_here) {
   double drawn = 0.75;
   for (auto const& scalar : original_.scalars()) {
     if (values_.contains(scalar.name)) continue;
-    if (scalar.name == "alpha") values_["alpha"] = 1;
-    else if (scalar.name == "beta") values_["beta"] = 0;
-    else if (made_here_) values_[scalar.name] = drawn += 0.5;
+    if (scalar.name == "alpha")
+      values_["alpha"] = 1;
+    else if (scalar.name == "beta")
+      values_["beta"] = 0;
+    else if (made_here_)
+      values_[scalar.name] = drawn += 0.5;
   }
   std::map<std::string, double> folded;
   for (auto const& [name, value] : values_)
     if (value == 0 || value == 1) folded[name] = value;
-  bound_ = epilogue::bind(original_, folded);
+  bound_ = epilogue::bind_scalars(original_, folded);
 }
 
 Epilogue BoundEpilogue::complete(Inputs const& inputs, std::map<std::string, Index> const& extents,
@@ -68,7 +73,8 @@ Epilogue BoundEpilogue::complete(Inputs const& inputs, std::map<std::string, Ind
       Shape shape;
       for (std::string const& index : operand.indices) shape[shape.rank++] = extents.at(index);
       provided.operands[operand.name] = shape;
-      epilogue.operands.push_back(describe(result.type == DataType::f64 ? DataType::f64 : DataType::f32, shape));
+      epilogue.operands.push_back(
+          describe(result.type == DataType::f64 ? DataType::f64 : DataType::f32, shape));
     } else if (inputs.has(key)) {
       epilogue.operands.push_back(inputs.at(key));
     }
@@ -87,6 +93,34 @@ std::vector<double> BoundEpilogue::scalars() const {
   std::vector<double> result;
   for (auto const& scalar : bound_.scalars()) result.push_back(values_.at(scalar.name));
   return result;
+}
+
+bool BoundEpilogue::exact() const {
+  auto const in_eighths = [](double value) {
+    return std::fabs(value) <= 64 && value * 8 == std::floor(value * 8);
+  };
+  using epilogue::Op;
+  for (auto const& node : bound_.nodes()) switch (node.op) {
+      case Op::constant:
+        if (!in_eighths(node.constant)) return false;
+        break;
+      case Op::divide:
+      case Op::sqrt:
+      case Op::rsqrt:
+      case Op::exp:
+      case Op::log:
+      case Op::tanh:
+      case Op::sigmoid:
+      case Op::elu:
+      case Op::gelu:
+      case Op::gelu_tanh:
+      case Op::silu:
+      case Op::erf:
+      case Op::pow: return false;
+      default: break;
+    }
+  auto const values = scalars();
+  return std::all_of(values.begin(), values.end(), in_eighths);
 }
 
 double BoundEpilogue::slope() const {

@@ -18,8 +18,8 @@ struct EpilogueText {
 
 void add_epilogue_options(Options& options, EpilogueText& text);
 
-// An expression with the values of its scalars: alpha 1 and beta 0 unless they are set. Scalars that are 0 or 1 are
-// folded into the expression, so that 0*c needs no c; the others stay arguments.
+// An expression with the values of its scalars: alpha 1 and beta 0 unless they are set. Scalars that are 0 or
+// 1 are folded into the expression, so that 0*c needs no c; the others stay arguments.
 class BoundEpilogue {
  public:
   BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices, bool made_here);
@@ -32,6 +32,7 @@ class BoundEpilogue {
 
   std::vector<double> scalars() const;
   double slope() const;  // how much the scalars can magnify an error of acc, at most
+  bool exact() const;    // small integers give exact values: no division, no root, no exponential
   std::vector<std::string> const& warnings() const { return warnings_; }
   std::string const& text() const { return original_.text(); }
 

@@ -57,13 +57,14 @@ std::vector<int> image_file_order(TensorFormat format, int spatial) {
   return order;
 }
 
-void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest, Index (&values)[2]) {
+void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest,
+               Index (&values)[2]) {
   if (text.empty()) return;
   auto const numbers = parse_indices(text, what);
   for (Index const number : numbers)
     if (number < lowest)
-      throw Error(ErrorCode::bad_request,
-                  what + ' ' + text + ": " + std::to_string(number) + " is less than " + std::to_string(lowest));
+      throw Error(ErrorCode::bad_request, what + ' ' + text + ": " + std::to_string(number) +
+                                              " is less than " + std::to_string(lowest));
   if (numbers.size() > static_cast<std::size_t>(spatial))
     throw Error(ErrorCode::bad_request, what + ' ' + text + " has " + std::to_string(numbers.size()) +
                                             " numbers; an image with " + std::to_string(spatial) +

@@ -1,4 +1,5 @@
-// Images in files: the order of their axes (nchw, nhwc, chwn), one or two spatial dimensions, windows and padding.
+// Images in files: the order of their axes (nchw, nhwc, chwn), one or two spatial dimensions, windows and
+// padding.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +8,8 @@
 
 namespace cosmati::cli {
 
-TensorFormat parse_format(std::string const& name, std::string const& what);  // throws Error listing the legal names
+TensorFormat parse_format(std::string const& name,
+                          std::string const& what);  // throws Error listing the legal names
 
 // Dimension d of the file is dimension order[d] of the tensor (n, c, spatial...).
 std::vector<int> file_order(TensorFormat format, int rank);
@@ -20,16 +22,19 @@ TensorDescription with_two_spatial(TensorDescription const& image);
 TensorDescription dense_image(DataType type, TensorFormat format, Index n, Index c, Index h, Index w);
 std::vector<int> image_file_order(TensorFormat format, int spatial);
 
-// "2,3" for two spatial dimensions, "3" for both; one spatial dimension takes one number. `values` is {rows, columns}.
-void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest, Index (&values)[2]);
+// "2,3" for two spatial dimensions, "3" for both; one spatial dimension takes one number. `values` is {rows,
+// columns}.
+void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest,
+               Index (&values)[2]);
 
 // A window that slides over an image, as options.
 struct WindowText {
   std::string stride, pad, dilation;
 };
 
-// Fills stride, dilation and pads for an image of `input` that gives `output` positions where the padding asks for it
-// (same-upper, same-lower: ceil(input / stride) positions). `input` and `window` are {rows, columns}.
+// Fills stride, dilation and pads for an image of `input` that gives `output` positions where the padding
+// asks for it (same-upper, same-lower: ceil(input / stride) positions). `input` and `window` are {rows,
+// columns}.
 struct Window {
   Index stride[2] = {1, 1};
   Index dilation[2] = {1, 1};

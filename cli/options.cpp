@@ -42,6 +42,21 @@ Options& Options::flag(std::string const& name, bool& value, std::string const& 
   return *this;
 }
 
+Options& Options::optional_text(std::string const& name, bool& given, std::string& value,
+                                char const* value_name, std::string const& help) {
+  app_.add_option_function<std::string>(
+          name,
+          [&given, &value](std::string const& word) {
+            given = word.empty();
+            value = word;
+          },
+          help)
+      ->expected(0, 1)
+      ->type_name(value_name)
+      ->group(group_);
+  return *this;
+}
+
 Options& Options::group(std::string title) {
   group_ = std::move(title);
   return *this;
@@ -72,23 +87,32 @@ PlanOptions Common::plan_options() const {
   return options;
 }
 
-void add_common_options(Options& options, Common& common) {
+void add_common_options(Options& options, Common& common, std::string* json_to_file) {
   options.group("Where and how")
-      .text("--backend", common.backend, "NAME", "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
+      .text("--backend", common.backend, "NAME",
+            "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
       .text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)")
       .integer("--threads", common.threads, "host threads; 0: one for each core")
-      .text("--max-workspace", common.max_workspace, "BYTES", "kernels that need more scratch memory are refused")
+      .text("--max-workspace", common.max_workspace, "BYTES",
+            "kernels that need more scratch memory are refused")
       .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
-      .flag("--deterministic", common.deterministic, "the same bits from run to run: always so on cpu and reference")
-      .flag("--json", common.json, "JSON Lines on stdout instead of tables");
+      .flag("--deterministic", common.deterministic,
+            "the same bits from run to run: always so on cpu and reference");
+  if (json_to_file != nullptr)
+    options.optional_text("--json", common.json, *json_to_file, "[FILE]",
+                          "JSON Lines on stdout instead of tables, or added to FILE beside the table");
+  else
+    options.flag("--json", common.json, "JSON Lines on stdout instead of tables");
   options.group("Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32")
       .text("--type", common.types.all, "TYPE", "of all operands; names the bit patterns of u16 and u8 files")
       .text("--a-type", common.types.a, "TYPE", "of the first operand: a, x, dy")
       .text("--b-type", common.types.b, "TYPE", "of the second operand: b, w, centres")
       .text("--c-type", common.types.c, "TYPE", "of c")
       .text("--d-type", common.types.d, "TYPE", "of the output; else the inputs' (sums of s8 or u8: s32)")
-      .text("--accumulator", common.types.accumulator, "TYPE", "of the sums: f32, with f64 inputs f64, with integers s32")
-      .text("--compute", common.types.compute, "TYPE", "tf32: cut f32 factors to TF32 before they are multiplied");
+      .text("--accumulator", common.types.accumulator, "TYPE",
+            "of the sums: f32, with f64 inputs f64, with integers s32")
+      .text("--compute", common.types.compute, "TYPE",
+            "tf32: cut f32 factors to TF32 before they are multiplied");
 }
 
 }  // namespace cosmati::cli

@@ -16,13 +16,17 @@ namespace cosmati::cli {
 class Options {
  public:
   explicit Options(CLI::App& app) : app_(app) {}
-  // `value_name` stands in the help: "--stride ROWS,COLUMNS". An option that is not given leaves its target alone.
+  // `value_name` stands in the help: "--stride ROWS,COLUMNS". An option that is not given leaves its target
+  // alone.
   Options& text(std::string const& name, std::string& value, char const* value_name, std::string const& help);
   Options& texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
                  std::string const& help);  // may be given more than once
   Options& number(std::string const& name, double& value, std::string const& help);
   Options& integer(std::string const& name, long long& value, std::string const& help);
   Options& flag(std::string const& name, bool& value, std::string const& help);
+  // With a value it goes to `value`, without one `given` becomes true.
+  Options& optional_text(std::string const& name, bool& given, std::string& value, char const* value_name,
+                         std::string const& help);
   Options& group(std::string title);  // a head in the help for what follows
 
  private:
@@ -53,6 +57,7 @@ struct Common {
   PlanOptions plan_options() const;
 };
 
-void add_common_options(Options& options, Common& common);
+// `json_to_file`: --json takes the name of a file as well, which goes there.
+void add_common_options(Options& options, Common& common, std::string* json_to_file = nullptr);
 
 }  // namespace cosmati::cli

@@ -47,10 +47,10 @@ void predict_images(PredictRequest const& request, lenet5::Model& model, Device 
     io::Image const input = as_input(io::read_image(path));
     target = std::copy(input.pixels.begin(), input.pixels.end(), target);
   }
-  auto const scores = lenet5::scores(model, device, data);
+  auto const scores = model.replicas(device, false).scores(data, model.statistics, lenet5::class_count);
   for (std::size_t i = 0; i < request.images.size(); ++i) {
     float const* const row = &scores[i * lenet5::class_count];
-    auto const best = static_cast<std::size_t>(std::max_element(row, row + lenet5::class_count) - row);
+    auto const best = static_cast<std::size_t>(lenet5::best_class(row));
     double sum = 0;  // probabilities by softmax; for Gaussian units the scores are negative distances
     for (int c = 0; c < lenet5::class_count; ++c) sum += std::exp(static_cast<double>(row[c] - row[best]));
     double const probability = 1 / sum;
@@ -67,9 +67,10 @@ void predict_images(PredictRequest const& request, lenet5::Model& model, Device 
 }
 
 void predict_data(PredictRequest const& request, lenet5::Model& model, Device const& device) {
-  auto const data = nets::read_dataset(request.data, nets::Split::test, lenet5::class_count);
-  auto const sequence = model.sequence(device, 256, false);
-  auto const evaluation = lenet5::evaluate(model, *sequence, data);
+  auto const data =
+      nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
+  auto replicas = model.replicas(device, false);
+  auto const evaluation = lenet5::evaluate(model, replicas, data);
   if (request.common.json) {
     print_text(Record()
                    .add("images", static_cast<long long>(data.count()))

@@ -1,4 +1,5 @@
-// A subject of the command line (gemm, conv, pool, ...): its parameters, its files, and how they become a problem.
+// A subject of the command line (gemm, conv, pool, ...): its parameters, its files, and how they become a
+// problem.
 #pragma once
 #include <map>
 #include <memory>
@@ -30,7 +31,8 @@ class Inputs {
   bool has(std::string const& name) const { return entries_.contains(name); }
   // Throws Error(bad_request) that asks for the option, or that names the ranks that would be legal.
   TensorDescription const& at(std::string const& name) const;
-  TensorDescription const& at(std::string const& name, std::vector<int> const& ranks, char const* meaning) const;
+  TensorDescription const& at(std::string const& name, std::vector<int> const& ranks,
+                              char const* meaning) const;
   // The same, or where the program makes the data, `model`.
   TensorDescription const& at_or_like(std::string const& name, TensorDescription const& model) const {
     return made_here && !has(name) ? model : at(name);
@@ -51,8 +53,8 @@ struct Port {
   std::string slot;    // the tensor's name in the problem
   std::string option;  // the file's option: "x", "out"
   std::vector<int> order;
-  // Not 0: the tensor holds s32 places within image planes of this size, and the file int64 places in the whole
-  // (N, C, H, W) array.
+  // Not 0: the tensor holds s32 places within image planes of this size, and the file int64 places in the
+  // whole (N, C, H, W) array.
   Index plane = 0;
 };
 
@@ -79,8 +81,8 @@ class Subject {
   virtual bool has_epilogue() const { return false; }
   virtual bool sums_products() const { return false; }  // takes --accumulator and --compute
 
-  // The letters of a size, e.g. m, n, k, batch; those from `fewest_sizes` on are 1 where they are not given. No
-  // letters: a shape of any rank.
+  // The letters of a size, e.g. m, n, k, batch; those from `fewest_sizes` on are 1 where they are not given.
+  // No letters: a shape of any rank.
   virtual std::vector<std::string> letters() const { return {}; }
   virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
   // Arrays of the program's own making for a problem of this size.

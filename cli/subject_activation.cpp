@@ -52,7 +52,8 @@ class Activation final : public Subject {
 
   Job job(Inputs const& inputs, Common const& common) const override {
     if (function_.empty())
-      throw Error(ErrorCode::bad_request, "--function NAME is needed; legal: " + join(function_names(), ", "));
+      throw Error(ErrorCode::bad_request,
+                  "--function NAME is needed; legal: " + join(function_names(), ", "));
     ActivationProblem problem;
     problem.function = parse_activation_function(one_of(function_, function_names(), "--function"));
     problem.alpha = std::isnan(alpha_) ? default_alpha(problem.function) : alpha_;
@@ -73,6 +74,7 @@ class Activation final : public Subject {
     Notes notes;
     notes.label = function_ + (backward ? " backward " : " forward ") + shape_text(problem.x.shape());
     notes.terms = 4;
+    notes.exact = problem.function == ActivationFunction::relu;
     notes.operations = static_cast<double>(problem.x.layout.size());
     job.task = make_task(std::move(problem), std::move(notes));
     return job;

@@ -30,26 +30,34 @@ class Convolution final : public Subject {
   std::string size_example() const override { return "--size 2x3x17x17x8x5x5 --pad 2 --direction filter"; }
 
   void add_parameters(Options& options) override {
-    options.text("--direction", direction_, "NAME", "forward, data, filter, transposed or bias; forward if not given")
+    options
+        .text("--direction", direction_, "NAME",
+              "forward, data, filter, transposed or bias; forward if not given")
         .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files: a filter is KCRS, KRSC or CRSK")
         .text("--stride", window_.stride, "ROWS,COLUMNS", "1 if not given")
-        .text("--pad", window_.pad, "T,B,L,R", "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not given")
+        .text("--pad", window_.pad, "T,B,L,R",
+              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
+              "given")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
         .integer("--groups", groups_, "1 if not given")
         .text("--input-size", input_size_, "H,W", "of dx, for --direction data")
         .text("--filter-size", filter_size_, "R,S", "of dw, for --direction filter")
-        .text("--output-pad", output_pad_, "ROWS,COLUMNS", "for transposed: added to the smallest output; 0 if not given")
+        .text("--output-pad", output_pad_, "ROWS,COLUMNS",
+              "for transposed: added to the smallest output; 0 if not given")
         .text("--output-size", output_size_, "H,W", "for transposed: instead of --output-pad")
         .text("--algorithm", algorithm_, "NAME", "auto, or a kernel's name as for --kernel");
     add_epilogue_options(options, epilogue_);
   }
 
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "(N,C,H,W); for transposed (N,K,P,Q); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
-            {"w", TypeRole::b, false, "(K,C/groups,R,S); for transposed, those of the convolution whose data gradient it is"},
-            {"dy", TypeRole::a, false, "(N,K,P,Q), for data, filter and bias"},
-            {"out", TypeRole::a, true, "y (N,K,P,Q), dx (N,C,H,W), dw (K,C/groups,R,S) or db (K)"},
-            {"out-bias", TypeRole::a, true, "db (K), with --direction filter"}};
+    return {
+        {"x", TypeRole::a, false,
+         "(N,C,H,W); for transposed (N,K,P,Q); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
+        {"w", TypeRole::b, false,
+         "(K,C/groups,R,S); for transposed, those of the convolution whose data gradient it is"},
+        {"dy", TypeRole::a, false, "(N,K,P,Q), for data, filter and bias"},
+        {"out", TypeRole::a, true, "y (N,K,P,Q), dx (N,C,H,W), dw (K,C/groups,R,S) or db (K)"},
+        {"out-bias", TypeRole::a, true, "db (K), with --direction filter"}};
   }
   bool has_epilogue() const override { return true; }
   bool sums_products() const override { return true; }
@@ -64,19 +72,22 @@ class Convolution final : public Subject {
 
  private:
   std::string direction() const {
-    return direction_.empty() ? "forward"
-                              : one_of(direction_, {"forward", "data", "filter", "transposed", "bias"}, "--direction");
+    return direction_.empty()
+               ? "forward"
+               : one_of(direction_, {"forward", "data", "filter", "transposed", "bias"}, "--direction");
   }
   TensorFormat format() const {
     return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
   }
   // The array of option `name` as (n, c, h, w), or a filter as (k, c, r, s).
   TensorDescription image(Inputs const& inputs, std::string const& name) const {
-    char const* const meaning = name == "w" ? "(K, C/groups, R, S), or without R in one dimension"
-                                            : "(N, C, H, W), or without H in one dimension, in the order of --layout";
+    char const* const meaning = name == "w"
+                                    ? "(K, C/groups, R, S), or without R in one dimension"
+                                    : "(N, C, H, W), or without H in one dimension, in the order of --layout";
     return with_two_spatial(from_file(inputs.at(name, {3, 4}, meaning), format()));
   }
-  void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial, Index (&input)[2]) const;
+  void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
+                              Index (&input)[2]) const;
   void set_bias(Inputs const& inputs, ConvolutionProblem& problem) const;
   Notes notes(ConvolutionProblem const& problem) const;
 
@@ -87,7 +98,8 @@ class Convolution final : public Subject {
 };
 
 Inputs Convolution::inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const {
-  auto const [n, c, h, w, k, r, s] = std::array{size[0], size[1], size[2], size[3], size[4], size[5], size[6]};
+  auto const [n, c, h, w, k, r, s] =
+      std::array{size[0], size[1], size[2], size[3], size[4], size[5], size[6]};
   if (groups_ < 1 || c % groups_ != 0 || k % groups_ != 0)
     throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + " must divide c = " +
                                             std::to_string(c) + " and k = " + std::to_string(k));
@@ -127,8 +139,8 @@ std::vector<Index> Convolution::draw(nets::Random& random) {
   }
   bool const epilogue = direction_ == "forward" || direction_ == "data" || direction_ == "transposed";
   if (epilogue && epilogue_.expression.empty())
-    epilogue_.expression =
-        draw_from<std::string>(random, {"acc", "acc + bias[k]", "relu(acc + bias[k])", "tanh(0.5*acc) + bias[k]"});
+    epilogue_.expression = draw_from<std::string>(
+        random, {"acc", "acc + bias[k]", "relu(acc + bias[k])", "tanh(0.5*acc) + bias[k]"});
   Index const c = groups_ * draw_between(random, 1, 9), k = groups_ * draw_between(random, 1, 12);
   return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
 }
@@ -144,8 +156,8 @@ void Convolution::set_transposed_extents(TensorDescription const& dy, Index cons
   if (window_.pad.starts_with("same")) return;
   Window const window = read_window(window_, spatial, input, filter, {1, 1});
   for (int d = 0; d < 2; ++d)
-    input[d] = (dy.extent(2 + d) - 1) * window.stride[d] + window.dilation[d] * (filter[d] - 1) + 1 + extra[d] -
-               window.pad_begin[d] - window.pad_end[d];
+    input[d] = (dy.extent(2 + d) - 1) * window.stride[d] + window.dilation[d] * (filter[d] - 1) + 1 +
+               extra[d] - window.pad_begin[d] - window.pad_end[d];
 }
 
 void Convolution::set_bias(Inputs const& inputs, ConvolutionProblem& problem) const {
@@ -163,6 +175,7 @@ Notes Convolution::notes(ConvolutionProblem const& problem) const {
   notes.terms = positions;
   notes.operations = static_cast<double>(positions) * static_cast<double>(y.extent(1));
   notes.linear = true;
+  notes.exact = true;
   if (problem.direction != ConvolutionDirection::bias) {
     auto const& x = problem.x;
     auto const& w = problem.w;
@@ -189,7 +202,8 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   bool const transposed = kind == "transposed", data = kind == "data" || transposed;
   bool const filter_gradient = kind == "filter", bias = kind == "bias", forward = kind == "forward";
   if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
-    throw Error(ErrorCode::bad_request, "--direction " + kind + " has no epilogue; forward, data and transposed have");
+    throw Error(ErrorCode::bad_request,
+                "--direction " + kind + " has no epilogue; forward, data and transposed have");
   if (groups_ < 1)
     throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
   std::string const output_name = transposed && !inputs.made_here ? "x" : "dy";  // what lies at y's place
@@ -220,7 +234,8 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   } else if (transposed) {
     set_transposed_extents(problem.y, filter, spatial, input);
   } else if (kind == "data") {
-    if (input_size_.empty()) throw Error(ErrorCode::bad_request, "--direction data needs --input-size H,W, the extents of dx");
+    if (input_size_.empty())
+      throw Error(ErrorCode::bad_request, "--direction data needs --input-size H,W, the extents of dx");
     read_pair(input_size_, "--input-size", spatial, 1, input);
   }
   if (filter_gradient) {
@@ -253,8 +268,8 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
                       : filter_gradient ? ConvolutionDirection::filter
                                         : ConvolutionDirection::data;
   auto const extent = [&](int d) {
-    return convolution_extent(input[d], filter[d], problem.stride[d], problem.pad_begin[d], problem.pad_end[d],
-                              problem.dilation[d]);
+    return convolution_extent(input[d], filter[d], problem.stride[d], problem.pad_begin[d],
+                              problem.pad_end[d], problem.dilation[d]);
   };
   if (forward) problem.y = dense_image(type, format(), n, k, extent(0), extent(1));
   if (data) problem.x = dense_image(type, format(), n, c, input[0], input[1]);
@@ -271,16 +286,15 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
     return job;
   }
   BoundEpilogue epilogue(epilogue_, epilogue::convolution_indices, inputs.made_here);
-  problem.epilogue = epilogue.complete(inputs,
-                                       {{"n", result.extent(0)},
-                                        {"k", result.extent(1)},
-                                        {"p", result.extent(2)},
-                                        {"q", result.extent(3)}},
-                                       result);
+  problem.epilogue = epilogue.complete(
+      inputs,
+      {{"n", result.extent(0)}, {"k", result.extent(1)}, {"p", result.extent(2)}, {"q", result.extent(3)}},
+      result);
   for (auto const& store : problem.epilogue.expression.stores())
     job.outputs.push_back({"store " + store.name, "store " + store.name, order});
   job.warnings = epilogue.warnings();
   Notes what = notes(problem);
+  what.exact = epilogue.exact();
   what.slope = epilogue.slope();
   job.task = make_task(std::move(problem), std::move(what), {}, epilogue.scalars());
   return job;

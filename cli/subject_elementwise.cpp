@@ -1,6 +1,8 @@
 // dropout, transform, reduce and add: from arrays to their problems.
 #include "cosmati/ops/elementwise.h"
 
+#include <cmath>
+
 #include "cli/image.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -91,7 +93,8 @@ class Transform final : public Subject {
     TensorFormat const format = from();
     Inputs inputs;
     inputs.made_here = true;
-    auto const x = dense_image(types.type_of(types.a, DataType::f32), format, size[0], size[1], size[2], size[3]);
+    auto const x =
+        dense_image(types.type_of(types.a, DataType::f32), format, size[0], size[1], size[2], size[3]);
     inputs.add("x", reordered(x, file_order(format, 4)));
     return inputs;
   }
@@ -105,8 +108,9 @@ class Transform final : public Subject {
     TensorDescription const& file = inputs.at("x", {3, 4}, "images of four dimensions, or three without H");
     TransformProblem problem;
     problem.x = with_two_spatial(from_file(file, from()));
-    problem.y = dense_image(output_type(common.types, problem.x.type, problem.x.type, false), to,
-                            problem.x.extent(0), problem.x.extent(1), problem.x.extent(2), problem.x.extent(3));
+    problem.y =
+        dense_image(output_type(common.types, problem.x.type, problem.x.type, false), to, problem.x.extent(0),
+                    problem.x.extent(1), problem.x.extent(2), problem.x.extent(3));
     Notes notes;
     notes.label = shape_text(problem.x.shape()) + ' ' + name_of(from()) + " to " + name_of(to);
     notes.terms = 0;
@@ -165,8 +169,8 @@ class Reduce final : public Subject {
 Job Reduce::job(Inputs const& inputs, Common const& common) const {
   ReduceProblem problem;
   if (!operation_.empty())
-    problem.operation =
-        parse_reduce_operation(one_of(operation_, {"sum", "mean", "max", "min", "sum-of-squares"}, "--operation"));
+    problem.operation = parse_reduce_operation(
+        one_of(operation_, {"sum", "mean", "max", "min", "sum-of-squares"}, "--operation"));
   problem.x = inputs.at("x");
   Shape shape = problem.x.shape();
   std::vector<bool> reduced(static_cast<std::size_t>(shape.rank), axes_.empty());
@@ -174,7 +178,8 @@ Job Reduce::job(Inputs const& inputs, Common const& common) const {
     for (Index axis : parse_indices(axes_, "--axes")) {
       if (axis < -shape.rank || axis >= shape.rank)
         throw Error(ErrorCode::bad_request, "--axes " + axes_ + ": " + inputs.say("x") + ", has axes " +
-                                                std::to_string(-shape.rank) + " to " + std::to_string(shape.rank - 1));
+                                                std::to_string(-shape.rank) + " to " +
+                                                std::to_string(shape.rank - 1));
       reduced[static_cast<std::size_t>(axis < 0 ? axis + shape.rank : axis)] = true;
     }
   std::vector<int> kept;
@@ -188,10 +193,12 @@ Job Reduce::job(Inputs const& inputs, Common const& common) const {
   bool const sum = problem.operation != ReduceOperation::max && problem.operation != ReduceOperation::min;
   problem.y = describe(output_type(common.types, problem.x.type, problem.x.type, sum), shape);
   Notes notes;
-  notes.label = std::string(name_of(problem.operation)) + ' ' + shape_text(problem.x.shape()) + " to " + shape_text(shape);
+  notes.label = std::string(name_of(problem.operation)) + ' ' + shape_text(problem.x.shape()) + " to " +
+                shape_text(shape);
   notes.terms = terms;
   notes.operations = static_cast<double>(problem.x.layout.size());
   notes.linear = sum;
+  notes.exact = problem.operation != ReduceOperation::mean;
   Job job;
   job.outputs.push_back({"y", "out", kept});
   job.task = make_task(std::move(problem), std::move(notes));
@@ -230,6 +237,7 @@ class Add final : public Subject {
     Notes notes;
     notes.label = shape_text(problem.a.shape());
     notes.terms = 2;
+    notes.exact = alpha_ * 8 == std::floor(alpha_ * 8) && beta_ * 8 == std::floor(beta_ * 8);
     notes.operations = 3.0 * static_cast<double>(problem.a.layout.size());
     notes.linear = true;
     Job job;
@@ -237,7 +245,9 @@ class Add final : public Subject {
     job.task = make_task(std::move(problem), std::move(notes));
     return job;
   }
-  std::vector<std::string> kernels(Backend backend) const override { return kernel_names<AddProblem>(backend); }
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<AddProblem>(backend);
+  }
 
  private:
   double alpha_ = 1, beta_ = 1;

@@ -23,7 +23,8 @@ class Gemm final : public Subject {
   std::string name() const override { return "gemm"; }
   std::string about() const override { return "matrix product: d = epilogue(a * b, c, ...)"; }
   std::string run_example() const override {
-    return "--a A.npy --b B.npy --operand bias=b.npy --epilogue \"relu(alpha*acc + bias[n])\" --set alpha=0.5 "
+    return "--a A.npy --b B.npy --operand bias=b.npy --epilogue \"relu(alpha*acc + bias[n])\" --set "
+           "alpha=0.5 "
            "--out D.npy";
   }
   std::string size_example() const override { return "--size 127x65x333 --layout tn"; }
@@ -35,7 +36,8 @@ class Gemm final : public Subject {
   }
 
   std::vector<FileOption> files() const override {
-    return {{"a", TypeRole::a, false, "(M,K), or (K,M) where the layout's first letter is t; a leading axis is a batch"},
+    return {{"a", TypeRole::a, false,
+             "(M,K), or (K,M) where the layout's first letter is t; a leading axis is a batch"},
             {"b", TypeRole::b, false, "(K,N), or (N,K) where its second letter is t"},
             {"c", TypeRole::c, false, "(M,N); needed where the epilogue uses c"},
             {"out", TypeRole::a, true, "(M,N), or (batch,M,N)"}};
@@ -88,22 +90,25 @@ class Gemm final : public Subject {
   // A file's array as (batch, rows, columns).
   static TensorDescription matrix(Inputs const& inputs, std::string const& name, bool transpose) {
     TensorDescription description =
-        inputs.at(name, {2, 3}, transpose ? "(columns, rows), with a batch before them or not, as --layout says"
-                                          : "(rows, columns), with a batch before them or not");
+        inputs.at(name, {2, 3},
+                  transpose ? "(columns, rows), with a batch before them or not, as --layout says"
+                            : "(rows, columns), with a batch before them or not");
     Layout& layout = description.layout;
     if (layout.rank() == 2)
       layout = {{1, layout.extent(0), layout.extent(1)}, {layout.span(), layout.stride[0], layout.stride[1]}};
     return transpose ? reordered(description, {0, 2, 1}) : description;
   }
-  static void expect_equal(Index x, Index y, std::string const& letter, Inputs const& inputs, char const* first,
-                           char const* second) {
+  static void expect_equal(Index x, Index y, std::string const& letter, Inputs const& inputs,
+                           char const* first, char const* second) {
     if (x == y) return;
     throw Error(ErrorCode::bad_request, inputs.say(first) + ", gives " + letter + " = " + std::to_string(x) +
                                             ", but " + inputs.say(second) + ", gives " + letter + " = " +
-                                            std::to_string(y) + "; they must be equal (--layout says which axis is which)");
+                                            std::to_string(y) +
+                                            "; they must be equal (--layout says which axis is which)");
   }
   // The common batch of all operands; those of batch 1 are shared.
-  static Index common_batch(Inputs const& inputs, std::vector<std::pair<char const*, TensorDescription*>> operands) {
+  static Index common_batch(Inputs const& inputs,
+                            std::vector<std::pair<char const*, TensorDescription*>> operands) {
     Index batch = 1;
     char const* from = "a";
     for (auto const& [name, operand] : operands)
@@ -158,10 +163,12 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   if (batch != 1) notes.label += 'x' + std::to_string(batch);
   notes.label += ' ' + layout();
   if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue.text();
+  notes.transposition = layout();
   notes.terms = k;
   notes.operations = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
                      static_cast<double>(k);
   notes.linear = true;
+  notes.exact = epilogue.exact();
   notes.slope = epilogue.slope();
 
   Job job;

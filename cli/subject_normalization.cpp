@@ -26,7 +26,8 @@ class BatchNorm final : public Subject {
   std::string name() const override { return "batchnorm"; }
   std::string about() const override { return "batch normalisation: inference, training, backward"; }
   std::string run_example() const override {
-    return "--x X.npy --scale S.npy --bias B.npy --training --save-mean M.npy --save-variance V.npy --out Y.npy";
+    return "--x X.npy --scale S.npy --bias B.npy --training --save-mean M.npy --save-variance V.npy --out "
+           "Y.npy";
   }
   std::string size_example() const override { return "--size 8x3x17x17 --training"; }
 
@@ -37,17 +38,18 @@ class BatchNorm final : public Subject {
         .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie; nchw if not given");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "(N,C,...) of two to five dimensions"},
-            {"dy", TypeRole::a, false, "of the shape of x, for backward"},
-            {"scale", TypeRole::operand, false, "(C)"},
-            {"bias", TypeRole::operand, false, "(C); not for backward"},
-            {"mean", TypeRole::operand, false, "(C); for backward, what training saved"},
-            {"variance", TypeRole::operand, false, "(C), of the population; for backward, what training saved"},
-            {"out", TypeRole::a, true, "y, or dx"},
-            {"save-mean", TypeRole::a, true, "(C), with --training"},
-            {"save-variance", TypeRole::a, true, "(C), of the population, with --training"},
-            {"out-scale", TypeRole::a, true, "gradient of scale, for backward"},
-            {"out-bias", TypeRole::a, true, "gradient of bias, for backward"}};
+    return {
+        {"x", TypeRole::a, false, "(N,C,...) of two to five dimensions"},
+        {"dy", TypeRole::a, false, "of the shape of x, for backward"},
+        {"scale", TypeRole::operand, false, "(C)"},
+        {"bias", TypeRole::operand, false, "(C); not for backward"},
+        {"mean", TypeRole::operand, false, "(C); for backward, what training saved"},
+        {"variance", TypeRole::operand, false, "(C), of the population; for backward, what training saved"},
+        {"out", TypeRole::a, true, "y, or dx"},
+        {"save-mean", TypeRole::a, true, "(C), with --training"},
+        {"save-variance", TypeRole::a, true, "(C), of the population, with --training"},
+        {"out-scale", TypeRole::a, true, "gradient of scale, for backward"},
+        {"out-bias", TypeRole::a, true, "gradient of bias, for backward"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
     Inputs inputs;
@@ -64,7 +66,8 @@ class BatchNorm final : public Subject {
       training_ = mode == 1;
     }
     std::vector<Index> size{draw_between(random, 8, 16), draw_between(random, 1, 19)};
-    for (Index spatial = draw_between(random, 0, 3); spatial > 0; --spatial) size.push_back(draw_between(random, 1, 9));
+    for (Index spatial = draw_between(random, 0, 3); spatial > 0; --spatial)
+      size.push_back(draw_between(random, 1, 9));
     return size;
   }
 
@@ -78,7 +81,8 @@ class BatchNorm final : public Subject {
     problem.statistics = inputs.at_or_like("scale", made);
     bool const backward = is_backward(direction_);
     if (backward && training_)
-      throw Error(ErrorCode::bad_request, "--training and --direction backward exclude each other: backward is that of training");
+      throw Error(ErrorCode::bad_request,
+                  "--training and --direction backward exclude each other: backward is that of training");
     for (std::string const name : {"bias", "mean", "variance"})
       if (inputs.has(name) && !(inputs.at(name).shape() == problem.statistics.shape()))
         throw Error(ErrorCode::bad_request,
@@ -89,17 +93,22 @@ class BatchNorm final : public Subject {
     auto const order = file_order(format, problem.x.layout.rank());
     if (backward) {
       problem.mode = BatchNormMode::backward;
-      problem.y = inputs.made_here ? problem.x : from_file(inputs.at("dy", {problem.x.layout.rank()}, "of the rank of x"), format);
+      problem.y = inputs.made_here
+                      ? problem.x
+                      : from_file(inputs.at("dy", {problem.x.layout.rank()}, "of the rank of x"), format);
       problem.dx = result;
       job.outputs = {{"dx", "out", order}, {"dscale", "out-scale", {0}}, {"dbias", "out-bias", {0}}};
     } else {
       problem.mode = training_ ? BatchNormMode::training : BatchNormMode::inference;
       problem.y = result;
-      job.outputs = {{"y", "out", order}, {"saved_mean", "save-mean", {0}}, {"saved_variance", "save-variance", {0}}};
+      job.outputs = {
+          {"y", "out", order}, {"saved_mean", "save-mean", {0}}, {"saved_variance", "save-variance", {0}}};
       if (!training_) job.outputs.resize(1);
     }
     Notes notes;
-    notes.label = std::string(backward ? "backward " : training_ ? "training " : "inference ") +
+    notes.label = std::string(backward    ? "backward "
+                              : training_ ? "training "
+                                          : "inference ") +
                   shape_text(problem.x.shape()) + ' ' + name_of(format);
     Index const channels = problem.x.extent(1);
     notes.terms = training_ || backward ? (channels == 0 ? 0 : problem.x.layout.size() / channels) : 4;
@@ -122,7 +131,9 @@ class Lrn final : public Subject {
   std::unique_ptr<Subject> clone() const override { return std::make_unique<Lrn>(*this); }
   std::string name() const override { return "lrn"; }
   std::string about() const override { return "local response normalisation across channels"; }
-  std::string run_example() const override { return "--x X.npy --size 5 --alpha 1e-4 --beta 0.75 --k 1 --out Y.npy"; }
+  std::string run_example() const override {
+    return "--x X.npy --size 5 --alpha 1e-4 --beta 0.75 --k 1 --out Y.npy";
+  }
   std::string size_example() const override { return "--shape 2x17x9x9 --size 5"; }
 
   void add_parameters(Options& options) override {
@@ -149,7 +160,8 @@ class Lrn final : public Subject {
     if (layout_.empty()) layout_ = draw_from<std::string>(random, {"nchw", "nhwc", "chwn"});
     if (direction_.empty()) direction_ = draw_from<std::string>(random, {"forward", "backward"});
     if (size_ == 5) size_ = draw_between(random, 1, 7);
-    return {draw_between(random, 1, 3), draw_between(random, 1, 19), draw_between(random, 1, 9), draw_between(random, 1, 9)};
+    return {draw_between(random, 1, 3), draw_between(random, 1, 19), draw_between(random, 1, 9),
+            draw_between(random, 1, 9)};
   }
 
   Job job(Inputs const& inputs, Common const& common) const override {
@@ -165,7 +177,9 @@ class Lrn final : public Subject {
     bool const backward = is_backward(direction_);
     if (backward) {
       problem.direction = Direction::backward;
-      problem.y = inputs.made_here ? problem.x : from_file(inputs.at("dy", {problem.x.layout.rank()}, "of the rank of x"), format);
+      problem.y = inputs.made_here
+                      ? problem.x
+                      : from_file(inputs.at("dy", {problem.x.layout.rank()}, "of the rank of x"), format);
       problem.dx = result;
     } else {
       problem.y = result;
@@ -173,14 +187,16 @@ class Lrn final : public Subject {
     Job job;
     job.outputs.push_back({backward ? "dx" : "y", "out", file_order(format, problem.x.layout.rank())});
     Notes notes;
-    notes.label = std::string(backward ? "backward " : "forward ") + shape_text(problem.x.shape()) + " size " +
-                  std::to_string(size_) + ' ' + name_of(format);
+    notes.label = std::string(backward ? "backward " : "forward ") + shape_text(problem.x.shape()) +
+                  " size " + std::to_string(size_) + ' ' + name_of(format);
     notes.terms = size_;
     notes.operations = static_cast<double>(problem.x.layout.size()) * static_cast<double>(2 * size_);
     job.task = make_task(std::move(problem), std::move(notes));
     return job;
   }
-  std::vector<std::string> kernels(Backend backend) const override { return kernel_names<LrnProblem>(backend); }
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<LrnProblem>(backend);
+  }
 
  private:
   std::string direction_, layout_;

@@ -19,15 +19,19 @@ class Optimizer final : public Subject {
   }
   std::string run_example() const override {
     std::string const files = "--parameter P.npy --gradient G.npy ";
-    return files + (adam_ ? "--first M.npy --second V.npy --rate 0.001 --step 3 --out P1.npy --out-first M1.npy "
-                            "--out-second V1.npy"
-                          : "--velocity V.npy --rate 0.01 --momentum 0.9 --out P1.npy --out-velocity V1.npy");
+    return files +
+           (adam_ ? "--first M.npy --second V.npy --rate 0.001 --step 3 --out P1.npy --out-first M1.npy "
+                    "--out-second V1.npy"
+                  : "--velocity V.npy --rate 0.01 --momentum 0.9 --out P1.npy --out-velocity V1.npy");
   }
-  std::string size_example() const override { return adam_ ? "--size 1000 --step 3" : "--size 1000 --momentum 0.9"; }
+  std::string size_example() const override {
+    return adam_ ? "--size 1000 --step 3" : "--size 1000 --momentum 0.9";
+  }
 
   void add_parameters(Options& options) override {
     options.number("--rate", arguments_.rate, adam_ ? "0.001 if not given" : "0.01 if not given")
-        .number("--weight-decay", problem_.weight_decay, "times the parameter, added to the gradient; 0 if not given");
+        .number("--weight-decay", problem_.weight_decay,
+                "times the parameter, added to the gradient; 0 if not given");
     if (adam_) {
       options.number("--beta1", problem_.beta1, "0.9 if not given")
           .number("--beta2", problem_.beta2, "0.999 if not given")
@@ -42,8 +46,8 @@ class Optimizer final : public Subject {
     std::vector<FileOption> list{{"parameter", TypeRole::a, false, "of any shape"},
                                  {"gradient", TypeRole::b, false, "of the shape of the parameter"},
                                  {"out", TypeRole::a, true, "the parameter after the step"}};
-    std::vector<std::string> const states = adam_ ? std::vector<std::string>{"first", "second"}
-                                                  : std::vector<std::string>{"velocity"};
+    std::vector<std::string> const states =
+        adam_ ? std::vector<std::string>{"first", "second"} : std::vector<std::string>{"velocity"};
     for (auto const& state : states) {
       list.push_back({state, TypeRole::operand, false, "state before the step; zeros if not given"});
       list.push_back({"out-" + state, TypeRole::a, true, "state after the step"});
@@ -71,9 +75,15 @@ class Optimizer final : public Subject {
     problem.parameter = inputs.at("parameter");
     problem.gradient = inputs.at("gradient");
     std::string const state = adam_ ? "first" : "velocity";
-    if (inputs.has(state)) problem.state = inputs.at(state);
-    else if (adam_ && inputs.has("second")) problem.state = inputs.at("second");
-    else if (adam_ || problem.momentum != 0) problem.state = problem.parameter;
+    if (inputs.has(state))
+      problem.state = inputs.at(state);
+    else if (adam_ && inputs.has("second"))
+      problem.state = inputs.at("second");
+    else if (adam_ || problem.momentum != 0)
+      problem.state = problem.parameter;
+    if (inputs.has("first") && inputs.has("second") && !(inputs.at("first") == inputs.at("second")))
+      throw Error(ErrorCode::bad_request, inputs.say("first") + ", and " + inputs.say("second") +
+                                              ": both moments must be of one type, shape and order");
     auto const order = identity_order(problem.parameter.layout.rank());
     Job job;
     job.outputs = {{"parameter", "out", order}, {"velocity", "out-" + state, order}};

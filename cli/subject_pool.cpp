@@ -16,7 +16,9 @@ class Pool final : public Subject {
   std::string run_example() const override {
     return "--x X.npy --mode max --window 3 --stride 2 --pad 1 --ceil --indices I.npy --out Y.npy";
   }
-  std::string size_example() const override { return "--size 2x3x17x17 --mode average --window 3 --stride 2"; }
+  std::string size_example() const override {
+    return "--size 2x3x17x17 --mode average --window 3 --stride 2";
+  }
 
   void add_parameters(Options& options) override {
     options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
@@ -26,7 +28,8 @@ class Pool final : public Subject {
         .text("--window", size_, "ROWS,COLUMNS", "2 if not given")
         .text("--stride", window_.stride, "ROWS,COLUMNS", "the window if not given")
         .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not given")
+              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
+              "given")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
         .flag("--ceil", ceil_, "round the number of windows up instead of down");
   }
@@ -41,7 +44,8 @@ class Pool final : public Subject {
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
     Inputs inputs;
     inputs.made_here = true;
-    auto const x = dense_image(types.type_of(types.a, DataType::f32), format(), size[0], size[1], size[2], size[3]);
+    auto const x =
+        dense_image(types.type_of(types.a, DataType::f32), format(), size[0], size[1], size[2], size[3]);
     inputs.add("x", reordered(x, file_order(format(), 4)));
     return inputs;
   }
@@ -80,7 +84,8 @@ std::vector<Index> Pool::draw(nets::Random& random) {
 Job Pool::job(Inputs const& inputs, Common const& common) const {
   PoolingProblem problem;
   if (is_backward(direction_)) problem.direction = Direction::backward;
-  if (!mode_.empty()) problem.mode = parse_pooling_mode(one_of(mode_, {"max", "average", "average-with-padding"}, "--mode"));
+  if (!mode_.empty())
+    problem.mode = parse_pooling_mode(one_of(mode_, {"max", "average", "average-with-padding"}, "--mode"));
   TensorDescription const& file = inputs.at("x", {3, 4}, "(N, C, H, W), or without H in one dimension");
   int const spatial = file.layout.rank() - 2;
   problem.x = with_two_spatial(from_file(file, format()));
@@ -89,8 +94,8 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   Index const input[2] = {problem.x.extent(2), problem.x.extent(3)};
   copy_window(read_window(window_, spatial, input, problem.window, problem.window), problem);
   auto const extent = [&](int d) {
-    return pooling_extent(input[d], problem.window[d], problem.stride[d], problem.pad_begin[d], problem.pad_end[d],
-                          problem.dilation[d], ceil_);
+    return pooling_extent(input[d], problem.window[d], problem.stride[d], problem.pad_begin[d],
+                          problem.pad_end[d], problem.dilation[d], ceil_);
   };
   DataType const type = output_type(common.types, problem.x.type, problem.x.type, false);
   auto const image = [&](DataType of) {
@@ -102,8 +107,10 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   auto const order = image_file_order(format(), spatial);
   bool const backward = problem.direction == Direction::backward;
   if (backward) {
-    problem.y = inputs.made_here ? image(problem.x.type)
-                                 : with_two_spatial(from_file(inputs.at("dy", {spatial + 2}, "of the rank of x"), format()));
+    problem.y =
+        inputs.made_here
+            ? image(problem.x.type)
+            : with_two_spatial(from_file(inputs.at("dy", {spatial + 2}, "of the rank of x"), format()));
     problem.x.type = inputs.made_here || problem.backward_needs_x() ? problem.x.type : type;
     job.outputs.push_back({"dx", "out", order});
   } else {
@@ -114,14 +121,17 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
       job.outputs.push_back({"indices", "indices", order, input[0] * input[1]});
     }
   }
-  auto const pair = [](Index const(&values)[2]) { return std::to_string(values[0]) + ',' + std::to_string(values[1]); };
+  auto const pair = [](Index const(&values)[2]) {
+    return std::to_string(values[0]) + ',' + std::to_string(values[1]);
+  };
   notes.label = std::string(name_of(problem.mode)) + (backward ? " backward " : " forward ") +
-                shape_text(problem.x.shape()) + " window " + pair(problem.window) + " stride " + pair(problem.stride) +
-                " pad " + pair(problem.pad_begin) + '+' + pair(problem.pad_end) + " dilation " + pair(problem.dilation) +
-                ' ' + name_of(format());
+                shape_text(problem.x.shape()) + " window " + pair(problem.window) + " stride " +
+                pair(problem.stride) + " pad " + pair(problem.pad_begin) + '+' + pair(problem.pad_end) +
+                " dilation " + pair(problem.dilation) + ' ' + name_of(format());
   notes.terms = problem.window[0] * problem.window[1];
   notes.operations = static_cast<double>(problem.y.layout.size()) * static_cast<double>(notes.terms);
   notes.linear = problem.mode != PoolingMode::max;
+  notes.exact = problem.mode == PoolingMode::max;
   job.task = make_task(std::move(problem), std::move(notes));
   return job;
 }

@@ -37,7 +37,8 @@ class Softmax final : public Subject {
     if (direction_.empty()) direction_ = draw_from<std::string>(random, {"forward", "backward"});
     logarithm_ = logarithm_ || draw_between(random, 0, 1) == 1;
     std::vector<Index> size;
-    for (Index rank = draw_between(random, 1, 4); rank > 0; --rank) size.push_back(draw_between(random, 1, 19));
+    for (Index rank = draw_between(random, 1, 4); rank > 0; --rank)
+      size.push_back(draw_between(random, 1, 19));
     if (axis_ == -1) axis_ = draw_between(random, 0, static_cast<Index>(size.size()) - 1);
     return size;
   }
@@ -48,8 +49,10 @@ class Softmax final : public Subject {
     TensorDescription const& given = inputs.at(backward && !forward_first ? "y" : "x");
     int const rank = given.layout.rank();
     if (axis_ < -rank || axis_ >= rank)
-      throw Error(ErrorCode::bad_request, "--axis " + std::to_string(axis_) + ": " + inputs.say(forward_first || !backward ? "x" : "y") +
-                                              ", has axes " + std::to_string(-rank) + " to " + std::to_string(rank - 1));
+      throw Error(ErrorCode::bad_request, "--axis " + std::to_string(axis_) + ": " +
+                                              inputs.say(forward_first || !backward ? "x" : "y") +
+                                              ", has axes " + std::to_string(-rank) + " to " +
+                                              std::to_string(rank - 1));
     TensorDescription const result{output_type(common.types, given.type, given.type, false), given.layout};
     SoftmaxProblem problem;
     problem.logarithm = logarithm_;
@@ -150,7 +153,9 @@ class Rbf final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<Rbf>(*this); }
   std::string name() const override { return "rbf"; }
-  std::string about() const override { return "Gaussian output units: squared distances, their loss, its gradients"; }
+  std::string about() const override {
+    return "Gaussian output units: squared distances, their loss, its gradients";
+  }
   std::string run_example() const override {
     return "--x X.npy --centres CENTRES.npy --labels LABELS.npy --rubbish 1 --out LOSS.npy";
   }
@@ -159,7 +164,8 @@ class Rbf final : public Subject {
   void add_parameters(Options& options) override {
     options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
         .number("--rubbish", rubbish_,
-                "the constant j of the loss d[label] + log(exp(-j) + sum of exp(-d)); inf, the default, leaves it out");
+                "the constant j of the loss d[label] + log(exp(-j) + sum of exp(-d)); inf, the default, "
+                "leaves it out");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N, F)"},
@@ -185,7 +191,9 @@ class Rbf final : public Subject {
     return {draw_between(random, 1, 33), draw_between(random, 1, 85), draw_between(random, 1, 13)};
   }
   Job job(Inputs const& inputs, Common const& common) const override;
-  std::vector<std::string> kernels(Backend backend) const override { return kernel_names<RbfProblem>(backend); }
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<RbfProblem>(backend);
+  }
 
  private:
   std::string direction_;
@@ -224,7 +232,8 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
   notes.label = std::string(labelled ? "loss " : "distances ") + (backward ? "backward " : "forward ") +
                 shape_text(problem.x.shape()) + 'x' + std::to_string(problem.centres.extent(0));
   notes.terms = problem.x.extent(1);
-  notes.operations = 3.0 * static_cast<double>(problem.x.layout.size()) * static_cast<double>(problem.centres.extent(0));
+  notes.operations =
+      3.0 * static_cast<double>(problem.x.layout.size()) * static_cast<double>(problem.centres.extent(0));
   notes.classes = problem.centres.extent(0);
   job.task = make_task(std::move(problem), std::move(notes));
   return job;

@@ -15,12 +15,14 @@ namespace cosmati::cli {
 
 // What verify and bench must know beyond the tensors.
 struct Notes {
-  std::string label;      // "127x65x333 nn"
-  Index terms = 1;        // values that are summed for one element of an output
-  double operations = 0;  // floating-point operations of one run
-  bool linear = false;    // the outputs for absolute values of all inputs bound the rounding errors
-  double slope = 1;       // ... of which a last, nonlinear step makes at most this much more
-  Index classes = 1;      // labels lie in [0, classes)
+  std::string label;          // "127x65x333 nn"
+  std::string transposition;  // of a matrix product: "nn"; else empty
+  Index terms = 1;            // values that are summed for one element of an output
+  double operations = 0;      // floating-point operations of one run
+  bool linear = false;        // the outputs for absolute values of all inputs bound the rounding errors
+  bool exact = false;         // small integers give results without any rounding but the last
+  double slope = 1;           // ... of which a last, nonlinear step makes at most this much more
+  Index classes = 1;          // labels lie in [0, classes)
 };
 
 struct Slot {
@@ -49,8 +51,8 @@ class Task {
 
   virtual ~Task() = default;
   virtual std::unique_ptr<Task> clone() const = 0;
-  // Every tensor: those of visit_tensors, then "operand NAME" and "store NAME" of an epilogue. Descriptions may be
-  // changed.
+  // Every tensor: those of visit_tensors, then "operand NAME" and "store NAME" of an epilogue. Descriptions
+  // may be changed.
   virtual void visit(Visit const& visit) = 0;
   virtual void make_scalars_absolute() = 0;
   // The same problem with the epilogue `acc`, or null where there is no other epilogue.
@@ -70,9 +72,13 @@ class Task {
 };
 
 template <class Problem>
-concept HasEpilogue = requires(Problem problem) { problem.epilogue.expression; };
+concept HasEpilogue = requires(Problem problem) {
+  problem.epilogue.expression;
+};
 template <class Problem>
-concept HasWeights = requires(Problem problem) { problem.alpha, problem.beta, problem.a; };
+concept HasWeights = requires(Problem problem) {
+  problem.alpha, problem.beta, problem.a;
+};
 
 template <class Problem>
 class PreparedTaskOf final : public PreparedTask {
@@ -128,7 +134,8 @@ class TaskOf final : public Task {
     if constexpr (HasEpilogue<Problem>) {
       auto const& expression = problem_.epilogue.expression;
       for (std::size_t i = 0; i < expression.operands().size(); ++i)
-        visit(("operand " + expression.operands()[i].name).c_str(), Role::input, problem_.epilogue.operands[i]);
+        visit(("operand " + expression.operands()[i].name).c_str(), Role::input,
+              problem_.epilogue.operands[i]);
       for (std::size_t i = 0; i < expression.stores().size(); ++i)
         visit(("store " + expression.stores()[i].name).c_str(), Role::output, problem_.epilogue.stores[i]);
     }

@@ -72,8 +72,7 @@ std::string join(std::vector<std::string> const& words, std::string_view separat
 Index parse_index(std::string_view text, std::string const& what) {
   Index value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range)
-    refuse(what, text, "the number does not fit into 64 bits");
+  if (error == std::errc::result_out_of_range) refuse(what, text, "the number does not fit into 64 bits");
   if (error != std::errc() || end != text.data() + text.size())
     refuse(what, text, "a whole number is needed, e.g. 2");
   return value;
@@ -103,7 +102,8 @@ std::vector<Index> parse_range(std::string_view text, std::string const& what) {
     Index const last = ends.size() > 1 ? parse_index(ends[1], what) : first;
     Index const step = ends.size() > 2 ? parse_index(ends[2], what) : 1;
     if (step < 1 || last < first)
-      refuse(what, text, "the range " + word + " is empty: first:last:step needs first <= last and step >= 1");
+      refuse(what, text,
+             "the range " + word + " is empty: first:last:step needs first <= last and step >= 1");
     if (static_cast<std::size_t>((last - first) / step) + values.size() >= most_combinations)
       refuse(what, text, "the range has more than " + std::to_string(most_combinations) + " numbers");
     for (Index value = first; value <= last; value += step) values.push_back(value);
@@ -155,7 +155,8 @@ std::string const& one_of(std::string const& word, std::vector<std::string> cons
   auto const found = std::find(candidates.begin(), candidates.end(), word);
   if (found != candidates.end()) return *found;
   std::string const meant = nearest(word, candidates);
-  refuse(what, word, "legal: " + join(candidates, ", ") + (meant.empty() ? "" : "; did you mean " + meant + "?"));
+  refuse(what, word,
+         "legal: " + join(candidates, ", ") + (meant.empty() ? "" : "; did you mean " + meant + "?"));
 }
 
 }  // namespace cosmati::cli

@@ -19,8 +19,8 @@ std::vector<Index> parse_indices(std::string_view text, std::string const& what)
 // "64", "64,128", "64:256:64" (the end belongs to the range) and mixtures.
 std::vector<Index> parse_range(std::string_view text, std::string const& what);
 
-// "127x65x333" with a range in each place, or a list "64x64x64,128x128x128" of such sizes: all combinations, of
-// `fewest` to `most` numbers each. `form` is what the message calls legal: "MxNxK".
+// "127x65x333" with a range in each place, or a list "64x64x64,128x128x128" of such sizes: all combinations,
+// of `fewest` to `most` numbers each. `form` is what the message calls legal: "MxNxK".
 std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t most,
                                             std::string const& form, std::string const& what);
 

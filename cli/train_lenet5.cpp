@@ -137,8 +137,10 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
                                                      : "lenet5.safetensors";
   bool const json = request.common.json;
   Device const device = request.common.device();
-  auto const train = nets::read_dataset(request.data, nets::Split::train, lenet5::class_count);
-  auto const test = nets::read_dataset(request.data, nets::Split::test, lenet5::class_count);
+  auto const train =
+      nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
+  auto const test =
+      nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
   auto const training = make_training(request, train, test, device);
   auto const& h = training->hyperparameters();
   if (!json) print_line(describe(h, device));

@@ -25,7 +25,7 @@ std::string find_file(std::string const& folder, std::string const& name) {
 
 }  // namespace
 
-Dataset read_dataset(std::string const& folder, Split split, int classes) {
+Dataset read_dataset(std::string const& folder, Split split, int classes, Index size) {
   std::string const prefix = split == Split::train ? "train" : "t10k";
   std::string const image_path = find_file(folder, prefix + "-images-idx3-ubyte");
   std::string const label_path = find_file(folder, prefix + "-labels-idx1-ubyte");
@@ -35,6 +35,10 @@ Dataset read_dataset(std::string const& folder, Split split, int classes) {
   if (data.images.type() != DataType::u8 || data.images.shape().rank != 3 || data.images.size() == 0)
     throw Error(ErrorCode::bad_file, image_path + ": holds " + to_string(data.images.description()) +
                                          "; expected u8 images (count, height, width)");
+  if (data.height() != size || data.width() != size)
+    throw Error(ErrorCode::bad_file, image_path + ": the images are " + std::to_string(data.height()) + "x" +
+                                         std::to_string(data.width()) + "; expected " + std::to_string(size) +
+                                         "x" + std::to_string(size));
   Tensor const labels = io::read_idx(label_path);
   if (labels.type() != DataType::u8 || labels.shape().rank != 1)
     throw Error(ErrorCode::bad_file,

@@ -47,11 +47,10 @@ class Layer : public Operations {
   // Plans and prepares for inputs as described; returns what the output is like.
   virtual TensorDescription prepare(Context const& context, Parameters const& parameters,
                                     TensorDescription const& x) = 0;
-  virtual void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) = 0;
-  // Writes the parameters' gradients and, unless dx is null, the gradient of x. x and y are as forward() left
-  // them.
-  virtual void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
-                        std::byte* workspace) = 0;
+  virtual void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) = 0;
+  // Writes the gradients of the layer's parameters and, unless dx is null, of x. x is as forward() left it.
+  virtual void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy,
+                        void* dx, std::byte* workspace) = 0;
   // True if y may be x's own buffer (and then dx is dy's).
   virtual bool in_place() const { return false; }
 };
@@ -63,10 +62,10 @@ class Loss : public Operations {
   virtual ~Loss() = default;
   virtual void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) = 0;
   // scores (N, classes), f32, row-major: larger is likelier.
-  virtual void scores(Parameters& parameters, void const* x, float* scores, std::byte* workspace) = 0;
+  virtual void scores(Parameters const& parameters, void const* x, float* scores, std::byte* workspace) = 0;
   // Returns the mean loss; writes dx and the gradients of the loss's own parameters.
-  virtual double loss(Parameters& parameters, void const* x, int const* labels, void* dx,
-                      std::byte* workspace) = 0;
+  virtual double loss(Parameters const& parameters, Gradients gradients, void const* x, int const* labels,
+                      void* dx, std::byte* workspace) = 0;
 };
 
 }  // namespace cosmati::nets

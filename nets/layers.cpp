@@ -55,15 +55,16 @@ TensorDescription ConvolutionLayer::prepare(Context const& context, Parameters c
   return problem.y;
 }
 
-void ConvolutionLayer::forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) {
+void ConvolutionLayer::forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) {
   void const* const operands[] = {parameters.value(bias_)};
   forward_.run({.x = x, .w = parameters.value(weight_), .y = y, .operands = operands}, workspace);
 }
 
-void ConvolutionLayer::backward(Parameters& parameters, void const* x, void const*, void const* dy, void* dx,
-                                std::byte* workspace) {
-  filter_.run({.x = x, .dy = dy, .dw = parameters.gradient(weight_), .db = parameters.gradient(bias_)},
-              workspace);
+void ConvolutionLayer::backward(Parameters const& parameters, Gradients gradients, void const* x,
+                                void const* dy, void* dx, std::byte* workspace) {
+  filter_.run(
+      {.x = x, .dy = dy, .dw = gradients.of(parameters[weight_]), .db = gradients.of(parameters[bias_])},
+      workspace);
   if (dx != nullptr) data_.run({.w = parameters.value(weight_), .dy = dy, .dx = dx}, workspace);
 }
 
@@ -87,11 +88,11 @@ TensorDescription PoolingLayer::prepare(Context const& context, Parameters const
   return problem.y;
 }
 
-void PoolingLayer::forward(Parameters&, void const* x, void* y, std::byte* workspace) {
+void PoolingLayer::forward(Parameters const&, void const* x, void* y, std::byte* workspace) {
   forward_.run({.x = x, .y = y, .indices = indices_.data()}, workspace);
 }
 
-void PoolingLayer::backward(Parameters&, void const* x, void const*, void const* dy, void* dx,
+void PoolingLayer::backward(Parameters const&, Gradients, void const* x, void const* dy, void* dx,
                             std::byte* workspace) {
   backward_.run({.x = x, .dy = dy, .saved_indices = indices_.data(), .dx = dx}, workspace);
 }
@@ -111,11 +112,11 @@ TensorDescription ActivationLayer::prepare(Context const& context, Parameters co
   return x;
 }
 
-void ActivationLayer::forward(Parameters&, void const* x, void* y, std::byte* workspace) {
+void ActivationLayer::forward(Parameters const&, void const* x, void* y, std::byte* workspace) {
   forward_.run({.x = x, .y = y}, workspace);
 }
 
-void ActivationLayer::backward(Parameters&, void const* x, void const*, void const* dy, void* dx,
+void ActivationLayer::backward(Parameters const&, Gradients, void const* x, void const* dy, void* dx,
                                std::byte* workspace) {
   backward_.run({.x = x, .dy = dy, .dx = dx}, workspace);
 }
@@ -145,15 +146,16 @@ TensorDescription FullyConnectedLayer::prepare(Context const& context, Parameter
   return y;
 }
 
-void FullyConnectedLayer::forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) {
+void FullyConnectedLayer::forward(Parameters const& parameters, void const* x, void* y,
+                                  std::byte* workspace) {
   void const* const operands[] = {parameters.value(bias_)};
   forward_.run({.a = x, .b = parameters.value(weight_), .d = y, .operands = operands}, workspace);
 }
 
-void FullyConnectedLayer::backward(Parameters& parameters, void const* x, void const*, void const* dy,
-                                   void* dx, std::byte* workspace) {
-  filter_.run({.a = dy, .b = x, .d = parameters.gradient(weight_)}, workspace);
-  bias_gradient_.run({.x = dy, .y = parameters.gradient(bias_)}, workspace);
+void FullyConnectedLayer::backward(Parameters const& parameters, Gradients gradients, void const* x,
+                                   void const* dy, void* dx, std::byte* workspace) {
+  filter_.run({.a = dy, .b = x, .d = gradients.of(parameters[weight_])}, workspace);
+  bias_gradient_.run({.x = dy, .y = gradients.of(parameters[bias_])}, workspace);
   if (dx != nullptr) data_.run({.a = dy, .b = parameters.value(weight_), .d = dx}, workspace);
 }
 

@@ -21,8 +21,8 @@ class ConvolutionLayer final : public Layer {
                    Index padding);
   TensorDescription prepare(Context const& context, Parameters const& parameters,
                             TensorDescription const& x) override;
-  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
                 std::byte* workspace) override;
 
  private:
@@ -37,8 +37,8 @@ class PoolingLayer final : public Layer {
   PoolingLayer(PoolingMode mode, Index window) : mode_(mode), window_(window) {}
   TensorDescription prepare(Context const& context, Parameters const& parameters,
                             TensorDescription const& x) override;
-  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
                 std::byte* workspace) override;
 
  private:
@@ -54,8 +54,8 @@ class ActivationLayer final : public Layer {
   explicit ActivationLayer(ActivationFunction function) : function_(function) {}
   TensorDescription prepare(Context const& context, Parameters const& parameters,
                             TensorDescription const& x) override;
-  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
                 std::byte* workspace) override;
   // relu's derivative can be told from its result.
   bool in_place() const override { return function_ == ActivationFunction::relu; }
@@ -73,8 +73,8 @@ class FullyConnectedLayer final : public Layer {
   FullyConnectedLayer(Parameters& parameters, std::string const& name, Index inputs, Index outputs);
   TensorDescription prepare(Context const& context, Parameters const& parameters,
                             TensorDescription const& x) override;
-  void forward(Parameters& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters& parameters, void const* x, void const* y, void const* dy, void* dx,
+  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
+  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
                 std::byte* workspace) override;
 
  private:
@@ -87,8 +87,8 @@ class FullyConnectedLayer final : public Layer {
 class SoftmaxLoss final : public Loss {
  public:
   void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
-  void scores(Parameters& parameters, void const* x, float* scores, std::byte* workspace) override;
-  double loss(Parameters& parameters, void const* x, int const* labels, void* dx,
+  void scores(Parameters const& parameters, void const* x, float* scores, std::byte* workspace) override;
+  double loss(Parameters const& parameters, Gradients gradients, void const* x, int const* labels, void* dx,
               std::byte* workspace) override;
 
  private:
@@ -103,8 +103,8 @@ class GaussianLoss final : public Loss {
   GaussianLoss(Parameters& parameters, std::string const& name, Index inputs, Index classes, bool trainable,
                std::optional<double> rubbish = {});
   void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
-  void scores(Parameters& parameters, void const* x, float* scores, std::byte* workspace) override;
-  double loss(Parameters& parameters, void const* x, int const* labels, void* dx,
+  void scores(Parameters const& parameters, void const* x, float* scores, std::byte* workspace) override;
+  double loss(Parameters const& parameters, Gradients gradients, void const* x, int const* labels, void* dx,
               std::byte* workspace) override;
 
  private:

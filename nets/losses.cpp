@@ -21,11 +21,12 @@ void SoftmaxLoss::prepare(Context const& context, Parameters const&, TensorDescr
   loss_ = make(problem, context.device);
 }
 
-void SoftmaxLoss::scores(Parameters&, void const* x, float* scores, std::byte* workspace) {
+void SoftmaxLoss::scores(Parameters const&, void const* x, float* scores, std::byte* workspace) {
   scores_.run({.x = x, .y = scores}, workspace);
 }
 
-double SoftmaxLoss::loss(Parameters&, void const* x, int const* labels, void* dx, std::byte* workspace) {
+double SoftmaxLoss::loss(Parameters const&, Gradients, void const* x, int const* labels, void* dx,
+                         std::byte* workspace) {
   float loss = 0;
   loss_.run({.x = x, .labels = labels, .loss = &loss, .dx = dx}, workspace);
   return static_cast<double>(loss);
@@ -55,19 +56,22 @@ void GaussianLoss::prepare(Context const& context, Parameters const& parameters,
   backward_ = make(problem, context.device);
 }
 
-void GaussianLoss::scores(Parameters& parameters, void const* x, float* scores, std::byte* workspace) {
+void GaussianLoss::scores(Parameters const& parameters, void const* x, float* scores, std::byte* workspace) {
   distances_.run({.x = x, .centres = parameters.value(centres_), .distances = scores}, workspace);
   negate_.run({.a = scores, .y = scores}, workspace);
 }
 
-double GaussianLoss::loss(Parameters& parameters, void const* x, int const* labels, void* dx,
-                          std::byte* workspace) {
+double GaussianLoss::loss(Parameters const& parameters, Gradients gradients, void const* x, int const* labels,
+                          void* dx, std::byte* workspace) {
   float loss = 0;
   float const* const centres = parameters.value(centres_);
   loss_.run({.x = x, .centres = centres, .labels = labels, .loss = &loss}, workspace);
-  backward_.run(
-      {.x = x, .centres = centres, .labels = labels, .dx = dx, .dcentres = parameters.gradient(centres_)},
-      workspace);
+  backward_.run({.x = x,
+                 .centres = centres,
+                 .labels = labels,
+                 .dx = dx,
+                 .dcentres = gradients.of(parameters[centres_])},
+                workspace);
   return static_cast<double>(loss);
 }
 

@@ -26,7 +26,6 @@ void Parameters::allocate(int state_count) {
     return tensor;
   };
   value_ = zeros(end);
-  gradient_ = zeros(end);
   for (int i = 0; i < state_count; ++i) state_.push_back(zeros(trainable_elements_));
 }
 

@@ -7,11 +7,16 @@
 
 namespace cosmati::nets {
 
+// Layers and the loss that ends them; the layers hold numbers of parameters.
+struct Network {
+  std::vector<std::unique_ptr<Layer>> layers;
+  std::unique_ptr<Loss> loss;
+};
+
 class Sequence {
  public:
-  // The layers keep numbers of `parameters`, which outlives the sequence. x: the batch of inputs.
-  Sequence(Parameters& parameters, std::vector<std::unique_ptr<Layer>> layers, std::unique_ptr<Loss> loss,
-           Context const& context, TensorDescription const& x);
+  // `parameters` outlives the sequence. x: the batch of inputs.
+  Sequence(Parameters const& parameters, Network network, Context const& context, TensorDescription const& x);
 
   // The buffer that holds the inputs of the next batch, described by input().
   float* input_data() { return buffers_.front().as<float>(); }
@@ -20,17 +25,16 @@ class Sequence {
 
   // Scores (batch, classes) for the inputs in input_data().
   void infer(float* scores);
-  // Mean loss of the inputs in input_data() against labels (batch); leaves the gradients in the parameters.
-  double loss_and_gradients(int const* labels);
+  // Mean loss of the inputs in input_data() against labels (batch), and its gradients.
+  double loss_and_gradients(int const* labels, Gradients gradients);
 
  private:
   void forward();
   std::byte* workspace() { return workspace_.as<std::byte>(); }
   void* value(std::size_t layer) { return buffers_[value_buffer_[layer]].data(); }
 
-  Parameters& parameters_;
-  std::vector<std::unique_ptr<Layer>> layers_;
-  std::unique_ptr<Loss> loss_;
+  Parameters const& parameters_;
+  Network network_;
   TensorDescription input_;
   std::vector<Tensor> buffers_;            // inputs, then what the layers write
   std::vector<std::size_t> value_buffer_;  // of layer i's input; the last entry is of the sequence's output

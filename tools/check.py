@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "src/io": OPS | {"src/io"},
     "src/plan": OPS | {"src/plan", "src/backend", "reference"},
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h"},
-    "nets": OPS | {"nets", "src/io"},
+    "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h"},
     "cli": None,
     "tests": None,
     "bench": None,

@@ -24,11 +24,11 @@ Variant parse_variant(std::string const& name) {
 }
 
 Model::Model(Variant variant, int state_count) : variant_(variant) {
-  make_layers();  // declares the parameters
+  make_network();  // declares the parameters
   parameters_.allocate(state_count);
 }
 
-Model::Layers Model::make_layers() {
+nets::Network Model::make_network() {
   bool const modern = variant_ == Variant::modern;
   PoolingMode const mode = modern ? PoolingMode::max : PoolingMode::average;
   ActivationFunction const function = modern ? ActivationFunction::relu : ActivationFunction::sigmoid;
@@ -72,57 +72,31 @@ void Model::initialise(unsigned long long seed) {
   }
 }
 
-std::unique_ptr<nets::Sequence> Model::sequence(Device const& device, Index batch, bool training) {
-  nets::Context const context{device, nets::preferred_format(device), training};
-  auto parts = make_layers();
-  return std::make_unique<nets::Sequence>(parameters_, std::move(parts.layers), std::move(parts.loss),
-                                          context,
-                                          nets::image_description(context, batch, 1, image_size, image_size));
+nets::Replicas Model::replicas(Device const& on, bool training) {
+  auto const make = [this](Device const& device, Index batch, bool with_gradients) {
+    nets::Context const context{device, nets::preferred_format(device), with_gradients};
+    return std::make_unique<nets::Sequence>(
+        parameters_, make_network(), context,
+        nets::image_description(context, batch, 1, image_size, image_size));
+  };
+  return {make, on, parameters_.trainable().extent(0), training};
 }
 
-namespace {
-
-// Calls use(first, count, scores) for each batch of `data` in order.
-template <class Use>
-void for_each_batch(Model const& model, nets::Sequence& sequence, nets::Dataset const& data, Use use) {
-  if (data.height() != image_size || data.width() != image_size)
-    throw Error(ErrorCode::bad_file, data.folder + ": the images are " + std::to_string(data.height()) + "x" +
-                                         std::to_string(data.width()) + "; LeNet-5 takes 28x28");
-  std::vector<Index> order(static_cast<std::size_t>(data.count()));
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<Index>(i);
-  std::vector<float> scores(static_cast<std::size_t>(sequence.batch() * class_count));
-  for (Index first = 0; first < data.count(); first += sequence.batch()) {
-    nets::gather(data, order, first, model.statistics, sequence.input(), sequence.input_data());
-    sequence.infer(scores.data());
-    use(first, std::min(sequence.batch(), data.count() - first), scores.data());
-  }
+int best_class(float const* scores) {
+  return static_cast<int>(std::max_element(scores, scores + class_count) - scores);
 }
 
-}  // namespace
-
-std::vector<float> scores(Model& model, Device const& device, nets::Dataset const& data) {
-  auto const sequence = model.sequence(device, std::min<Index>(256, data.count()), false);
-  std::vector<float> all;
-  for_each_batch(model, *sequence, data, [&](Index, Index count, float const* batch) {
-    all.insert(all.end(), batch, batch + count * class_count);
-  });
-  return all;
-}
-
-Evaluation evaluate(Model& model, nets::Sequence& sequence, nets::Dataset const& data) {
+Evaluation evaluate(Model const& model, nets::Replicas& replicas, nets::Dataset const& data) {
   Evaluation result;
   result.confusion.assign(class_count, std::vector<Index>(class_count));
+  auto const scores = replicas.scores(data, model.statistics, class_count);
   Index right = 0;
-  for_each_batch(model, sequence, data, [&](Index first, Index count, float const* batch) {
-    for (Index i = 0; i < count; ++i) {
-      float const* const row = batch + i * class_count;
-      auto const best = static_cast<std::size_t>(std::max_element(row, row + class_count) - row);
-      auto const label = static_cast<std::size_t>(data.labels[static_cast<std::size_t>(first + i)]);
-      result.predictions.push_back(static_cast<int>(best));
-      ++result.confusion[label][best];
-      right += label == best;
-    }
-  });
+  for (std::size_t i = 0; i < data.labels.size(); ++i) {
+    int const best = best_class(&scores[i * class_count]), label = data.labels[i];
+    result.predictions.push_back(best);
+    ++result.confusion[static_cast<std::size_t>(label)][static_cast<std::size_t>(best)];
+    right += label == best;
+  }
   result.accuracy = static_cast<double>(right) / static_cast<double>(data.count());
   return result;
 }

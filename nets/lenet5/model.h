@@ -6,7 +6,7 @@
 
 #include "nets/dataset.h"
 #include "nets/metadata.h"
-#include "nets/sequence.h"
+#include "nets/replicas.h"
 
 namespace cosmati::lenet5 {
 
@@ -36,18 +36,14 @@ class Model {
   nets::Parameters& parameters() { return parameters_; }
   nets::Parameters const& parameters() const { return parameters_; }
 
-  // The network made ready for batches of `batch` images on `device`. Refers to the model's parameters.
-  std::unique_ptr<nets::Sequence> sequence(Device const& device, Index batch, bool training);
+  // The network made ready on the threads of `device`. Refers to the model, which does not move meanwhile.
+  nets::Replicas replicas(Device const& device, bool training);
 
   nets::PixelStatistics statistics;  // how pixels become inputs
   std::vector<std::string> classes;
 
  private:
-  struct Layers {
-    std::vector<std::unique_ptr<nets::Layer>> layers;
-    std::unique_ptr<nets::Loss> loss;
-  };
-  Layers make_layers();
+  nets::Network make_network();
 
   Variant variant_;
   nets::Parameters parameters_;
@@ -63,14 +59,14 @@ struct Loaded {
 // Throws Error(bad_file) if the file is no LeNet-5 of ours, or a tensor has another shape than it should.
 Loaded load(std::string const& path, bool with_state);
 
-// For each image of `data` the scores (count, class_count), row-major.
-std::vector<float> scores(Model& model, Device const& device, nets::Dataset const& data);
-
 struct Evaluation {
   std::vector<int> predictions;
   std::vector<std::vector<Index>> confusion;  // [label][prediction]
   double accuracy = 0;                        // 0..1
 };
-Evaluation evaluate(Model& model, nets::Sequence& sequence, nets::Dataset const& data);
+Evaluation evaluate(Model const& model, nets::Replicas& replicas, nets::Dataset const& data);
+
+// The class with the highest score.
+int best_class(float const* scores);
 
 }  // namespace cosmati::lenet5

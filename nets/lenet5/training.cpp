@@ -89,11 +89,7 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
 
 void Training::prepare() {
   Hyperparameters const& h = hyperparameters_;
-  Index const rest = train_.count() % h.batch;
-  if (h.batch <= train_.count()) full_ = model_->sequence(device_, h.batch, true);
-  if (rest > 0) rest_ = model_->sequence(device_, rest, true);
-  evaluation_ = model_->sequence(device_, 256, false);
-  labels_.resize(static_cast<std::size_t>(h.batch));
+  replicas_ = std::make_unique<nets::Replicas>(model_->replicas(device_, true));
   OptimizerProblem problem;
   problem.kind = h.optimizer;
   problem.parameter = problem.gradient = problem.state = model_->parameters().trainable();
@@ -107,20 +103,18 @@ double Training::learning_rate() const {
   return hyperparameters_.schedule.rate_at(steps_, steps_an_epoch * hyperparameters_.epochs);
 }
 
-double Training::step(std::vector<Index> const& order, nets::Sequence& sequence) {
-  nets::gather(train_, order, images_, model_->statistics, sequence.input(), sequence.input_data());
-  for (Index i = 0; i < sequence.batch(); ++i)
-    labels_[static_cast<std::size_t>(i)] =
-        train_.labels[static_cast<std::size_t>(order[static_cast<std::size_t>(images_ + i)])];
-  double const loss = sequence.loss_and_gradients(labels_.data());
+void Training::step(std::vector<Index> const& order, Index count) {
+  double const loss = replicas_->loss_and_gradients(train_, order, images_, count, model_->statistics);
   nets::Parameters& parameters = model_->parameters();
   update_.run({.parameter = parameters.values(),
-               .gradient = parameters.gradients(),
+               .gradient = replicas_->gradients(),
                .velocity = parameters.states(0),
                .second = parameters.states(1),
                .rate = learning_rate(),
                .step = steps_ + 1});
-  return loss;
+  loss_sum_ += loss * static_cast<double>(count);
+  images_ += count;
+  ++steps_;
 }
 
 bool Training::run(Callbacks const& callbacks) {
@@ -131,11 +125,8 @@ bool Training::run(Callbacks const& callbacks) {
     Index const images_before = images_;
     double rate = learning_rate();
     while (images_ < count) {
-      nets::Sequence& sequence = count - images_ >= hyperparameters_.batch ? *full_ : *rest_;
       rate = learning_rate();
-      loss_sum_ += step(order, sequence) * static_cast<double>(sequence.batch());
-      images_ += sequence.batch();
-      ++steps_;
+      step(order, std::min(hyperparameters_.batch, count - images_));
       if (callbacks.progress)
         callbacks.progress({epoch_ + 1, images_, count, loss_sum_ / static_cast<double>(images_)});
       if (callbacks.stop != nullptr && *callbacks.stop && images_ < count) return false;
@@ -144,8 +135,8 @@ bool Training::run(Callbacks const& callbacks) {
     EpochReport report;
     report.epoch = epoch_ + 1;
     report.loss = loss_sum_ / static_cast<double>(count);
-    report.train_accuracy = evaluate(*model_, *evaluation_, train_).accuracy;
-    report.test_accuracy = evaluate(*model_, *evaluation_, test_).accuracy;
+    report.train_accuracy = evaluate(*model_, *replicas_, train_).accuracy;
+    report.test_accuracy = evaluate(*model_, *replicas_, test_).accuracy;
     report.learning_rate = rate;
     report.images_per_second = static_cast<double>(count - images_before) / (trained - start);
     report.seconds = seconds_now() - start;

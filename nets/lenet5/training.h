@@ -68,11 +68,11 @@ class Training {
   Index images_done() const { return images_; }  // of the epoch that was interrupted
   // Every finished epoch, also those before a checkpoint (without their times, which no checkpoint keeps).
   std::vector<EpochReport> const& history() const { return history_; }
-  Evaluation evaluate_test() { return evaluate(*model_, *evaluation_, test_); }
+  Evaluation evaluate_test() { return evaluate(*model_, *replicas_, test_); }
 
  private:
   void prepare();
-  double step(std::vector<Index> const& order, nets::Sequence& sequence);
+  void step(std::vector<Index> const& order, Index count);
   double learning_rate() const;
 
   Hyperparameters hyperparameters_;
@@ -80,9 +80,8 @@ class Training {
   nets::Dataset const& test_;
   Device device_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<nets::Sequence> full_, rest_, evaluation_;  // a whole batch, the epoch's last, evaluation
+  std::unique_ptr<nets::Replicas> replicas_;
   Prepared<OptimizerProblem> update_;
-  std::vector<int> labels_;
   std::vector<EpochReport> history_;
   int epoch_ = 0;        // finished ones
   Index images_ = 0;     // seen of the current epoch

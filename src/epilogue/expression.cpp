@@ -39,7 +39,7 @@ bool operator==(Expression const& a, Expression const& b) {
          a.result() == b.result();
 }
 
-Expression bind(Expression const& expression, std::map<std::string, double> const& values) {
+Expression bind_scalars(Expression const& expression, std::map<std::string, double> const& values) {
   Builder builder;
   std::vector<int> built;  // the builder's node for each of the expression's
   auto const built_of = [&built](int node) { return node < 0 ? -1 : built[static_cast<std::size_t>(node)]; };

@@ -1,5 +1,6 @@
 // JSON Lines: one JSON value a line (https://jsonlines.org).
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

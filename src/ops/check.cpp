@@ -13,6 +13,14 @@ void refuse(char const* operation, std::string const& message) {
   throw Error(ErrorCode::bad_request, fmt::format("{}: {}", operation, message));
 }
 
+namespace {
+
+std::string strides_of(Layout const& layout) {
+  return fmt::format("{}", fmt::join(layout.stride, layout.stride + layout.rank(), ", "));
+}
+
+}  // namespace
+
 void check_tensor(char const* operation, Named tensor, Role role) {
   auto const& [name, description] = tensor;
   if (!description.present()) refuse(operation, fmt::format("{} is missing", name));
@@ -21,16 +29,12 @@ void check_tensor(char const* operation, Named tensor, Role role) {
   } catch (Error const& error) {
     refuse(operation, fmt::format("{}: {}", name, error.what()));
   }
-  if (role != Role::input && description.layout.overlaps())
-    refuse(operation,
-           fmt::format("{} is written, but with the strides ({}) of {} two of its elements can "
-                       "lie in one place; row-major strides would be ({})",
-                       name,
-                       fmt::join(description.layout.stride,
-                                 description.layout.stride + description.layout.rank(), ", "),
-                       to_string(description.shape()),
-                       fmt::join(row_major(description.shape()).stride,
-                                 row_major(description.shape()).stride + description.layout.rank(), ", ")));
+  if (role == Role::input || !description.layout.overlaps()) return;
+  refuse(operation,
+         fmt::format("{} is written, but with the strides ({}) of {} two of its elements can lie in "
+                     "one place; row-major strides would be ({})",
+                     name, strides_of(description.layout), to_string(description.shape()),
+                     strides_of(row_major(description.shape()))));
 }
 
 void check_rank(char const* operation, Named tensor, int lowest, int highest) {

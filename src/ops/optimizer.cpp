@@ -19,6 +19,8 @@ void validate(OptimizerProblem const& problem) {
   bool const adam = problem.kind == OptimizerKind::adam;
   char const* const operation = adam ? "adam" : "sgd";
   Named const parameter{"parameter", problem.parameter};
+  if (adam && !problem.state.present())
+    refuse(operation, "state is missing: the two moments need a description");
   check_tensors(operation, problem);
   check_same_shape(operation, {"gradient", problem.gradient}, parameter);
   if (problem.state.present()) check_same_shape(operation, {"state", problem.state}, parameter);

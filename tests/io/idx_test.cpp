@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "src/io/file.h"
 #include "tests/io/testing.h"
 
@@ -111,6 +115,7 @@ TEST(Idx, RefusesDamagedGzip) {
   std::string wrong_length = file;
   wrong_length[file.size() - 1] ^= 1;
   EXPECT_TRUE(contains(refused(wrong_length), "incorrect length check"));
+  EXPECT_TRUE(contains(refused(file.substr(0, file.size() - 3)), "is cut short"));
   EXPECT_TRUE(contains(refused(file + "rest"), "4 bytes that are not gzip's"));
 }
 

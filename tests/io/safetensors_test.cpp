@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "src/io/file.h"
 #include "tests/io/testing.h"
 

@@ -124,7 +124,7 @@ TEST(ReferenceGemm, EpilogueReadsOperandsByTheirIndices) {
   reference::run(problem, arguments);
   EXPECT_EQ(values_of(doubled), (Values{2, 20, 4, 40, 6, 60, 8, 80}));
   EXPECT_EQ(values_of(d),
-            (Values{11001111, 12002130, 12001232, 14002260, 21001153, 22002190, 22001274, 24002320}));
+            (Values{11001111, 13002130, 12001232, 14002260, 21001153, 23002190, 22001274, 24002320}));
 
   arguments.scalars = {};
   EXPECT_THROW(reference::run(problem, arguments), Error);

@@ -81,6 +81,7 @@ struct Layout {
   COSMATI_CONSTEXPR bool is_dense() const { return span() == size() && !overlaps(); }
   // True if two index tuples could share an element, as far as sorting the strides tells.
   COSMATI_CONSTEXPR bool overlaps() const {
+    if (size() == 0) return false;
     int order[max_rank] = {};
     int count = 0;
     for (int d = 0; d < shape.rank; ++d) {

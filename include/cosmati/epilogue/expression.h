@@ -87,7 +87,7 @@ struct Store {
   friend bool operator==(Store const& a, Store const& b) { return a.name == b.name && a.node == b.node; }
 };
 
-// Immutable; a copy shares the contents. Made by parse() or bind(); Expression{} is `acc`.
+// Immutable; a copy shares the contents. Made by parse() or bind_scalars(); Expression{} is `acc`.
 // Constant subexpressions are folded in double, repeated ones occur once, unused ones not at all, and nodes,
 // scalars and operands are numbered in the order in which the stores and then the result first need them: two
 // texts that mean the same operations on the same names are equal.
@@ -129,6 +129,6 @@ std::string to_string(Expression const& expression);
 // The expression with constants in the place of the scalars named in `values`, folded anew: alpha * acc +
 // beta * c with alpha 1 and beta 0 becomes acc. Names that do not occur are ignored; values that are not
 // finite stay scalars.
-Expression bind(Expression const& expression, std::map<std::string, double> const& values);
+Expression bind_scalars(Expression const& expression, std::map<std::string, double> const& values);
 
 }  // namespace cosmati::epilogue

@@ -1,5 +1,6 @@
 // What a tensor is (type and layout), and tensors that own their memory on a backend.
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -23,7 +24,11 @@ struct TensorDescription {
   friend bool operator==(TensorDescription const&, TensorDescription const&) = default;
 };
 
-inline TensorDescription describe(DataType type, Layout layout) { return {type, layout}; }
+// describe(type, {2, 3}) is the shape: braces never mean a layout here.
+template <std::same_as<Layout> AnyLayout>
+TensorDescription describe(DataType type, AnyLayout const& layout) {
+  return {type, layout};
+}
 inline TensorDescription describe(DataType type, Shape shape) { return {type, row_major(shape)}; }
 
 // "f32 (64, 1, 28, 28)", with strides where they are not row-major.

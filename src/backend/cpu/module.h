@@ -5,10 +5,8 @@
 
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/convolution.h"
-#include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/normalization.h"
-#include "cosmati/ops/optimizer.h"
 #include "cosmati/ops/pooling.h"
 #include "cosmati/ops/softmax.h"
 
@@ -24,9 +22,6 @@ struct OnednnModule {
   std::vector<Candidate<BatchNormProblem>> batch_norm;
   std::vector<Candidate<LrnProblem>> lrn;
   std::vector<Candidate<SoftmaxProblem>> softmax;
-  std::vector<Candidate<AddProblem>> add;
-  std::vector<Candidate<TransformProblem>> transform;
-  std::vector<Candidate<ReduceProblem>> reduce;
 };
 
 // The loaded module, or null with the reason in onednn_module_error().
@@ -70,15 +65,6 @@ inline void append_onednn_candidates(std::vector<Candidate<LrnProblem>>& list) {
 }
 inline void append_onednn_candidates(std::vector<Candidate<SoftmaxProblem>>& list) {
   append_from(list, &OnednnModule::softmax);
-}
-inline void append_onednn_candidates(std::vector<Candidate<AddProblem>>& list) {
-  append_from(list, &OnednnModule::add);
-}
-inline void append_onednn_candidates(std::vector<Candidate<TransformProblem>>& list) {
-  append_from(list, &OnednnModule::transform);
-}
-inline void append_onednn_candidates(std::vector<Candidate<ReduceProblem>>& list) {
-  append_from(list, &OnednnModule::reduce);
 }
 
 }  // namespace cosmati::cpu

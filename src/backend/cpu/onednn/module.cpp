@@ -13,6 +13,11 @@ cosmati::cpu::OnednnModule const* cosmati_onednn_module() {
                     std::to_string(version->patch);
     lists.gemm = {onednn::matmul_candidate(), onednn::sgemm_candidate()};
     lists.convolution = onednn::convolution_candidates();
+    lists.pooling = {onednn::pooling_candidate()};
+    lists.activation = {onednn::eltwise_candidate()};
+    lists.batch_norm = {onednn::batch_norm_candidate()};
+    lists.lrn = {onednn::lrn_candidate()};
+    lists.softmax = {onednn::softmax_candidate()};
     return lists;
   }();
   return &module;

@@ -1,0 +1,80 @@
+// Arrays between .npy files and tensors.
+#include "cli/arrays.h"
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "src/io/file.h"
+#include "src/io/npy.h"
+
+namespace cosmati::cli {
+namespace {
+
+std::optional<DataType> asked_type(std::string const& own, TypeChoice const& types) {
+  std::string const& name = own.empty() ? types.all : own;
+  if (name.empty()) return std::nullopt;
+  return parse_data_type(name);
+}
+
+// --type speaks of c and of operands only where it explains what the bits of their files mean.
+std::optional<DataType> pattern_type(io::ElementKind kind, TypeChoice const& types) {
+  if (types.all.empty()) return std::nullopt;
+  DataType const type = parse_data_type(types.all);
+  bool const patterns = (kind == io::ElementKind::u16 && (type == DataType::bf16 || type == DataType::f16)) ||
+                        (kind == io::ElementKind::u8 && (type == DataType::e4m3 || type == DataType::e5m2));
+  return patterns ? std::optional(type) : std::nullopt;
+}
+
+// --compute tf32 makes factors of f32 factors of tf32.
+std::optional<DataType> factor_type(std::optional<DataType> asked, io::ElementKind kind,
+                                    TypeChoice const& types) {
+  if (types.compute != name_of(DataType::tf32)) return asked;
+  DataType const type = asked ? *asked : io::natural_type(kind).value_or(DataType::s32);
+  return type == DataType::f32 ? std::optional(DataType::tf32) : asked;
+}
+
+std::optional<DataType> type_for(TypeRole role, io::ElementKind kind, TypeChoice const& types) {
+  switch (role) {
+    case TypeRole::a: return factor_type(asked_type(types.a, types), kind, types);
+    case TypeRole::b: return factor_type(asked_type(types.b, types), kind, types);
+    case TypeRole::c: return types.c.empty() ? pattern_type(kind, types) : parse_data_type(types.c);
+    case TypeRole::operand: return pattern_type(kind, types);
+    case TypeRole::labels: break;
+  }
+  return DataType::s32;
+}
+
+// Places within image planes, as an int64 array of places within the whole array of (n, c, plane) elements.
+void save_places(std::string const& path, Port const& port, TensorDescription const& description,
+                 void const* data) {
+  Index const channels = description.extent(1);
+  // The number types end at s32: the bits travel as those of doubles, under a header that says what they are.
+  Tensor places(describe(DataType::f64, description.shape()));
+  Index const size = places.size(), per_image = size == 0 ? 1 : size / description.extent(0);
+  for (Index i = 0; i < size; ++i) {
+    Index const image = i / per_image, channel = i % per_image / (per_image / channels);
+    auto const place =
+        static_cast<long long>(load(description.type, data, description.layout.offset_of_linear(i))) +
+        (image * channels + channel) * port.plane;
+    std::memcpy(places.as<double>() + i, &place, sizeof(place));
+  }
+  std::string bytes = io::npy_bytes(reordered(places.description(), port.order), places.data());
+  bytes.replace(bytes.find("<f8"), 3, "<i8");
+  io::write_atomically(path, bytes);
+}
+
+}  // namespace
+
+Tensor load_array(std::string const& path, TypeRole role, TypeChoice const& types) {
+  io::RawArray const array = io::read_npy(path);
+  return io::to_tensor(array, type_for(role, array.kind, types));
+}
+
+void save_array(std::string const& path, Port const& port, TensorDescription const& description,
+                void const* data) {
+  if (port.plane != 0) return save_places(path, port, description, data);
+  io::write_npy(path, reordered(description, port.order), data);
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,93 @@
+// cosmati bench, and the hidden verb of the process in which it times a peer.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/bench_job.h"
+#include "cli/commands.h"
+#include "cli/parse_failure.h"
+#include "cli/peer.h"
+#include "cli/text.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_options(CLI::App& command, BenchRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Measurement")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--peer", request.peers, "NAME,...",
+            "onednn, openblas: timed in processes of their own, in turns with ours")
+      .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
+      .integer("--slices", request.slices, "slices of each contender; 15 if not given")
+      .number("--slice-seconds", request.slice_seconds, "0.2 if not given")
+      .flag("--hot", request.hot,
+            "the same operands at each call, instead of sets in turn that pass the L2 caches twice")
+      .group("Parameters");
+  request.subject->add_parameters(options);
+  add_common_options(options, request.common, &request.json_file);
+}
+
+BenchRequest with_options(BenchRequest const& request, ProblemOptions const& problem) {
+  BenchRequest one = request.copy();
+  one.size = {};
+  CLI::App command("", "a problem of the suite");
+  add_options(command, one);
+  std::vector<std::string> words(problem.rbegin(), problem.rend());
+  try {
+    command.parse(words);
+  } catch (CLI::ParseError const& error) {
+    throw Error(ErrorCode::bad_file, explain_parse_failure(command, error.what(), problem));
+  }
+  return one;
+}
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
+  command->footer("Example: cosmati bench " + subject->name() + ' ' + subject->size_example() +
+                  (subject->name() == "gemm" ? " --peer onednn --fail-below 0.97" : ""));
+  auto const request = std::make_shared<BenchRequest>();
+  request->subject = std::move(subject);
+  add_options(*command, *request);
+  command->callback([request] { bench_job(*request, with_options); });
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& program) {
+  CLI::App* const verb = program.add_subcommand("bench", "Measure an operation, alone or against peers");
+  verb->require_subcommand(1);
+  verb->footer(
+      "Data are normal random numbers, column-major for gemm. Small problems are verified first.\n"
+      "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");
+  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+}
+
+void add_bench_peer_command(CLI::App& program) {
+  CLI::App* const command = program.add_subcommand("bench-peer", "Time a peer for bench");
+  command->group("");
+  struct Words {
+    std::string peer, layout, type = "f32";
+    long long m = 0, n = 0, k = 0, batch = 1, buffers = 1;
+  };
+  auto const words = std::make_shared<Words>();
+  Options options(*command);
+  options.text("--peer", words->peer, "NAME", "onednn, openblas")
+      .text("--layout", words->layout, "LETTERS", "nn, nt, tn, tt")
+      .text("--type", words->type, "TYPE", "f32, f64")
+      .integer("--m", words->m, "rows")
+      .integer("--n", words->n, "columns")
+      .integer("--k", words->k, "depth")
+      .integer("--batch", words->batch, "products")
+      .integer("--buffers", words->buffers, "sets of operands");
+  command->callback([words] {
+    one_of(words->layout, {"nn", "nt", "tn", "tt"}, "--layout");
+    serve_peer({words->peer, words->layout, parse_data_type(words->type), words->m, words->n, words->k,
+                words->batch, words->buffers, 1});
+  });
+}
+
+}  // namespace cosmati::cli

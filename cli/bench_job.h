@@ -1,0 +1,36 @@
+// The body of `cosmati bench`.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/sizes.h"
+#include "cli/subject.h"
+#include "cli/suites.h"
+
+namespace cosmati::cli {
+
+struct BenchRequest {
+  std::unique_ptr<Subject> subject;
+  SizeRequest size;
+  std::string suite, shapes;  // a name, a file
+  std::string peers;          // "onednn,openblas"
+  std::string json_file;
+  std::string fail_below;  // empty: no limit
+  long long slices = 15;   // of each contender
+  double slice_seconds = 0.2;
+  bool hot = false;
+  Common common;
+
+  BenchRequest copy() const;
+};
+
+// `with_options` gives a request with the options of a suite's problem over those of the command line.
+using WithOptions = std::function<BenchRequest(BenchRequest const&, ProblemOptions const&)>;
+
+// Throws Error(wrong_result) if a result was wrong or a ratio fell below the limit.
+void bench_job(BenchRequest const& request, WithOptions const& with_options);
+
+}  // namespace cosmati::cli

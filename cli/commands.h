@@ -1,0 +1,21 @@
+// The verbs of the program. Each declares its subcommand; the work happens when the command line is parsed.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace cosmati::cli {
+
+void add_info_command(CLI::App& program);
+void add_run_command(CLI::App& program);
+void add_verify_command(CLI::App& program);
+void add_bench_command(CLI::App& program);
+void add_bench_peer_command(CLI::App& program);  // hidden: the process in which a peer is timed
+void add_explain_command(CLI::App& program);
+void add_list_command(CLI::App& program);
+void add_train_command(CLI::App& program);
+void add_predict_command(CLI::App& program);
+void add_generate_command(CLI::App& program);
+
+}  // namespace cosmati::cli

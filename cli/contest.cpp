@@ -1,0 +1,119 @@
+// One problem measured.
+#include "cli/contest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "cli/machine.h"
+#include "cli/random_data.h"
+#include "cli/table.h"
+
+namespace cosmati::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Threads of the last contender may still spin for work.
+void let_threads_sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+struct Operands {
+  std::vector<Tensor> tensors;
+  std::vector<void*> pointers;
+};
+
+Operands make_operands(Task& task, nets::Random& random) {
+  Operands set;
+  for (Slot const& slot : task.slots()) {
+    set.tensors.emplace_back(slot.description);
+    if (slot.role == Role::output)
+      set.tensors.back().fill(0);
+    else
+      fill_random(set.tensors.back(), slot.name, {false, task.notes.classes}, random);
+  }
+  for (Tensor& tensor : set.tensors) set.pointers.push_back(tensor.data());
+  return set;
+}
+
+long long sets_needed(long long bytes, int threads, bool hot) {
+  if (hot || bytes == 0) return 1;
+  long long const caches = 2 * std::max<long long>(this_processor().l2_bytes, 1 << 20) * threads;
+  return std::clamp<long long>((caches + bytes - 1) / bytes, 1, 64);
+}
+
+double median_of_minima(std::vector<Slice> const& slices, std::size_t from, std::size_t to) {
+  std::vector<double> minima;
+  for (std::size_t i = from; i < to; ++i) minima.push_back(slices[i].least);
+  return quantile(minima, 0.5);
+}
+
+Times times_of(std::vector<Slice> const& slices) {
+  std::vector<double> samples;
+  for (Slice const& slice : slices) samples.insert(samples.end(), slice.samples.begin(), slice.samples.end());
+  return {quantile(samples, 0.5), quantile(samples, 0.05), quantile(samples, 0.95),
+          median_of_minima(slices, 0, slices.size()), static_cast<long long>(samples.size())};
+}
+
+}  // namespace
+
+ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& options,
+                           ContestRules const& rules, std::vector<PeerProblem> peers,
+                           unsigned long long seed) {
+  ContestResult result;
+  nets::Random random(seed, 3);
+  for (Slot const& slot : task.slots()) result.bytes += slot.description.bytes();
+  result.buffers = sets_needed(result.bytes, device.threads, rules.hot);
+  std::vector<Operands> sets;
+  for (long long i = 0; i < result.buffers; ++i) sets.push_back(make_operands(task, random));
+
+  auto const start = Clock::now();
+  auto const prepared = task.prepare(device, options);
+  result.prepare_seconds = seconds_since(start);
+  result.choice = prepared->choice();
+  Tensor workspace(DataType::u8, Shape(static_cast<Index>(result.choice.workspace_bytes)));
+  auto const call = [&, next = std::size_t{0}]() mutable {
+    prepared->run(sets[next].pointers, workspace.data());
+    next = (next + 1) % sets.size();
+  };
+  std::function<void()> const ours = call;
+  auto const first = Clock::now();
+  ours();
+  result.first_call_seconds = seconds_since(first);
+
+  std::vector<std::unique_ptr<PeerProcess>> processes;
+  for (PeerProblem& peer : peers) {
+    peer.buffers = result.buffers;
+    processes.push_back(std::make_unique<PeerProcess>(peer));
+    processes.back()->time(0);
+  }
+  let_threads_sleep();
+  result.settled = warm_up(ours);
+
+  std::vector<Slice> slices;
+  std::vector<std::vector<double>> theirs(peers.size()), ratios(peers.size());
+  for (long long i = 0; i < rules.slices; ++i) {
+    print_progress(task.notes.label + ": slice " + std::to_string(i + 1) + " of " +
+                   std::to_string(rules.slices));
+    let_threads_sleep();
+    slices.push_back(time_slice(ours, rules.slice_seconds));
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+      let_threads_sleep();
+      theirs[p].push_back(processes[p]->time(rules.slice_seconds).least);
+      ratios[p].push_back(theirs[p].back() / slices.back().least);
+    }
+  }
+  result.ours = times_of(slices);
+  std::size_t const half = slices.size() / 2;
+  if (half > 0)
+    result.steady = median_of_minima(slices, half, slices.size()) <= 1.1 * median_of_minima(slices, 0, half);
+  for (std::size_t p = 0; p < peers.size(); ++p)
+    result.peers.push_back(
+        {peers[p].peer, processes[p]->version(), quantile(theirs[p], 0.5), median_interval(ratios[p])});
+  return result;
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,84 @@
+// cosmati info: what this machine and this build have.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/machine.h"
+#include "cli/record.h"
+#include "cli/table.h"
+#include "cli/text.h"
+#include "cosmati/ops/device.h"
+#include "cosmati/ops/error.h"
+#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/openblas.h"
+
+namespace cosmati::cli {
+namespace {
+
+struct Line {
+  std::string kind, name, state;
+  bool here = true;
+};
+
+Line backend_line(Backend backend) {
+  try {
+    Device const device = this_device(backend);
+    return {"backend", name_of(backend), std::to_string(device.threads) + " threads", true};
+  } catch (Error const& error) {
+    return {"backend", name_of(backend), error.what(), false};
+  }
+}
+
+std::vector<Line> lines() {
+  std::vector<Line> list;
+  for (Backend backend : {Backend::cuda, Backend::cpu, Backend::emulator, Backend::reference})
+    list.push_back(backend_line(backend));
+  Processor const processor = this_processor();
+  list.push_back({"device", "cpu",
+                  processor.model + ", " + std::to_string(processor.cores) + " cores, " +
+                      join(processor.features, " ")});
+  auto const* const onednn = cpu::onednn_module();
+  list.push_back({"library", "oneDNN", onednn != nullptr ? onednn->version : cpu::onednn_module_error(),
+                  onednn != nullptr});
+  list.push_back({"library", "OpenBLAS", cpu::openblas_description(), cpu::openblas_available()});
+  for (Found const& peer : peers()) list.push_back({"peer", peer.name, peer.where, peer.here});
+  for (Found const& part : toolkit()) list.push_back({"toolkit", part.name, part.where, part.here});
+  Cache const cache = kernel_cache();
+  list.push_back({"cache", "kernels",
+                  cache.folder + ", " + std::to_string(cache.files) + " files, " +
+                      in_bytes(static_cast<double>(cache.bytes))});
+  return list;
+}
+
+void print_info(bool json) {
+  Table table({"what", "name", "here", "state"});
+  for (Line const& line : lines()) {
+    table.add({line.kind, line.name, line.here ? "yes" : "no", line.state});
+    if (json)
+      print_text(Record()
+                     .add("verb", "info")
+                     .add("kind", line.kind)
+                     .add("name", line.name)
+                     .add("here", line.here)
+                     .add("state", line.state)
+                     .json());
+  }
+  if (json) return;
+  print_line("cosmati " COSMATI_VERSION);
+  table.print();
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& program) {
+  CLI::App* const command =
+      program.add_subcommand("info", "Show backends, devices, libraries, peers, toolkit and cache");
+  command->footer("Example: cosmati info --json");
+  auto const json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "JSON Lines instead of a table");
+  command->callback([json] { print_info(*json); });
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,92 @@
+// cosmati list: names that other commands take.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <functional>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/record.h"
+#include "cli/subject.h"
+#include "cli/suites.h"
+#include "cli/table.h"
+#include "cosmati/epilogue/functions.h"
+
+namespace cosmati::cli {
+namespace {
+
+struct Listing {
+  std::vector<std::string> heads;
+  std::vector<std::vector<std::string>> rows;
+  std::string if_empty;
+};
+
+Listing list_kernels() {
+  Listing listing{{"subject", "backend", "kernel"}, {}, {}};
+  for (auto const& subject : make_subjects())
+    for (Backend backend : {Backend::cpu, Backend::reference})
+      for (std::string const& kernel : subject->kernels(backend))
+        listing.rows.push_back({subject->name(), name_of(backend), kernel});
+  return listing;
+}
+
+Listing list_suites() {
+  Listing listing{{"subject", "suite", "problems", "about"},
+                  {},
+                  "no suites: the folder bench/suites is not beside this program"};
+  for (Suite const& suite : all_suites())
+    listing.rows.push_back({suite.subject, suite.name, std::to_string(suite.problems.size()), suite.about});
+  return listing;
+}
+
+Listing list_policies() {
+  return {
+      {"policy"}, {}, "policies belong to the kernels of the cuda backend, which is not part of this build"};
+}
+
+Listing list_functions() {
+  Listing listing{{"function", "meaning"}, {}, {}};
+  for (auto const& function : epilogue::function_table())
+    listing.rows.push_back({std::string(function.name) + '(' + std::string(function.parameters) + ')',
+                            std::string(function.description)});
+  return listing;
+}
+
+void print_listing(std::string const& what, Listing const& listing, bool json) {
+  if (json) {
+    for (auto const& row : listing.rows) {
+      Record line;
+      line.add("verb", "list").add("what", what);
+      for (std::size_t i = 0; i < row.size(); ++i) line.add(listing.heads[i], row[i]);
+      print_text(line.json());
+    }
+    return;
+  }
+  if (listing.rows.empty()) return print_line(listing.if_empty);
+  Table table(listing.heads);
+  for (auto const& row : listing.rows) table.add(row);
+  table.print();
+}
+
+void add_listing(CLI::App& verb, std::string const& name, std::string const& about, Listing (*list)()) {
+  CLI::App* const command = verb.add_subcommand(name, about);
+  command->footer("Example: cosmati list " + name + " --json");
+  auto const json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "JSON Lines instead of a table");
+  command->callback([name, json, list] { print_listing(name, list(), *json); });
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& program) {
+  CLI::App* const verb = program.add_subcommand("list", "List kernels, suites, policies, epilogue functions");
+  verb->require_subcommand(1);
+  verb->footer("Example: cosmati list kernels");
+  add_listing(*verb, "kernels", "Kernels of each backend, in the order in which a plan tries them",
+              list_kernels);
+  add_listing(*verb, "suites", "Lists of problems for bench and verify", list_suites);
+  add_listing(*verb, "policies", "Named policies of the GPU kernels", list_policies);
+  add_listing(*verb, "epilogue-functions", "Functions of the epilogue language", list_functions);
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,141 @@
+// What there is on this machine.
+#include "cli/machine.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cosmati/ops/device.h"
+
+namespace cosmati::cli {
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr char const* library_folders[] = {"/usr/lib/x86_64-linux-gnu",
+                                           "/usr/lib64",
+                                           "/usr/lib",
+                                           "/usr/local/lib",
+                                           "/usr/local/cuda/lib64",
+                                           "/usr/lib/x86_64-linux-gnu/openblas-pthread"};
+
+std::string first_line(files::path const& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string cpuinfo(std::string const& key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) {
+      auto const colon = line.find(": ");
+      if (colon != std::string::npos) return line.substr(colon + 2);
+    }
+  return {};
+}
+
+std::string environment(char const* name) {
+  char const* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string find_program(std::string const& name) {
+  std::istringstream folders(environment("PATH") + ":/usr/local/cuda/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code ignored;
+    auto const path = files::path(folder) / name;
+    if (!folder.empty() && files::is_regular_file(path, ignored)) return path.string();
+  }
+  return {};
+}
+
+Found library(std::string const& name, std::vector<std::string> const& file_names) {
+  std::string const path = find_library(file_names);
+  return {name, path.empty() ? "not found: " + file_names.front() : path, !path.empty()};
+}
+
+}  // namespace
+
+std::string find_library(std::vector<std::string> const& names) {
+  std::vector<std::string> folders(std::begin(library_folders), std::end(library_folders));
+  std::istringstream more(environment("LD_LIBRARY_PATH"));
+  for (std::string folder; std::getline(more, folder, ':');)
+    if (!folder.empty()) folders.insert(folders.begin(), folder);
+  for (std::string const& name : names)
+    for (std::string const& folder : folders) {
+      std::error_code ignored;
+      auto const path = files::path(folder) / name;
+      if (files::exists(path, ignored)) return files::canonical(path, ignored).string();
+    }
+  return {};
+}
+
+Processor this_processor() {
+  Processor processor;
+  Device const device = this_device(Backend::reference);
+  processor.model = cpuinfo("model name");
+  processor.cores = device.threads;
+  long const l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  processor.l2_bytes = l2 > 0 ? l2 : 0;
+  for (auto const& [here, name] : {std::pair{device.avx2, "avx2"},
+                                   {device.avx512, "avx512"},
+                                   {device.avx512_bf16, "avx512-bf16"},
+                                   {device.avx512_vnni, "avx512-vnni"}})
+    if (here) processor.features.emplace_back(name);
+  return processor;
+}
+
+std::vector<Found> peers() {
+  return {library("onednn", {"libdnnl.so.2", "libdnnl.so.3"}), library("openblas", {"libopenblas.so.0"}),
+          library("cublaslt", {"libcublasLt.so.13", "libcublasLt.so.12"}),
+          library("cudnn", {"libcudnn.so.9"})};
+}
+
+std::vector<Found> toolkit() {
+  std::string const nvcc = find_program("nvcc");
+  return {{"nvcc", nvcc.empty() ? "not found" : nvcc, !nvcc.empty()},
+          library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"}),
+          library("CUDA driver", {"libcuda.so.1"})};
+}
+
+Cache kernel_cache() {
+  Cache cache;
+  if (std::string const own = environment("COSMATI_CACHE"); !own.empty())
+    cache.folder = own;
+  else if (std::string const shared = environment("XDG_CACHE_HOME"); !shared.empty())
+    cache.folder = shared + "/cosmati";
+  else
+    cache.folder = environment("HOME") + "/.cache/cosmati";
+  std::error_code error;
+  for (auto entry = files::recursive_directory_iterator(cache.folder, error);
+       !error && entry != files::recursive_directory_iterator(); entry.increment(error))
+    if (std::error_code ignored; entry->is_regular_file(ignored)) {
+      cache.bytes += static_cast<long long>(entry->file_size(ignored));
+      ++cache.files;
+    }
+  return cache;
+}
+
+std::string commit() {
+  std::error_code ignored;
+  for (auto folder = files::read_symlink("/proc/self/exe", ignored).parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    std::string const head = first_line(folder / ".git" / "HEAD");
+    if (head.empty()) continue;
+    if (!head.starts_with("ref: ")) return head;
+    std::string const branch = head.substr(5);
+    if (std::string const hash = first_line(folder / ".git" / branch); !hash.empty()) return hash;
+    std::ifstream packed(folder / ".git" / "packed-refs");
+    for (std::string line; std::getline(packed, line);)
+      if (line.ends_with(' ' + branch)) return line.substr(0, line.find(' '));
+    break;
+  }
+  return "unknown";
+}
+
+}  // namespace cosmati::cli

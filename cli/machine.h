@@ -1,0 +1,38 @@
+// What there is on this machine beside the backends: processor, libraries of peers, toolkit, cache.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cosmati::cli {
+
+struct Processor {
+  std::string model;
+  int cores = 1;                      // that this process may use
+  long long l2_bytes = 0;             // of one core; 0 where the system does not say
+  std::vector<std::string> features;  // those that kernels ask for
+};
+Processor this_processor();
+
+struct Found {
+  std::string name;
+  std::string where;  // version, path, or why not
+  bool here = false;
+};
+std::vector<Found> peers();    // libraries that `bench --peer` can time
+std::vector<Found> toolkit();  // what the cuda backend would need
+
+// The path of a shared library that can be opened, without running its initialisers in this process; empty if
+// none.
+std::string find_library(std::vector<std::string> const& names);
+
+struct Cache {
+  std::string folder;
+  long long bytes = 0;
+  long long files = 0;
+};
+Cache kernel_cache();
+
+std::string commit();  // of the source tree that this program was built in; "unknown" elsewhere
+
+}  // namespace cosmati::cli

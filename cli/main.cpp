@@ -1,0 +1,71 @@
+// The program: one subcommand for each verb; every failure becomes one sentence on stderr and an exit status.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/parse_failure.h"
+#include "cli/table.h"
+
+namespace {
+
+using namespace cosmati;
+
+void add_commands(CLI::App& program) {
+  program.set_version_flag("--version", "cosmati " COSMATI_VERSION);
+  program.require_subcommand(1);
+  program.footer(
+      "Exit status: 0 done; 1 a result is wrong or too slow; 2 a malformed request or bad file; 3 not "
+      "available here.\n"
+      "Example: cosmati run gemm --a A.npy --b B.npy --out D.npy");
+  cli::add_info_command(program);
+  cli::add_run_command(program);
+  cli::add_verify_command(program);
+  cli::add_bench_command(program);
+  cli::add_bench_peer_command(program);
+  cli::add_explain_command(program);
+  cli::add_list_command(program);
+  cli::add_train_command(program);
+  cli::add_predict_command(program);
+  cli::add_generate_command(program);
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App program("Matrix products, convolutions and small networks.", "cosmati");
+  add_commands(program);
+  try {
+    program.parse(argc, argv);
+  } catch (CLI::Success const& help) {
+    return program.exit(help);
+  } catch (CLI::ParseError const& error) {
+    cli::print_failure(cli::explain_parse_failure(program, error.what(), {argv + 1, argv + argc}));
+    return cli::exit_bad_request;
+  }
+  // What was printed may not have arrived: a full disk, a closed pipe.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    cli::print_failure("standard output could not be written");
+    return cli::exit_bad_request;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run_program(argc, argv);
+  } catch (Error const& error) {
+    cli::print_failure(error.what());
+    return cli::exit_status(error.code());
+  } catch (std::bad_alloc const&) {
+    cli::print_failure("out of memory: this machine has less than the request needs");
+  } catch (std::exception const& error) {
+    cli::print_failure(error.what());
+  }
+  return cli::exit_bad_request;
+}

@@ -1,0 +1,16 @@
+// What is wrong with a command line, in one sentence with the nearest legal word.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace cosmati::cli {
+
+// `reason` is the parser's own; it is used where nothing better can be said.
+std::string explain_parse_failure(CLI::App const& program, std::string const& reason,
+                                  std::vector<std::string> const& arguments);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,45 @@
+// A peer library, timed in a process of its own: two threading runtimes in one process ruin both.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cosmati/core/number.h"
+
+namespace cosmati::cli {
+
+// The product that a peer times: column-major as in BLAS.
+struct PeerProblem {
+  std::string peer;    // "onednn", "openblas"
+  std::string layout;  // "nn"
+  DataType type = DataType::f32;
+  Index m = 0, n = 0, k = 0, batch = 1;
+  long long buffers = 1;  // sets of operands, used in turn
+  int threads = 1;
+};
+
+// The other process. It sleeps between slices.
+class PeerProcess {
+ public:
+  explicit PeerProcess(PeerProblem const& problem);  // throws Error(unavailable) with the peer's reason
+  ~PeerProcess();
+  PeerProcess(PeerProcess const&) = delete;
+  PeerProcess& operator=(PeerProcess const&) = delete;
+
+  struct Answer {
+    double least = 0, median = 0;
+    long long samples = 0;
+  };
+  Answer time(double seconds);
+  std::string const& version() const { return version_; }
+
+ private:
+  std::string read_line();
+  int to_ = -1, from_ = -1;
+  int process_ = -1;
+  std::string peer_, pending_, version_;
+};
+
+// The other side: answers on stdout until stdin ends.
+void serve_peer(PeerProblem const& problem);
+
+}  // namespace cosmati::cli

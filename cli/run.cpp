@@ -1,0 +1,43 @@
+// cosmati run: one operation on arrays from .npy files.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/run_job.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
+  command->footer("Example: cosmati run " + subject->name() + ' ' + subject->run_example());
+  auto const request = std::make_shared<RunRequest>();
+  request->subject = std::move(subject);
+  Options options(*command);
+  options.group("Files (.npy)");
+  for (FileOption const& file : request->subject->files())
+    options.text("--" + file.name, request->files[file.name], file.output ? "OUTPUT" : "FILE", file.help);
+  if (request->subject->has_epilogue()) {
+    options
+        .texts("--operand", request->operands, "NAME=FILE",
+               "an array that the epilogue names; may be repeated")
+        .texts("--store", request->stores, "NAME=OUTPUT", "where store(NAME, ...) of the epilogue goes");
+  }
+  options.group("Parameters");
+  request->subject->add_parameters(options);
+  add_common_options(options, request->common);
+  command->callback([request] { run_job(*request); });
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program) {
+  CLI::App* const verb = program.add_subcommand("run", "Compute one operation on .npy files");
+  verb->require_subcommand(1);
+  verb->footer("Example: cosmati run gemm --a A.npy --b B.npy --layout nt --out D.npy");
+  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,199 @@
+// The body of `cosmati run`.
+#include "cli/run_job.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+
+#include "cli/arrays.h"
+#include "cli/record.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace cosmati::cli {
+namespace {
+
+constexpr char const* operand_prefix = "operand ";
+constexpr char const* store_prefix = "store ";
+
+using Tensors = std::map<std::string, Tensor>;
+using Paths = std::map<std::string, std::string>;
+
+void add_named(std::vector<std::string> const& assignments, std::string const& option,
+               std::string const& prefix, Paths& paths) {
+  for (std::string const& assignment : assignments) {
+    auto const equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == assignment.size())
+      throw Error(ErrorCode::bad_request,
+                  option + " '" + assignment + "': legal is NAME=FILE, e.g. bias=b.npy");
+    paths[prefix + assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
+}
+
+struct Files {
+  Paths inputs, outputs;
+};
+
+Files files_of(RunRequest const& request) {
+  Files files;
+  for (FileOption const& option : request.subject->files()) {
+    std::string const& path = request.files.at(option.name);
+    if (!path.empty()) (option.output ? files.outputs : files.inputs)[option.name] = path;
+  }
+  add_named(request.operands, "--operand", operand_prefix, files.inputs);
+  add_named(request.stores, "--store", store_prefix, files.outputs);
+  return files;
+}
+
+Tensors load_inputs(RunRequest const& request, Paths const& paths, Inputs& inputs) {
+  Tensors tensors;
+  auto const options = request.subject->files();
+  for (auto const& [name, path] : paths) {
+    auto const option = std::find_if(options.begin(), options.end(),
+                                     [&](FileOption const& candidate) { return candidate.name == name; });
+    bool const operand = option == options.end();
+    Tensor tensor = load_array(path, operand ? TypeRole::operand : option->type, request.common.types);
+    inputs.add(name, tensor.description(),
+               (operand ? "--" + name : "--" + name + ' ') + (operand ? "=" + path : path));
+    tensors.emplace(name, std::move(tensor));
+  }
+  return tensors;
+}
+
+[[noreturn]] void refuse_output(std::string const& option, std::string const& path) {
+  throw Error(ErrorCode::bad_request, "--" + option + ' ' + path + ": this problem has no such output");
+}
+
+// A path given for an output that this problem does not have is a misunderstanding.
+void check_outputs(Job const& job, Paths const& outputs) {
+  for (auto const& [option, path] : outputs) {
+    bool const known = std::any_of(job.outputs.begin(), job.outputs.end(),
+                                   [&](Port const& port) { return port.option == option; });
+    if (known) continue;
+    if (option.starts_with(store_prefix))
+      throw Error(ErrorCode::bad_request, "--store " + option.substr(6) + "=" + path +
+                                              ": the epilogue has no store(" + option.substr(6) + ", ...)");
+    refuse_output(option, path);
+  }
+}
+
+class Execution {
+ public:
+  Execution(Task& task, Job const& job, Common const& common, Tensors& inputs)
+      : prepared_(task.prepare(common.device(), common.plan_options())), slots_(task.slots()) {
+    for (Slot const& slot : slots_) pointers_.push_back(bind(slot, job, inputs).data());
+  }
+
+  double run() {
+    Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared_->choice().workspace_bytes)));
+    auto const start = std::chrono::steady_clock::now();
+    prepared_->run(pointers_, workspace.data());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  Choice const& choice() const { return prepared_->choice(); }
+
+  struct Output {
+    TensorDescription description;
+    void const* data = nullptr;  // null: the problem has no such output
+  };
+  Output output(std::string const& slot) const {
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+      if (slots_[i].name == slot && slots_[i].role != Role::input)
+        return {slots_[i].description, pointers_[i]};
+    return {};
+  }
+
+ private:
+  // An input is the loaded array, whose view the slot describes; a state that nobody gave is zeros.
+  Tensor& bind(Slot const& slot, Job const& job, Tensors& inputs) {
+    if (slot.role != Role::output) {
+      auto const renamed = job.input_options.find(slot.name);
+      auto const loaded = inputs.find(renamed == job.input_options.end() ? slot.name : renamed->second);
+      if (loaded != inputs.end()) {
+        if (loaded->second.type() == slot.description.type) return loaded->second;
+        return owned_.emplace_back(copy(loaded->second, {slot.description.type, loaded->second.layout()}));
+      }
+      if (slot.role == Role::input) throw Error(ErrorCode::bad_request, "--" + slot.name + " FILE is needed");
+    }
+    Tensor& tensor = owned_.emplace_back(slot.description);
+    if (slot.role == Role::in_out) tensor.fill(0);
+    return tensor;
+  }
+
+  std::unique_ptr<PreparedTask> prepared_;
+  std::vector<Slot> slots_;
+  std::deque<Tensor> owned_;
+  std::vector<void*> pointers_;
+};
+
+void report(RunRequest const& request, Job const& job, Execution const& execution, double seconds,
+            std::vector<std::string> const& written) {
+  Device const device = request.common.device();
+  std::string const subject = request.subject->name();
+  if (request.common.json) {
+    print_text(Record()
+                   .add("verb", "run")
+                   .add("subject", subject)
+                   .add("problem", job.task->notes.label)
+                   .add("backend", name_of(device.backend))
+                   .add("kernel", execution.choice().kernel)
+                   .add("threads", device.threads)
+                   .add("workspace_bytes", static_cast<long long>(execution.choice().workspace_bytes))
+                   .add("seconds", seconds)
+                   .add("outputs", written)
+                   .json());
+    return;
+  }
+  print_line(subject + ' ' + job.task->notes.label + ": " + name_of(device.backend) + ", kernel " +
+             execution.choice().kernel + ", " + in_seconds(seconds) + ", wrote " + join(written, ", "));
+}
+
+}  // namespace
+
+void check_options(Subject const& subject, Common const& common) {
+  TypeChoice const& types = common.types;
+  if (!subject.sums_products() && !(types.accumulator.empty() && types.compute.empty()))
+    throw Error(
+        ErrorCode::bad_request,
+        subject.name() + " has no products to sum; --accumulator and --compute are for gemm and conv");
+  if (common.seed < 0)
+    throw Error(ErrorCode::bad_request,
+                "--seed " + std::to_string(common.seed) + " is negative; legal: 0 and more");
+}
+
+void run_job(RunRequest const& request) {
+  check_options(*request.subject, request.common);
+  Files const files = files_of(request);
+  if (!files.outputs.contains("out")) throw Error(ErrorCode::bad_request, "--out FILE is needed");
+  (void)request.common.device();  // a backend that is not here is told before a file is read
+  Inputs inputs;
+  Tensors tensors = load_inputs(request, files.inputs, inputs);
+  for (auto const& [option, path] : files.outputs) inputs.wanted.insert(option);
+  Job const job = request.subject->job(inputs, request.common);
+  for (std::string const& warning : job.warnings) print_warning(warning);
+  check_outputs(job, files.outputs);
+
+  if (job.before) {
+    Execution before(*job.before, job, request.common, tensors);
+    before.run();
+    auto const output = before.output(job.before_output);
+    Tensor result(output.description);
+    std::memcpy(result.data(), output.data, result.bytes());
+    tensors.insert_or_assign(job.before_output, std::move(result));
+  }
+  Execution execution(*job.task, job, request.common, tensors);
+  double const seconds = execution.run();
+  std::vector<std::string> written;
+  for (Port const& port : job.outputs) {
+    auto const path = files.outputs.find(port.option);
+    if (path == files.outputs.end()) continue;
+    auto const output = execution.output(port.slot);
+    if (output.data == nullptr) refuse_output(port.option, path->second);
+    save_array(path->second, port, output.description, output.data);
+    written.push_back(path->second);
+  }
+  report(request, job, execution, seconds, written);
+}
+
+}  // namespace cosmati::cli

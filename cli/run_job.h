@@ -1,0 +1,26 @@
+// The body of `cosmati run`: load, plan, run, save.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/subject.h"
+
+namespace cosmati::cli {
+
+struct RunRequest {
+  std::unique_ptr<Subject> subject;
+  std::map<std::string, std::string> files;  // option -> path; empty: not given
+  std::vector<std::string> operands;         // NAME=FILE
+  std::vector<std::string> stores;           // NAME=OUTPUT
+  Common common;
+};
+
+void run_job(RunRequest const& request);
+
+// Throws Error(bad_request) for options that this subject does not take.
+void check_options(Subject const& subject, Common const& common);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,26 @@
+// Suites: named lists of problems for bench, from bench/suites/*.txt.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cosmati::cli {
+
+// A problem as options of its subject: {"--size", "64x6x14x14x16x5x5", "--layout", "chwn"}.
+using ProblemOptions = std::vector<std::string>;
+
+struct Suite {
+  std::string name;     // the file's name without .txt
+  std::string subject;  // "gemm"
+  std::string about;
+  std::vector<ProblemOptions> problems;
+};
+
+// The first lines of the file are "subject: NAME" and "about: TEXT"; then one problem a line, as options; #
+// begins a comment. Throws Error(bad_file).
+Suite read_suite(std::string const& path);
+
+// Those in bench/suites above the program's folder, or in share/cosmati/suites beside it.
+std::vector<Suite> all_suites();
+Suite find_suite(std::string const& name);  // throws Error(bad_request) with the names there are
+
+}  // namespace cosmati::cli

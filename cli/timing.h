@@ -1,0 +1,30 @@
+// Timing calls on a machine that other programs use too: short slices, minima of slices, medians of minima.
+#pragma once
+#include <functional>
+#include <vector>
+
+namespace cosmati::cli {
+
+// Seconds of single calls; calls shorter than 20 us are timed in groups.
+struct Slice {
+  std::vector<double> samples;
+  double least = 0;
+};
+
+// Calls for about `seconds`, at least once.
+Slice time_slice(std::function<void()> const& call, double seconds);
+
+// Slices of 50 ms until the minima of three in a row lie within 2%; false if they do not within two seconds.
+bool warm_up(std::function<void()> const& call);
+
+// Of values that need not be sorted; `share` 0.5 is the median.
+double quantile(std::vector<double> values, double share);
+
+// The median and a confidence interval of at least 95% for it, from order statistics: no distribution is
+// assumed. With fewer than six values the interval is their range.
+struct Interval {
+  double median = 0, low = 0, high = 0;
+};
+Interval median_interval(std::vector<double> values);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,47 @@
+// cosmati verify: operations on random data against the reference.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/verify_job.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
+  command->footer("Without a size, random problems are drawn.\nExample: cosmati verify " + subject->name() +
+                  ' ' + subject->size_example());
+  auto const request = std::make_shared<VerifyRequest>();
+  request->subject = std::move(subject);
+  Options options(*command);
+  add_size_options(options, *request->subject, request->size);
+  options.group("Verification")
+      .integer("--count", request->count, "random problems where no size is given; 20 if not given")
+      .flag("--integers", request->small_integers,
+            "data from -3 to 3: where sums are exact, every bit must be right")
+      .flag("--gaps", request->gaps,
+            "gaps between rows, planes and images, as parts of larger arrays have them")
+      .group("Parameters");
+  request->subject->add_parameters(options);
+  add_common_options(options, request->common);
+  command->callback([request] { verify_job(*request); });
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& program) {
+  CLI::App* const verb =
+      program.add_subcommand("verify", "Compare an operation with the reference in double precision");
+  verb->require_subcommand(1);
+  verb->footer(
+      "All outputs are compared, by an error bound that follows from the types and the number of summed "
+      "terms; they are\n"
+      "poisoned before the run and stand between guard bands. --type takes a list, or all.\n"
+      "Example: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
+  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+}
+
+}  // namespace cosmati::cli

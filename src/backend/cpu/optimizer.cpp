@@ -1,0 +1,167 @@
+// Optimiser steps, a chunk of parameters at a time.
+#include "cosmati/ops/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "src/backend/cpu/convert_row.h"
+#include "src/backend/cpu/loop_nest.h"
+#include "src/backend/cpu/own.h"
+#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/vector_clones.h"
+
+namespace cosmati::cpu {
+namespace {
+
+constexpr Index chunk = 512;           // elements
+constexpr Index small_work = 1 << 13;  // elements that one thread steps before another would have started
+
+// What a step does to every parameter.
+template <class Real>
+struct Step {
+  Real rate, weight_decay;
+  Real momentum;  // sgd
+  bool nesterov;
+  Real beta1, beta2, correction1, correction2, epsilon;  // adam
+
+  Step(OptimizerProblem const& p, OptimizerProblem::Arguments const& run)
+      : rate(static_cast<Real>(run.rate)),
+        weight_decay(static_cast<Real>(p.weight_decay)),
+        momentum(static_cast<Real>(p.momentum)),
+        nesterov(p.nesterov),
+        beta1(static_cast<Real>(p.beta1)),
+        beta2(static_cast<Real>(p.beta2)),
+        correction1(static_cast<Real>(1 - std::pow(p.beta1, static_cast<double>(run.step)))),
+        correction2(static_cast<Real>(1 - std::pow(p.beta2, static_cast<double>(run.step)))),
+        epsilon(static_cast<Real>(p.epsilon)) {}
+};
+
+template <class Real>
+COSMATI_ALWAYS_INLINE void plain_loop(Step<Real> const& step, Real* parameter, Real const* gradient, Index count) {
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < count; ++i)
+    parameter[i] -= step.rate * (gradient[i] + step.weight_decay * parameter[i]);
+}
+
+template <class Real>
+COSMATI_ALWAYS_INLINE void momentum_loop(Step<Real> const& step, Real* parameter, Real const* gradient,
+                                         Real* velocity, Index count) {
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < count; ++i) {
+    Real const g = gradient[i] + step.weight_decay * parameter[i];
+    Real const v = step.momentum * velocity[i] + g;
+    velocity[i] = v;
+    parameter[i] -= step.rate * (step.nesterov ? g + step.momentum * v : v);
+  }
+}
+
+template <class Real>
+COSMATI_ALWAYS_INLINE void adam_loop(Step<Real> const& step, Real* parameter, Real const* gradient, Real* first,
+                                     Real* second, Index count) {
+  Real const rest1 = Real(1) - step.beta1, rest2 = Real(1) - step.beta2;
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < count; ++i) {
+    Real const g = gradient[i] + step.weight_decay * parameter[i];
+    Real const m = step.beta1 * first[i] + rest1 * g;
+    Real const v = step.beta2 * second[i] + rest2 * g * g;
+    first[i] = m;
+    second[i] = v;
+    parameter[i] -= step.rate * (m / step.correction1) / (std::sqrt(v / step.correction2) + step.epsilon);
+  }
+}
+
+template <class Real>
+COSMATI_ALWAYS_INLINE void any_loop(OptimizerKind kind, Step<Real> const& step, Real* parameter, Real const* gradient,
+                                    Real* first, Real* second, Index count) {
+  if (kind == OptimizerKind::adam) return adam_loop(step, parameter, gradient, first, second, count);
+  if (first != nullptr) return momentum_loop(step, parameter, gradient, first, count);
+  plain_loop(step, parameter, gradient, count);
+}
+
+COSMATI_CLONES void take_step(OptimizerKind kind, Step<float> const& step, float* parameter, float const* gradient,
+                              float* first, float* second, Index count) {
+  any_loop(kind, step, parameter, gradient, first, second, count);
+}
+COSMATI_CLONES void take_step(OptimizerKind kind, Step<double> const& step, double* parameter,
+                              double const* gradient, double* first, double* second, Index count) {
+  any_loop(kind, step, parameter, gradient, first, second, count);
+}
+
+class OptimizerKernel final : public Kernel<OptimizerProblem> {
+ public:
+  OptimizerKernel(OptimizerProblem const& problem, int threads)
+      : problem_(problem), nest_(make_loop_nest<3>({problem.parameter.layout, problem.gradient.layout,
+                                                    problem.state.present() ? problem.state.layout
+                                                                            : problem.parameter.layout})),
+        threads_(nest_.size() < small_work ? 1 : threads) {
+    wide_ = problem.parameter.type == DataType::f64 || problem.gradient.type == DataType::f64;
+  }
+
+  void run(OptimizerProblem::Arguments const& arguments, std::byte*) const override {
+    wide_ ? step<double>(arguments) : step<float>(arguments);
+  }
+
+ private:
+  template <class Real>
+  void step(OptimizerProblem::Arguments const& arguments) const {
+    Step<Real> const values(problem_, arguments);
+    Index const inner = nest_.inner();
+    Index const per_row = (inner + chunk - 1) / chunk;
+    parallel_parts(threads_, [&](int part, int parts) {
+      auto const [first, last] = share(nest_.rows() * per_row, part, parts);
+      for (Index i = first; i < last; ++i) {
+        Index const column = i % per_row * chunk;
+        step_chunk(values, arguments, i / per_row * inner + column, std::min(chunk, inner - column));
+      }
+    });
+  }
+
+  template <class Real>
+  void step_chunk(Step<Real> const& values, OptimizerProblem::Arguments const& arguments, Index linear,
+                  Index count) const {
+    alignas(64) Real buffers[4][chunk];
+    bool const stateful = problem_.state.present();
+    bool const second = problem_.kind == OptimizerKind::adam;
+    // In place where the tensor is a run of the type that is computed with; else through a buffer.
+    auto const load = [&](int buffer, TensorDescription const& tensor, int stream, void const* data) {
+      void const* const from = element(tensor.type, data, nest_.offset(stream, linear));
+      if (tensor.type == type_of<Real> && nest_.inner_stride(stream) == 1)
+        return static_cast<Real*>(const_cast<void*>(from));
+      read_row(tensor.type, from, nest_.inner_stride(stream), buffers[buffer], count);
+      return static_cast<Real*>(buffers[buffer]);
+    };
+    auto const save = [&](Real const* values_now, int buffer, TensorDescription const& tensor, int stream,
+                          void* data) {
+      if (values_now == buffers[buffer])
+        write_row(values_now, tensor.type, element(tensor.type, data, nest_.offset(stream, linear)),
+                  nest_.inner_stride(stream), count);
+    };
+    Real* const parameter = load(0, problem_.parameter, 0, arguments.parameter);
+    Real const* const gradient = load(1, problem_.gradient, 1, arguments.gradient);
+    Real* const velocity = stateful ? load(2, problem_.state, 2, arguments.velocity) : nullptr;
+    Real* const moment = second ? load(3, problem_.state, 2, arguments.second) : nullptr;
+    take_step(problem_.kind, values, parameter, gradient, velocity, moment, count);
+    save(parameter, 0, problem_.parameter, 0, arguments.parameter);
+    if (stateful) save(velocity, 2, problem_.state, 2, arguments.velocity);
+    if (second) save(moment, 3, problem_.state, 2, arguments.second);
+  }
+
+  OptimizerProblem problem_;
+  LoopNest<3> nest_;  // parameter, gradient, state
+  int threads_;
+  bool wide_;
+};
+
+}  // namespace
+
+Candidate<OptimizerProblem> optimizer_candidate() {
+  return {"vectorised",
+          {},
+          nullptr,
+          [](Plan<OptimizerProblem> const& plan) -> std::unique_ptr<Kernel<OptimizerProblem>> {
+            return std::make_unique<OptimizerKernel>(plan.problem, plan.device.threads);
+          }};
+}
+
+}  // namespace cosmati::cpu

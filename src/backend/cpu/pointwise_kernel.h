@@ -1,0 +1,61 @@
+// Kernels that are one expression over two inputs: acc and c.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "cosmati/ops/operation.h"
+#include "src/backend/cpu/pointwise.h"
+
+namespace cosmati::cpu {
+
+// What an operation is as an expression, and where its arguments are.
+template <class Problem>
+struct PointwiseRecipe {
+  using Arguments = typename Problem::Arguments;
+  PointwiseProblem problem;
+  void const* Arguments::*first = nullptr;   // acc
+  void const* Arguments::*second = nullptr;  // c
+  void* Arguments::*result = nullptr;
+};
+
+template <class Problem, PointwiseRecipe<Problem> (*build)(Problem const&)>
+class PointwiseKernel final : public Kernel<Problem> {
+ public:
+  PointwiseKernel(Problem const& problem, int threads)
+      : recipe_(build(problem)), pointwise_(recipe_.problem, threads) {}
+  std::size_t workspace_bytes() const { return pointwise_.workspace_bytes(); }
+  void run(typename Problem::Arguments const& arguments, std::byte* workspace) const override {
+    pointwise_.run({arguments.*recipe_.first,
+                    recipe_.second != nullptr ? arguments.*recipe_.second : nullptr,
+                    {},
+                    {},
+                    arguments.*recipe_.result,
+                    {}},
+                   workspace);
+  }
+
+ private:
+  PointwiseRecipe<Problem> recipe_;
+  Pointwise pointwise_;
+};
+
+template <class Problem, PointwiseRecipe<Problem> (*build)(Problem const&)>
+Candidate<Problem> pointwise_candidate(char const* name) {
+  using Own = PointwiseKernel<Problem, build>;
+  return {name,
+          {},
+          [](Problem const& problem, Device const& device) { return Own(problem, device.threads).workspace_bytes(); },
+          [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
+            return std::make_unique<Own>(plan.problem, plan.device.threads);
+          }};
+}
+
+// The arithmetic that keeps what the inputs hold: double where one of them is f64 or s32.
+inline bool needs_double(TensorDescription const& a, TensorDescription const& b) {
+  auto const wide = [](TensorDescription const& t) {
+    return t.present() && (t.type == DataType::f64 || t.type == DataType::s32);
+  };
+  return wide(a) || wide(b);
+}
+
+}  // namespace cosmati::cpu

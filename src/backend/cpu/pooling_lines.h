@@ -1,0 +1,62 @@
+// How a pooling problem is cut into lines that a vector loop runs along.
+#pragma once
+#include <algorithm>
+
+#include "cosmati/ops/pooling.h"
+
+namespace cosmati::cpu {
+
+// The windows on one axis of the image.
+struct PoolingAxis {
+  Index image, outputs, taps, stride, pad, pad_end, dilation;
+
+  Index place(Index window, Index tap) const { return window * stride + tap * dilation - pad; }
+  bool inside(Index at) const { return at >= 0 && at < image; }
+  // The window whose tap `tap` lies at `at`, or -1.
+  Index window_at(Index at, Index tap) const {
+    Index const start = at + pad - tap * dilation;
+    return start >= 0 && start % stride == 0 && start / stride < outputs ? start / stride : -1;
+  }
+  // The windows [first, last) whose tap `tap` lies inside the image.
+  void windows_inside(Index tap, Index& first, Index& last) const {
+    Index const shift = tap * dilation - pad;  // place = window * stride + shift
+    first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    last = image - 1 < shift ? 0 : std::min(outputs, (image - 1 - shift) / stride + 1);
+    first = std::min(first, last);
+  }
+  // What an average over a window divides by, along this axis.
+  Index divisor(Index window, bool with_padding) const {
+    Index count = 0;
+    for (Index tap = 0; tap < taps; ++tap) {
+      Index const at = place(window, tap);
+      count += with_padding ? at < image + pad_end : inside(at);
+    }
+    return count;
+  }
+};
+
+// Lines run along the dimension whose elements are neighbours in memory: images (n), channels (c), or columns (w).
+struct PoolingLines {
+  PoolingAxis rows, columns;
+  int along;         // 0, 1 or 3
+  int across;        // the other one of n and c where along is one of them
+  Index count;       // elements of a line of y where along is 0 or 1; its columns where it is 3
+
+  explicit PoolingLines(PoolingProblem const& p)
+      : rows(axis(p, 0)), columns(axis(p, 1)), along(3), across(1) {
+    Layout const& x = p.x.layout;
+    auto const better = [&](int d, int than) {
+      return x.extent(d) > 1 && (x.extent(than) == 1 || x.stride[d] < x.stride[than]);
+    };
+    for (int d : {1, 0})
+      if (better(d, along)) along = d;
+    across = along == 1 ? 0 : 1;
+    count = p.y.extent(along);
+  }
+  static PoolingAxis axis(PoolingProblem const& p, int i) {
+    return {p.x.extent(2 + i), p.y.extent(2 + i), p.window[i], p.stride[i],
+            p.pad_begin[i],    p.pad_end[i],      p.dilation[i]};
+  }
+};
+
+}  // namespace cosmati::cpu

@@ -1,0 +1,31 @@
+// Reduction over any axes, in double, on several threads: of reduce problems and of bias gradients.
+#pragma once
+#include "cosmati/ops/elementwise.h"
+#include "src/backend/cpu/loop_nest.h"
+
+namespace cosmati::cpu {
+
+// The order of the sums depends on the problem and the number of threads alone.
+class Reduction {
+ public:
+  Reduction(ReduceProblem const& problem, int threads);
+  std::size_t workspace_bytes() const;
+  void run(void const* x, void* y, std::byte* workspace) const;
+
+ private:
+  // `width` neighbouring results, for the part [first, last) of what is reduced.
+  void reduce_group(void const* x, Index group, Index first, Index last, double* results) const;
+  void store_group(double const* results, void* y, Index group) const;
+  Index width_of(Index group) const;
+
+  ReduceProblem problem_;
+  LoopNest<2> kept_;     // x, y
+  LoopNest<1> reduced_;  // x
+  bool inner_reduced_;   // neighbours in memory belong to the same result
+  Index width_;          // results of a group
+  Index groups_;
+  int threads_;
+  bool split_;  // threads share what is reduced, not the results
+};
+
+}  // namespace cosmati::cpu
