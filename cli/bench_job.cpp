@@ -2,9 +2,11 @@
 #include "cli/bench_job.h"
 
 #include <ctime>
+#include <map>
 
 #include "cli/contest.h"
 #include "cli/machine.h"
+#include "cli/peak.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
@@ -87,6 +89,7 @@ class Session {
  private:
   void report(Task const& task, std::string const& type, Device const& device, Common const& common,
               ContestResult const& result, Value const& verified, PeerResult const* peer) {
+    double const peak = peak_of(parse_data_type(type), device.threads);
     double const rate = task.notes.operations / result.ours.best_slice * 1e-9;
     Record line;
     line.add("verb", "bench")
@@ -109,7 +112,11 @@ class Session {
         .add("median_seconds", result.ours.median)
         .add("p5_seconds", result.ours.p5);
     line.add("p95_seconds", result.ours.p95).add("best_slice_seconds", result.ours.best_slice);
-    line.add("operations", task.notes.operations).add("bytes", result.bytes).add("gflops", rate);
+    line.add("operations", task.notes.operations)
+        .add("bytes", result.bytes)
+        .add("gflops", rate)
+        .add("peak_gflops", peak > 0 ? Value(peak * 1e-9) : Value())
+        .add("share_of_peak", peak > 0 ? Value(rate * 1e9 / peak) : Value());
     line.add("workspace_bytes", static_cast<long long>(result.choice.workspace_bytes));
     line.add("peer", peer != nullptr ? Value(peer->name) : Value());
     line.add("peer_version", peer != nullptr ? Value(peer->version) : Value());
@@ -123,7 +130,8 @@ class Session {
     if (!result.steady) state += " slowing";
     table_.add({task.notes.label, type, result.choice.kernel, in_seconds(result.ours.median),
                 in_seconds(result.ours.p5), in_seconds(result.ours.p95), std::to_string(result.ours.samples),
-                in_short(rate), in_seconds(result.prepare_seconds + result.first_call_seconds),
+                in_short(rate), peak > 0 ? in_short(100 * rate * 1e9 / peak) + '%' : "",
+                in_seconds(result.prepare_seconds + result.first_call_seconds),
                 peer != nullptr ? peer->name : "",
                 peer != nullptr ? in_short(peer->ratio.median) + " [" + in_short(peer->ratio.low) + ", " +
                                       in_short(peer->ratio.high) + ']'
@@ -134,10 +142,17 @@ class Session {
                     state});
   }
 
+  // Measured once for each type.
+  double peak_of(DataType type, int threads) {
+    auto const known = peaks_.find(type);
+    return known != peaks_.end() ? known->second : peaks_[type] = measured_peak(type, threads);
+  }
+
   BenchRequest const& request_;
+  std::map<DataType, double> peaks_;
   double limit_ = 0;
-  Table table_{{"problem", "type", "kernel", "median", "p5", "p95", "samples", "GFLOP/s", "first call",
-                "peer", "ratio", "state"}};
+  Table table_{{"problem", "type", "kernel", "median", "p5", "p95", "samples", "GFLOP/s", "of peak",
+                "first call", "peer", "ratio", "state"}};
   std::vector<std::string> failures_;
 };
 

@@ -42,7 +42,7 @@ void add_train_command(CLI::App& program) {
       .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own hyperparameters")
       .text("--picture", request->picture, "FILE", "a PNG of sample answers and the training curve")
       .group("Hyperparameters")
-      .text("--variant", request->variant, "NAME", "modern, chapter (modern)")
+      .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (modern)")
       .integer("--epochs", request->epochs, "passes over the training images (modern 10, chapter 20)")
       .integer("--batch", request->batch, "images a step (64)")
       .text("--optimizer", request->optimizer, "NAME", "sgd, adam (modern sgd, chapter adam)")

@@ -21,9 +21,9 @@ struct Dataset {
 
 enum class Split { train, test };
 
-// Reads {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz, as MNIST and Fashion-MNIST name them.
-// Throws Error(bad_file) if they are missing, disagree in count, a label is not in [0, classes), or the images are not
-// of size x size pixels.
+// Reads {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz, as MNIST and Fashion-MNIST name
+// them. Throws Error(bad_file) if they are missing, disagree in count, a label is not in [0, classes), or the
+// images are not of size x size pixels.
 Dataset read_dataset(std::string const& folder, Split split, int classes, Index size);
 
 // Mean and standard deviation of all pixels, scaled to [0, 1].

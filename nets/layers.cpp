@@ -1,7 +1,7 @@
 // Convolution, pooling and activation layers: problems made from shapes, operations run on buffers.
 #include "nets/layers.h"
 
-#include <array>
+#include <algorithm>
 
 #include "cosmati/epilogue/parse.h"
 
@@ -26,17 +26,21 @@ TensorDescription vector_description(Context const& context, Index n, Index feat
                   context.format == TensorFormat::chwn ? column_major(shape) : row_major(shape));
 }
 
-ConvolutionLayer::ConvolutionLayer(Parameters& parameters, std::string const& name, Index inputs,
-                                   Index outputs, Index window, Index padding)
-    : weight_(parameters.add(name + ".weight", {outputs, inputs, window, window})),
-      bias_(parameters.add(name + ".bias", {outputs})),
-      padding_(padding) {}
+ConvolutionLayer::ConvolutionLayer(Parameters& parameters, std::string const& name,
+                                   ConvolutionShape const& shape)
+    : weight_(parameters.add(name + ".weight",
+                             {shape.outputs, shape.inputs / shape.groups, shape.window, shape.window}, true,
+                             shape.connected)),
+      bias_(parameters.add(name + ".bias", {shape.outputs})),
+      padding_(shape.padding),
+      groups_(shape.groups) {}
 
 TensorDescription ConvolutionLayer::prepare(Context const& context, Parameters const& parameters,
                                             TensorDescription const& x) {
   ConvolutionProblem problem;
   problem.x = x;
   problem.w = parameters[weight_].description;
+  problem.groups = groups_;
   for (int d : {0, 1}) problem.pad_begin[d] = problem.pad_end[d] = padding_;
   auto const extent = [&](int d) {
     return convolution_extent(x.extent(d), problem.w.extent(d), 1, padding_, padding_, 1);
@@ -65,6 +69,11 @@ void ConvolutionLayer::backward(Parameters const& parameters, Gradients gradient
   filter_.run(
       {.x = x, .dy = dy, .dw = gradients.of(parameters[weight_]), .db = gradients.of(parameters[bias_])},
       workspace);
+  Parameter const& weight = parameters[weight_];
+  Index const window = weight.description.extent(2) * weight.description.extent(3);
+  for (std::size_t pair = 0; pair < weight.connected.size(); ++pair)
+    if (!weight.connected[pair])
+      std::fill_n(gradients.of(weight) + static_cast<Index>(pair) * window, window, 0.0F);
   if (dx != nullptr) data_.run({.w = parameters.value(weight_), .dy = dy, .dx = dx}, workspace);
 }
 

@@ -12,13 +12,20 @@
 
 namespace cosmati::nets {
 
+// What a convolution layer is like; stride 1, square windows.
+struct ConvolutionShape {
+  Index inputs, outputs, window;
+  Index padding = 0;
+  Index groups = 1;
+  std::vector<bool> connected = {};  // see Parameter; empty: every output sees every input of its group
+};
+
 // y[n, k, p, q] = bias[k] + sum over c, r, s of x[n, c, p + r - padding, q + s - padding] * weight[k, c, r,
 // s].
 class ConvolutionLayer final : public Layer {
  public:
-  // Adds `name`.weight (outputs, inputs, window, window) and `name`.bias (outputs).
-  ConvolutionLayer(Parameters& parameters, std::string const& name, Index inputs, Index outputs, Index window,
-                   Index padding);
+  // Adds `name`.weight (outputs, inputs / groups, window, window) and `name`.bias (outputs).
+  ConvolutionLayer(Parameters& parameters, std::string const& name, ConvolutionShape const& shape);
   TensorDescription prepare(Context const& context, Parameters const& parameters,
                             TensorDescription const& x) override;
   void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
@@ -27,7 +34,7 @@ class ConvolutionLayer final : public Layer {
 
  private:
   int weight_, bias_;
-  Index padding_;
+  Index padding_, groups_;
   Prepared<ConvolutionProblem> forward_, data_, filter_;
 };
 
@@ -99,7 +106,7 @@ class SoftmaxLoss final : public Loss {
 // Gaussian units around one centre for each class (see RbfProblem); scores are the negative distances.
 class GaussianLoss final : public Loss {
  public:
-  // Adds `name`.centres (classes, inputs), trained or fixed.
+  // Adds `name`.centres (classes, inputs), trained or fixed. rubbish: see RbfProblem.
   GaussianLoss(Parameters& parameters, std::string const& name, Index inputs, Index classes, bool trainable,
                std::optional<double> rubbish = {});
   void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;

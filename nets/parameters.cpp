@@ -1,11 +1,13 @@
 // Layout of the flat parameter arrays.
 #include "nets/parameters.h"
 
+#include <algorithm>
+
 namespace cosmati::nets {
 
-int Parameters::add(std::string name, Shape shape, bool trainable) {
+int Parameters::add(std::string name, Shape shape, bool trainable, std::vector<bool> connected) {
   if (int const known = find(name); known >= 0) return known;
-  list_.push_back({std::move(name), describe(DataType::f32, shape), 0, trainable});
+  list_.push_back({std::move(name), describe(DataType::f32, shape), 0, trainable, std::move(connected)});
   return static_cast<int>(list_.size()) - 1;
 }
 
@@ -37,8 +39,13 @@ int Parameters::find(std::string const& name) const {
 
 Index Parameters::trainable_count() const {
   Index count = 0;
-  for (Parameter const& parameter : list_)
-    if (parameter.trainable) count += parameter.description.layout.size();
+  for (Parameter const& parameter : list_) {
+    if (!parameter.trainable) continue;
+    Index const size = parameter.description.layout.size();
+    auto const pairs = static_cast<Index>(parameter.connected.size());
+    auto const seen = std::count(parameter.connected.begin(), parameter.connected.end(), true);
+    count += pairs == 0 ? size : size / pairs * seen;
+  }
   return count;
 }
 

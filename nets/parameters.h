@@ -15,6 +15,9 @@ struct Parameter {
   TensorDescription description;  // f32, row-major
   Index offset = 0;               // elements from the start of the flat array
   bool trainable = true;
+  // For a filter (k, c, r, s): whether output k sees input c, at k * c_count + c. Empty: all do. What is not
+  // connected stays zero and is not counted.
+  std::vector<bool> connected;
 };
 
 // A flat array of gradients, laid out as the parameters are.
@@ -28,7 +31,7 @@ class Parameters {
  public:
   // Returns the number of the parameter of this name, which is added if there is none. All are added before
   // allocate().
-  int add(std::string name, Shape shape, bool trainable = true);
+  int add(std::string name, Shape shape, bool trainable = true, std::vector<bool> connected = {});
   // Makes room for values and for `state_count` arrays of optimiser state, all zero. What is trainable comes
   // first in the flat arrays.
   void allocate(int state_count);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks that no compiler makes: who includes whom, file lengths, headers that compile alone, formatting.
 
-usage: check.py includes|lengths|headers|format [--compiler g++]     exit status 1 and a line for each finding
+usage: check.py includes|lengths|headers|device-headers|format [--compiler g++]     exit status 1 and a line for each finding
 """
 import argparse
 import concurrent.futures
@@ -88,14 +88,25 @@ def check_lengths():
 
 
 def check_headers(compiler):
+    yield from compile_each(files((".h",)), compiler,
+                            ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
+                             "-DFMT_HEADER_ONLY", "-x", "c++", "-"])
+
+
+def check_device_headers(compiler):
+    """What device code may include compiles for the GPU, without the relaxed rules for constexpr."""
+    headers = [f for f in files((".h",)) if f.startswith(STANDARD_LIBRARY_FREE)]
+    yield from compile_each(headers, compiler, ["-gencode=arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
+                                                "-o", "/dev/null", "-c", "-x", "cu", "-"])
+
+
+def compile_each(headers, compiler, options):
     def compile_alone(path):
-        command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion",
-                   "-Werror", "-DFMT_HEADER_ONLY", f"-I{ROOT}", f"-I{ROOT}/include", "-x", "c++", "-"]
+        command = [compiler, "-std=c++20", f"-I{ROOT}", f"-I{ROOT}/include", *options]
         text = f'#include "{path}"\n#include "{path}"\n'
         result = subprocess.run(command, input=text, text=True, capture_output=True)
         return f"{path}: does not compile alone with {compiler}:\n{result.stderr[:2000]}" if result.returncode else None
 
-    headers = files((".h",))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(compile_alone, headers))
 
@@ -108,11 +119,11 @@ def check_format():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("check", choices=["includes", "lengths", "headers", "format"])
+    parser.add_argument("check", choices=["includes", "lengths", "headers", "device-headers", "format"])
     parser.add_argument("--compiler", default="g++")
     arguments = parser.parse_args()
-    findings = list(check_headers(arguments.compiler) if arguments.check == "headers"
-                    else globals()["check_" + arguments.check]())
+    check = globals()["check_" + arguments.check.replace("-", "_")]
+    findings = list(check(arguments.compiler) if "headers" in arguments.check else check())
     print("\n".join(findings) or f"{arguments.check}: nothing found in {len(files())} files")
     sys.exit(1 if findings else 0)
 

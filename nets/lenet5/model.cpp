@@ -5,22 +5,38 @@
 #include <cmath>
 
 #include "nets/layers.h"
+#include "nets/lenet5/codes.h"
 #include "nets/random.h"
 
 namespace cosmati::lenet5 {
+
+namespace {
+
+// The score of "none of the ten" in the loss of the 1998 network: a correct unit's distance is pulled below
+// it.
+constexpr double original_rubbish = 0.1;
+
+}  // namespace
 
 using nets::ActivationLayer;
 using nets::ConvolutionLayer;
 using nets::FullyConnectedLayer;
 using nets::PoolingLayer;
 
-char const* name_of(Variant variant) { return variant == Variant::modern ? "modern" : "chapter"; }
+char const* name_of(Variant variant) {
+  switch (variant) {
+    case Variant::modern: return "modern";
+    case Variant::chapter: return "chapter";
+    case Variant::lecun1998: break;
+  }
+  return "lecun1998";
+}
 
 Variant parse_variant(std::string const& name) {
-  for (Variant variant : {Variant::modern, Variant::chapter})
+  for (Variant variant : variants)
     if (name == name_of(variant)) return variant;
   throw Error(ErrorCode::bad_request,
-              "'" + name + "' is not a variant of LeNet-5; there is: modern, chapter");
+              "'" + name + "' is not a variant of LeNet-5; there is: modern, chapter, lecun1998");
 }
 
 Model::Model(Variant variant, int state_count) : variant_(variant) {
@@ -29,46 +45,80 @@ Model::Model(Variant variant, int state_count) : variant_(variant) {
 }
 
 nets::Network Model::make_network() {
-  bool const modern = variant_ == Variant::modern;
-  PoolingMode const mode = modern ? PoolingMode::max : PoolingMode::average;
-  ActivationFunction const function = modern ? ActivationFunction::relu : ActivationFunction::sigmoid;
-  std::vector<std::unique_ptr<nets::Layer>> layers;
-  auto const add = [&](auto layer) { layers.push_back(std::make_unique<decltype(layer)>(std::move(layer))); };
-  add(ConvolutionLayer(parameters_, "c1", 1, 6, 5, 2));
-  add(PoolingLayer(mode, 2));
-  add(ActivationLayer(function));
-  add(ConvolutionLayer(parameters_, "c3", 6, 16, 5, 0));
-  add(PoolingLayer(mode, 2));
-  add(ActivationLayer(function));
+  bool const modern = variant_ == Variant::modern, original = variant_ == Variant::lecun1998;
+  auto const function = modern     ? ActivationFunction::relu
+                        : original ? ActivationFunction::scaled_tanh
+                                   : ActivationFunction::sigmoid;
+  nets::Network network;
+  auto const add = [&](auto layer) {
+    network.layers.push_back(std::make_unique<decltype(layer)>(std::move(layer)));
+  };
+  auto const squash = [&] { add(ActivationLayer(function)); };
+  auto const subsample = [&](char const* name, Index maps) {
+    if (original) squash();
+    add(PoolingLayer(modern ? PoolingMode::max : PoolingMode::average, 2));
+    if (original)
+      add(ConvolutionLayer(parameters_, name,
+                           {.inputs = maps, .outputs = maps, .window = 1, .groups = maps}));
+    squash();
+  };
+  add(ConvolutionLayer(parameters_, "c1", {.inputs = 1, .outputs = 6, .window = 5, .padding = 2}));
+  subsample("s2", 6);
+  add(ConvolutionLayer(parameters_, "c3",
+                       {.inputs = 6,
+                        .outputs = 16,
+                        .window = 5,
+                        .connected = original ? c3_connections() : std::vector<bool>()}));
+  subsample("s4", 16);
   add(FullyConnectedLayer(parameters_, "c5", 16 * 5 * 5, 120));
-  add(ActivationLayer(function));
+  squash();
   add(FullyConnectedLayer(parameters_, "f6", 120, 84));
-  add(ActivationLayer(function));
-  if (!modern)
-    return {std::move(layers), std::make_unique<nets::GaussianLoss>(parameters_, "output", 84, 10, true)};
-  add(FullyConnectedLayer(parameters_, "output", 84, class_count));
-  return {std::move(layers), std::make_unique<nets::SoftmaxLoss>()};
+  squash();
+  if (modern) {
+    add(FullyConnectedLayer(parameters_, "output", 84, class_count));
+    network.loss = std::make_unique<nets::SoftmaxLoss>();
+  } else {
+    auto const rubbish = original ? std::optional<double>(original_rubbish) : std::nullopt;
+    network.loss =
+        std::make_unique<nets::GaussianLoss>(parameters_, "output", 84, class_count, !original, rubbish);
+  }
+  return network;
+}
+
+double Model::initial_limit(nets::Parameter const& parameter) const {
+  Shape const& shape = parameter.description.shape();
+  Index const outputs = shape[0];
+  auto const inputs = static_cast<double>(shape.size() / outputs);
+  Index const window = shape.rank == 4 ? shape[2] * shape[3] : 1;
+  switch (variant_) {
+    case Variant::modern: return std::sqrt(6 / inputs);
+    case Variant::chapter: return 4 * std::sqrt(6 / (inputs + static_cast<double>(outputs * window)));
+    case Variant::lecun1998: break;
+  }
+  return 2.4 / inputs;
 }
 
 void Model::initialise(unsigned long long seed) {
-  // Variance of what a unit sums kept from layer to layer: 2/inputs before a ReLU (He et al. 2015); a
-  // sigmoid's slope of at most 1/4 asks for four times the deviation of Glorot and Bengio (2010). Biases
-  // start at zero.
   for (std::size_t i = 0; i < parameters_.list().size(); ++i) {
     nets::Parameter const& parameter = parameters_.list()[i];
     Shape const& shape = parameter.description.shape();
-    nets::Random random(seed, 1000 + i);
     float* const value = parameters_.value(static_cast<int>(i));
-    Index const outputs = shape[0], inputs = shape.size() / std::max(outputs, Index{1});
-    Index const window = shape.rank == 4 ? shape[2] * shape[3] : 1;
-    double limit = 0;
-    if (shape.rank > 1)
-      limit = variant_ == Variant::modern
-                  ? std::sqrt(6.0 / static_cast<double>(inputs))
-                  : 4 * std::sqrt(6.0 / static_cast<double>(inputs + outputs * window));
-    bool const centres = parameter.name.ends_with(".centres");
-    for (Index e = 0; e < shape.size(); ++e)
-      value[e] = static_cast<float>(centres ? random.uniform(0, 1) : random.uniform(-limit, limit));
+    if (shape.rank == 1) continue;  // biases start at zero
+    nets::Random random(seed, 1000 + i);
+    double const limit = initial_limit(parameter);
+    auto const pairs = static_cast<Index>(parameter.connected.size());
+    for (Index e = 0; e < shape.size(); ++e) {
+      double const drawn = random.uniform();
+      bool const seen =
+          pairs == 0 || parameter.connected[static_cast<std::size_t>(e / (shape.size() / pairs))];
+      if (seen) value[e] = static_cast<float>((2 * drawn - 1) * limit);
+      if (!parameter.trainable)
+        value[e] = code(static_cast<int>(e / shape[1]), e % shape[1]);
+      else if (parameter.name.ends_with(".centres"))
+        value[e] = static_cast<float>(drawn);  // where sigmoids end
+      else if (parameter.name[0] == 's')
+        value[e] = 1;  // subsampling starts as the mean
+    }
   }
 }
 

@@ -28,6 +28,10 @@ Hyperparameters default_hyperparameters(Variant variant) {
     result.optimizer = OptimizerKind::adam;
     result.schedule.rate = 0.005;
     result.weight_decay = 0;
+  } else if (variant == Variant::lecun1998) {
+    result.epochs = 20;
+    result.schedule.rate = 0.01;
+    result.weight_decay = 0;
   }
   return result;
 }

@@ -80,12 +80,14 @@ void copy_converted(Tensor const& source, Tensor& result) {
   for_each_row(source.shape(), [&](Index const* at) {
     visit_type(source.type(), [&](auto tag) {
       auto const* const in = source.as<typename decltype(tag)::type>() + source.layout().offset_of(at);
-      for (Index i = 0; i < length; ++i) row[static_cast<std::size_t>(i)] = static_cast<double>(in[i * in_step]);
+      for (Index i = 0; i < length; ++i)
+        row[static_cast<std::size_t>(i)] = static_cast<double>(in[i * in_step]);
     });
     visit_type(result.type(), [&](auto tag) {
       using Number = typename decltype(tag)::type;
       Number* const out = result.as<Number>() + result.layout().offset_of(at);
-      for (Index i = 0; i < length; ++i) out[i * out_step] = convert<Number>(row[static_cast<std::size_t>(i)]);
+      for (Index i = 0; i < length; ++i)
+        out[i * out_step] = convert<Number>(row[static_cast<std::size_t>(i)]);
     });
   });
 }

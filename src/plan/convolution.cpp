@@ -1,5 +1,7 @@
 // The ways to convolve.
+#include "src/backend/cpu/chwn16.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 
-COSMATI_PLAN(ConvolutionProblem, {cpu::bias_gradient_candidate()}, {}, {cpu::im2col_candidate()})
+COSMATI_PLAN(ConvolutionProblem, {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate()}, {},
+             {cpu::im2col_candidate()})

@@ -1,5 +1,6 @@
 // The ways to pool.
+#include "src/backend/cpu/chwn16.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 
-COSMATI_PLAN(PoolingProblem, {}, {cpu::pooling_candidate()})
+COSMATI_PLAN(PoolingProblem, {cpu::chwn16_pooling_candidate()}, {cpu::pooling_candidate()})

@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(All, EpilogueFunctionAccuracy,
                          testing::Values("exp(acc)", "log(acc)", "tanh(acc)", "sigmoid(acc)", "silu(acc)",
                                          "erf(acc)", "gelu(acc)", "gelu_tanh(acc)", "elu(acc, 1)",
                                          "sqrt(acc)", "rsqrt(acc)", "round(acc)", "relu(acc)", "abs(acc)",
-                                         "-acc", "pow(acc, 3)", "pow(acc, 0.3)", "pow(acc, -7)",
+                                         "-acc", "pow(acc, 3)", "pow(acc, 0.3125)", "pow(acc, -7)",
                                          "pow(2.5, acc)", "pow(-2, acc)", "leaky_relu(acc, 0.25)"));
 
 TEST(EpilogueVectorProgram, SpecialValuesAsInTheReference) {
@@ -179,7 +179,7 @@ TEST(EpilogueVectorProgram, SpecialValuesAsInTheReference) {
                            "acc == c",
                            "acc != c",
                            "acc + c",
-                           "acc * c + c"}) {
+                           "acc * c"}) {
     Expression const e = parse(text);
     for (VectorLevel level : levels()) {
       VectorProgram<float> const program(e, level);

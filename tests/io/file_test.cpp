@@ -3,10 +3,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "tests/io/testing.h"
 
@@ -80,17 +85,55 @@ TEST(File, TheOldContentsStandUntilTheNewAreComplete) {
   EXPECT_EQ(text_of(mapped), "old");
 }
 
-TEST(File, AFullDiskIsAnErrorWithReason) {
-  std::string const message = error_of([] { write_atomically("/dev/full", "x"); }, ErrorCode::system);
-  EXPECT_TRUE(contains(message, "/dev/full")) << message;
-  EXPECT_TRUE(contains(message, "No space left")) << message;
+// Files of this process may not pass `bytes` while the object lives: writing more fails, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limited = before_;
+    limited.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limited);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(FileSizeLimit const&) = delete;
+  FileSizeLimit& operator=(FileSizeLimit const&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST(File, AWriteThatFailsIsAnErrorWithReasonAndLeavesTheOldContents) {
+  TemporaryFolder const folder;
+  write_atomically(folder / "a", "old");
+  std::string message;
+  {
+    FileSizeLimit const limit(1000);
+    message = error_of([&] { write_atomically(folder / "a", std::string(2000, 'x')); }, ErrorCode::system);
+  }
+  EXPECT_TRUE(contains(message, folder / "a")) << message;
+  EXPECT_TRUE(contains(message, "File too large")) << message;
+  EXPECT_EQ(read_file(folder / "a"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-TEST(File, ADeviceIsWrittenNotReplaced) {
-  write_atomically("/dev/null", "x");
-  struct stat status {};
-  ASSERT_EQ(::stat("/dev/null", &status), 0);
-  EXPECT_TRUE(S_ISCHR(status.st_mode));
+// A pipe of the test's own stands for all that is no regular file: the devices of the machine are not put at
+// risk.
+TEST(File, APipeIsWrittenNotReplaced) {
+  TemporaryFolder const folder;
+  std::string const path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  int const reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_atomically(path, "contents");
+  char buffer[16] = {};
+  EXPECT_EQ(::read(reader, buffer, sizeof buffer), 8);
+  EXPECT_STREQ(buffer, "contents");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
 TEST(File, ALinkStaysALink) {

@@ -71,16 +71,16 @@ TEST(ReferencePooling, PaddingAndRoundingUp) {
 }
 
 TEST(ReferencePooling, FirstMaximumCountsAndNanWins) {
-  Tensor const x = tensor({1, 1, 1, 5}, {3, 3, nan, 1, nan});
-  Tensor y = poisoned({1, 1, 1, 4});
-  Tensor indices = poisoned({1, 1, 1, 4}, DataType::s32);
+  Tensor const x = tensor({1, 1, 1, 6}, {3, 3, nan, 1, nan, nan});
+  Tensor y = poisoned({1, 1, 1, 5});
+  Tensor indices = poisoned({1, 1, 1, 5}, DataType::s32);
   PoolingProblem problem = row_problem(PoolingMode::max, x, y, 2);
   problem.indices = indices.description();
   validate(problem);
   reference::run(problem, {.x = x.data(), .y = y.data(), .indices = indices.data()});
   EXPECT_EQ(y.get(0), 3);
-  for (Index i = 1; i < 4; ++i) EXPECT_TRUE(std::isnan(y.get(i)));
-  EXPECT_EQ(values_of(indices), (Values{0, 2, 2, 4}));
+  for (Index i = 1; i < 5; ++i) EXPECT_TRUE(std::isnan(y.get(i)));
+  EXPECT_EQ(values_of(indices), (Values{0, 2, 2, 4, 4}));
 }
 
 TEST(ReferencePooling, IndicesOfBothKinds) {
@@ -196,6 +196,7 @@ TEST(PoolingExtent, BothModes) {
   EXPECT_EQ(pooling_extent(4, 3, 2, 0, 0, 1, true), 2);  // ONNX's test_maxpool_2d_ceil
   EXPECT_EQ(pooling_extent(5, 1, 3, 0, 2, 1, true), 2);  // a third window would start in the right padding
   EXPECT_EQ(pooling_extent(2, 2, 2, 1, 1, 1, true), 2);  // no more than the floor, which is exact
+  EXPECT_EQ(pooling_extent(3, 1, 3, 0, 1, 1, true), 1);  // the second would start exactly there
   EXPECT_EQ(pooling_extent(2, 3, 2, 0, 0, 1, false), 0);
   EXPECT_EQ(pooling_extent(2, 3, 2, 0, 0, 1, true), 1);
   EXPECT_EQ(pooling_extent(2, 4, 2, 0, 0, 1, true), 0);

@@ -1,7 +1,6 @@
 // Activation functions and their derivatives as expressions.
 #include "cosmati/ops/activation.h"
 
-#include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/own.h"
 #include "src/backend/cpu/pointwise_kernel.h"
 
@@ -50,8 +49,7 @@ PointwiseRecipe<ActivationProblem> build(ActivationProblem const& problem) {
   PointwiseRecipe<ActivationProblem> recipe;
   bool const forward = problem.direction == Direction::forward;
   auto const text = forward ? forward_text(problem.function) : backward_text(problem.function);
-  recipe.problem.expression =
-      epilogue::bind(epilogue::parse(text), {{"alpha", problem.alpha}, {"beta", problem.beta}});
+  recipe.set_expression(text, {{"alpha", problem.alpha}, {"beta", problem.beta}});
   recipe.problem.accumulator = problem.x;
   recipe.first = &Arguments::x;
   recipe.problem.result = forward ? problem.y : problem.dx;

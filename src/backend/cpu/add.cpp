@@ -1,5 +1,4 @@
 // Sums, scaled copies and layout transforms.
-#include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/own.h"
 #include "src/backend/cpu/pointwise_kernel.h"
@@ -11,8 +10,8 @@ PointwiseRecipe<AddProblem> build_add(AddProblem const& problem) {
   using Arguments = AddProblem::Arguments;
   bool const two = problem.b.present();
   PointwiseRecipe<AddProblem> recipe;
-  recipe.problem.expression = epilogue::bind(epilogue::parse(two ? "alpha * acc + beta * c" : "alpha * acc"),
-                                             {{"alpha", problem.alpha}, {"beta", problem.beta}});
+  recipe.set_expression(two ? "alpha * acc + beta * c" : "alpha * acc",
+                        {{"alpha", problem.alpha}, {"beta", problem.beta}});
   recipe.problem.accumulator = problem.a;
   recipe.first = &Arguments::a;
   recipe.problem.result = problem.y;

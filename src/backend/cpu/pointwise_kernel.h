@@ -1,9 +1,12 @@
 // Kernels that are one expression over two inputs: acc and c.
 #pragma once
-#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "cosmati/ops/operation.h"
+#include "cosmati/epilogue/parse.h"
+#include "src/plan/make_plan.h"
 #include "src/backend/cpu/pointwise.h"
 
 namespace cosmati::cpu {
@@ -16,6 +19,13 @@ struct PointwiseRecipe {
   void const* Arguments::*first = nullptr;   // acc
   void const* Arguments::*second = nullptr;  // c
   void* Arguments::*result = nullptr;
+  std::vector<double> scalars;  // what stays of the constants: infinities
+
+  // The expression of `text` with constants in the place of these names.
+  void set_expression(char const* text, std::map<std::string, double> const& constants) {
+    problem.expression = epilogue::bind_scalars(epilogue::parse(text), constants);
+    for (auto const& scalar : problem.expression.scalars()) scalars.push_back(constants.at(scalar.name));
+  }
 };
 
 template <class Problem, PointwiseRecipe<Problem> (*build)(Problem const&)>
@@ -28,7 +38,7 @@ class PointwiseKernel final : public Kernel<Problem> {
     pointwise_.run({arguments.*recipe_.first,
                     recipe_.second != nullptr ? arguments.*recipe_.second : nullptr,
                     {},
-                    {},
+                    recipe_.scalars,
                     arguments.*recipe_.result,
                     {}},
                    workspace);

@@ -110,6 +110,8 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
   auto post = integers ? std::nullopt
                        : match_post_ops(problem.epilogue, swapped ? "m" : "n", swapped ? problem.m() : problem.n(),
                                         batch == 1 ? 2 : 3, batch == 1 ? 1 : 2);
+  // oneDNN takes the channel of an element from its offset, as if there were no gaps.
+  if (post && !post->operands.empty() && !target.layout.is_row_major()) post.reset();
   bool const is_accumulator = problem.epilogue.expression == epilogue::Expression();
   Kind const sum = integers ? Kind::s32 : Kind::f32;
   bool const direct_type = kind_of(target.type) == sum || (!integers && target.type == DataType::bf16 &&

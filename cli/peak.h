@@ -1,0 +1,12 @@
+// The arithmetic peak of this machine, measured: what share of it a kernel reaches says more than a
+// datasheet.
+#pragma once
+#include "cosmati/core/number.h"
+
+namespace cosmati::cli {
+
+// Floating-point operations a second of chains of fused multiply-adds on `threads` threads, the best of five
+// tries of 50 ms; 0 for types that this loop does not measure (all but f64, f32 and tf32).
+double measured_peak(DataType type, int threads);
+
+}  // namespace cosmati::cli

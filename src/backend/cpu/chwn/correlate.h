@@ -1,0 +1,123 @@
+// The sum under convolution and its data gradient:
+// target[k][t] = bias[k] + sum over (channel, row, column) of weight[k] * source[t].
+#pragma once
+
+#include "src/backend/cpu/chwn/vector.h"
+
+namespace cosmati::cpu::chwn {
+namespace {
+
+// One loop of the sum: its length, and what a step adds to either address, in floats.
+struct Loop {
+  Index count;
+  Index source;
+  Index weight;
+};
+
+struct Correlation {
+  Loop channels;
+  Loop rows;
+  Loop columns;
+  Index weight_output;  // floats between the weights of neighbouring output channels
+  Index target_output;
+  Index source_tile;  // floats between neighbouring vectors t of a tile
+  Index target_tile;
+  bool relu;
+};
+
+// K output channels by T vectors stay in registers; a weight is broadcast once for T products, a source
+// vector loaded once for K.
+template <int K, int T>
+void correlate_tile(Correlation const& sum_over, float const* source, float const* weights, float const* bias,
+                    float* target) {
+  Vector sum[K][T];
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+    Vector const start = bias ? broadcast(bias[k]) : Vector{};
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) sum[k][t] = start;
+  }
+  Index const source_tile = sum_over.source_tile;
+  Index const weight_output = sum_over.weight_output;
+  Loop const columns = sum_over.columns;
+  for (Index channel = 0; channel < sum_over.channels.count; ++channel) {
+    for (Index row = 0; row < sum_over.rows.count; ++row) {
+      float const* from = source + channel * sum_over.channels.source + row * sum_over.rows.source;
+      float const* weight = weights + channel * sum_over.channels.weight + row * sum_over.rows.weight;
+      for (Index column = 0; column < columns.count; ++column) {
+        Vector value[T];
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) value[t] = load(from + t * source_tile);
+#pragma GCC unroll 8
+        for (int k = 0; k < K; ++k) {
+          Vector const factor = broadcast(weight[k * weight_output]);
+#pragma GCC unroll 8
+          for (int t = 0; t < T; ++t) sum[k][t] += factor * value[t];
+        }
+        from += columns.source;
+        weight += columns.weight;
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      Vector const value = sum_over.relu ? relu_of(sum[k][t]) : sum[k][t];
+      store(target + k * sum_over.target_output + t * sum_over.target_tile, value);
+    }
+  }
+}
+
+using TileFunction = void (*)(Correlation const&, float const*, float const*, float const*, float*);
+
+constexpr int largest_tile(int k) { return register_budget / k < 6 ? register_budget / k : 6; }
+
+template <int K>
+TileFunction tile_of(Index t) {
+  constexpr int limit = largest_tile(K);
+  switch (t) {
+    case 1: return correlate_tile<K, 1>;
+    case 2: return correlate_tile < K, limit < 2 ? limit : 2 > ;
+    case 3: return correlate_tile < K, limit < 3 ? limit : 3 > ;
+    case 4: return correlate_tile < K, limit < 4 ? limit : 4 > ;
+    case 5: return correlate_tile < K, limit < 5 ? limit : 5 > ;
+    default: return correlate_tile<K, limit>;
+  }
+}
+
+inline TileFunction tile_of(Index k, Index t) {
+  switch (k) {
+    case 6: return tile_of<6>(t);
+    case 4: return tile_of<4>(t);
+    case 2: return tile_of<2>(t);
+    default: return tile_of<1>(t);
+  }
+}
+
+// Output channels of the next tile when `left` remain.
+constexpr Index outputs_of_tile(Index left) { return left % 6 == 0 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
+
+// Vectors of the next tile: as few tiles as fit the registers, of nearly equal size.
+constexpr Index vectors_of_tile(Index left, Index k) {
+  Index const limit = largest_tile(static_cast<int>(k));
+  Index const tiles = (left + limit - 1) / limit;
+  return (left + tiles - 1) / tiles;
+}
+
+// `outputs` channels by `count` vectors, tile by tile; bias may be null.
+inline void correlate(Correlation const& sum_over, Index outputs, Index count, float const* source,
+                      float const* weights, float const* bias, float* target) {
+  for (Index k = 0, step = 0; k < outputs; k += step) {
+    step = outputs_of_tile(outputs - k);
+    for (Index t = 0, size = 0; t < count; t += size) {
+      size = vectors_of_tile(count - t, step);
+      tile_of(step, size)(sum_over, source + t * sum_over.source_tile, weights + k * sum_over.weight_output,
+                          bias ? bias + k : nullptr,
+                          target + k * sum_over.target_output + t * sum_over.target_tile);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cosmati::cpu::chwn

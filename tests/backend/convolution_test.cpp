@@ -1,0 +1,173 @@
+// Convolution and its gradients on the cpu backend against the reference.
+#include "cosmati/ops/convolution.h"
+
+#include "cosmati/epilogue/parse.h"
+#include "tests/support/compare.h"
+
+namespace cosmati {
+namespace {
+
+using test::Bound;
+using test::Choice;
+using test::Trial;
+using test::Values;
+
+Device cpu(int threads = 2) { return this_device(Backend::cpu, threads); }
+
+ConvolutionProblem random_problem(Choice& choice, ConvolutionDirection direction, DataType type) {
+  ConvolutionProblem p;
+  p.direction = direction;
+  p.groups = choice.of<Index>({1, 1, 1, 2, 3});
+  Index const n = choice.of<Index>({1, 2, 3}), c = p.groups * choice.of<Index>({1, 2, 3, 8, 16, 17}),
+              k = p.groups * choice.of<Index>({1, 2, 5, 16, 17});
+  Index in[2], out[2], filter[2];
+  for (int i = 0; i < 2; ++i) {
+    filter[i] = choice.of<Index>({1, 1, 2, 3, 5});
+    p.stride[i] = choice.of<Index>({1, 1, 2, 3});
+    p.dilation[i] = choice.of<Index>({1, 1, 2});
+    p.pad_begin[i] = choice.between(0, filter[i] - 1);
+    p.pad_end[i] = choice.between(0, filter[i] - 1);
+    in[i] = choice.between(filter[i] * p.dilation[i], 14);
+    out[i] = convolution_extent(in[i], filter[i], p.stride[i], p.pad_begin[i], p.pad_end[i], p.dilation[i]);
+  }
+  auto const format = [&] {
+    return choice.of({TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn});
+  };
+  auto const images = format();
+  bool const any = choice.between(0, 5) == 0;
+  auto const layout = [&](Shape const& s) {
+    return any ? choice.layout(s) : image_layout(images, s[0], s[1], s[2], s[3]);
+  };
+  p.x = describe(type, layout({n, c, in[0], in[1]}));
+  p.y = describe(type, layout({n, k, out[0], out[1]}));
+  p.w = describe(type, image_layout(format(), k, c / p.groups, filter[0], filter[1]));
+  if (direction == ConvolutionDirection::bias || (direction == ConvolutionDirection::filter && choice.heads()))
+    p.db = describe(type, Shape{k});
+  return p;
+}
+
+void set_epilogue(ConvolutionProblem& p, char const* text) {
+  bool const forward = p.direction == ConvolutionDirection::forward;
+  auto const& result = forward ? p.y : p.x;
+  p.epilogue.expression = epilogue::parse(text, epilogue::convolution_indices);
+  for (auto const& operand : p.epilogue.expression.operands())
+    p.epilogue.operands.push_back(operand.indices.size() == 1
+                                      ? describe(DataType::f32, Shape{result.extent(1)})
+                                      : describe(DataType::f32, result.shape()));
+  for (std::size_t i = 0; i < p.epilogue.expression.stores().size(); ++i) p.epilogue.stores.push_back(result);
+}
+
+Index terms(ConvolutionProblem const& p) {
+  Index const taps = p.w.extent(2) * p.w.extent(3);
+  switch (p.direction) {
+    case ConvolutionDirection::forward: return p.w.extent(1) * taps;
+    case ConvolutionDirection::data: return p.w.extent(0) / p.groups * taps;
+    default: return p.y.layout.size() / p.y.extent(1);
+  }
+}
+
+Bound sums(ConvolutionProblem const& p) {
+  return {.terms = 4 * (std::sqrt(static_cast<double>(terms(p))) + 4), .absolute = 2e-6};
+}
+
+char const* const epilogues[] = {
+    "acc",
+    "acc + bias[k]",
+    "relu(acc + bias[k])",
+    "tanh(acc * scale[k] + bias[k])",
+    "1.7159 * tanh(0.6666 * (acc + bias[k]))",
+    "alpha * acc + residual[n, k, p, q]",
+    "let t = acc + bias[k]; store(pre, t); leaky_relu(t, 0.2)",
+};
+
+using enum ConvolutionDirection;
+
+TEST(Convolution, F32OfAnyGeometryLayoutAndEpilogue) {
+  std::map<std::string, int> used;
+  for (ConvolutionDirection direction : {forward, data, filter, bias})
+    for (unsigned seed = 0; seed < 80; ++seed) {
+      Choice choice(seed);
+      auto problem = random_problem(choice, direction, DataType::f32);
+      if (direction == forward || direction == data) set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+      SCOPED_TRACE("seed " + std::to_string(seed) + " direction " + std::to_string(static_cast<int>(direction)));
+      Trial(problem, seed).expect_fast_and_close(cpu(), sums(problem));
+      ++used[kernel];
+    }
+  for (auto const& [kernel, count] : used) RecordProperty(kernel, count);
+}
+
+TEST(Convolution, EveryKernelThatAcceptsAProblemComputesIt) {
+  for (ConvolutionDirection direction : {forward, data, filter})
+    for (unsigned seed = 100; seed < 130; ++seed) {
+      Choice choice(seed);
+      auto problem = random_problem(choice, direction, DataType::f32);
+      if (direction != filter) set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+      auto const plan = make_plan(problem, cpu());
+      for (auto const& considered : plan.considered)
+        if (considered.refusal.empty()) {
+          SCOPED_TRACE(considered.kernel + " seed " + std::to_string(seed));
+          Trial(problem, seed).expect_close(cpu(), sums(problem), considered.kernel);
+        }
+    }
+}
+
+TEST(Convolution, SmallIntegersAreExactInEveryType) {
+  using enum DataType;
+  for (DataType type : {f64, f32, bf16, f16, tf32})
+    for (ConvolutionDirection direction : {forward, data, filter, bias})
+      for (unsigned seed = 0; seed < 14; ++seed) {
+        Choice choice(seed);
+        auto problem = random_problem(choice, direction, type);
+        SCOPED_TRACE(std::string(name_of(type)) + " seed " + std::to_string(seed) + " direction " +
+                     std::to_string(static_cast<int>(direction)));
+        Trial(problem, seed, Values::small_integers).expect_fast_and_close(cpu(), {.exact = true});
+      }
+}
+
+TEST(Convolution, BytesAreExact) {
+  using enum DataType;
+  for (DataType x : {s8, u8})
+    for (DataType w : {s8, u8})
+      for (unsigned seed = 0; seed < 12; ++seed) {
+        Choice choice(seed);
+        auto problem = random_problem(choice, forward, s32);
+        problem.x.type = x;
+        problem.w.type = w;
+        if (choice.heads()) problem.y.type = f32;
+        Trial(problem, seed, Values::small_integers).expect_fast_and_close(cpu(), {.exact = true});
+      }
+}
+
+TEST(Convolution, F64MeetsItsBound) {
+  for (ConvolutionDirection direction : {forward, data, filter, bias})
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      Choice choice(seed);
+      auto problem = random_problem(choice, direction, DataType::f64);
+      if (direction == forward || direction == data) set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+      Bound bound = sums(problem);
+      bound.absolute = 1e-14;
+      Trial(problem, seed).expect_fast_and_close(cpu(), bound);
+    }
+}
+
+TEST(Convolution, LayersOfNetworks) {
+  struct Layer {
+    Index n, c, size, k, filter, stride, pad;
+  };
+  for (Layer layer : {Layer{4, 1, 32, 6, 5, 1, 0}, {4, 6, 14, 16, 5, 1, 0}, {4, 16, 5, 120, 5, 1, 0},
+                      {2, 64, 14, 64, 3, 1, 1}, {1, 3, 56, 64, 7, 2, 3}, {2, 64, 14, 128, 1, 1, 0}})
+    for (auto format : {TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn})
+      for (ConvolutionDirection direction : {forward, data, filter}) {
+        ConvolutionProblem p;
+        p.direction = direction;
+        for (int i : {0, 1}) p.stride[i] = layer.stride, p.pad_begin[i] = p.pad_end[i] = layer.pad;
+        Index const out = convolution_extent(layer.size, layer.filter, layer.stride, layer.pad, layer.pad, 1);
+        p.x = describe(DataType::f32, image_layout(format, layer.n, layer.c, layer.size, layer.size));
+        p.y = describe(DataType::f32, image_layout(format, layer.n, layer.k, out, out));
+        p.w = describe(DataType::f32, Shape{layer.k, layer.c, layer.filter, layer.filter});
+        Trial(p, 5).expect_fast_and_close(cpu(), sums(p));
+      }
+}
+
+}  // namespace
+}  // namespace cosmati

@@ -1,0 +1,264 @@
+#!/usr/bin/python3
+"""train, predict and generate from the outside: files byte for byte, resuming, Ctrl-C, refusals.
+
+usage: check_networks.py COSMATI [--dcgan FOLDER]     FOLDER: the report's network and inputs, where they are there
+"""
+import argparse
+import gzip
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+failures = []
+checks = 0
+
+
+def expect(what, condition, detail=""):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(what)
+        print(f"FAIL {what} {str(detail)[:600]}")
+
+
+def run(*words, status=0):
+    result = subprocess.run([COSMATI, *map(str, words)], capture_output=True, text=True, timeout=300)
+    expect(f"exit status of {' '.join(map(str, words[:4]))}", result.returncode == status,
+           f"{result.returncode}, expected {status}: {result.stderr}")
+    return result
+
+
+def refused(*words, saying):
+    """Exit status 2 and one sentence on stderr that holds `saying`."""
+    result = run(*words, status=2)
+    expect(f"sentence of {' '.join(map(str, words[:4]))}", saying in result.stderr and result.stderr.count("\n") == 1,
+           result.stderr)
+
+
+def write_idx(path, array, compress=False):
+    data = struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    with open(path, "wb") as file:
+        file.write(gzip.compress(data) if compress else data)
+
+
+def make_dataset(folder, train=600, test=200):
+    """Bright squares whose place is the label."""
+    rng = np.random.default_rng(1)
+    os.makedirs(folder, exist_ok=True)
+    for prefix, count in (("train", train), ("t10k", test)):
+        labels = rng.integers(0, 10, count).astype(np.uint8)
+        images = rng.integers(0, 60, (count, 28, 28)).astype(np.uint8)
+        for image, label in zip(images, labels):
+            row, column = 5 * (label // 5) + 6, 5 * (label % 5)
+            image[row:row + 5, column:column + 5] += 180
+        write_idx(f"{folder}/{prefix}-images-idx3-ubyte.gz", images, True)
+        write_idx(f"{folder}/{prefix}-labels-idx1-ubyte", labels)
+    return images, labels
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def check_lenet5(folder):
+    images, labels = make_dataset(f"{folder}/data")
+    data, model = f"{folder}/data", f"{folder}/m.safetensors"
+    picture = f"{folder}/p.png"
+    base = ["train", "lenet5", "--data", data, "--epochs", 6, "--batch", 32, "--threads", 2]
+    text = run(*base, "--save", model, "--picture", picture).stdout
+    expect("a line for each epoch", text.count("images/s") == 6, text)
+    expect("the confusion matrix", "right" in text and "test accuracy" in text, text)
+    expect("where the files are", model in text and picture in text, text)
+    expect("the picture is a PNG", read(picture)[:8] == b"\x89PNG\r\n\x1a\n")
+    lines = [json.loads(line) for line in run(*base, "--save", f"{folder}/n.safetensors", "--json").stdout.splitlines()]
+    expect("the same seed gives the same file", read(model) == read(f"{folder}/n.safetensors"))
+    expect("it learns", lines[-1]["accuracy"] > 0.9, lines[-1])
+    accuracy = json.loads(run("predict", "lenet5", "--model", model, "--data", data, "--json").stdout.splitlines()[-1])
+    expect("predict agrees with train", accuracy["accuracy"] == lines[-1]["accuracy"], accuracy)
+    for backend in ("cpu", "reference"):
+        small = json.loads(run("predict", "lenet5", "--model", model, "--json", "--backend", backend,
+                               "--image", make_bmp(f"{folder}/i.bmp", images[0])).stdout)
+        expect(f"one image on {backend}", small["class"] == labels[0], small)
+    large = np.kron(255 - images[1], np.ones((5, 5), np.uint8))  # dark on light, five times as large
+    answer = json.loads(run("predict", "lenet5", "--model", model, "--json",
+                            "--image", make_bmp(f"{folder}/l.bmp", large)).stdout)
+    expect("a large picture, inverted", answer["class"] == labels[1], answer)
+
+    check_interrupt(folder, data, model)
+    refused("train", "lenet5", "--data", f"{folder}/nowhere", saying="nowhere")
+    refused("train", "lenet5", "--data", data, "--epochs", 0, saying="--epochs 0")
+    refused("train", "lenet5", "--data", data, "--variant", "lenet6", saying="lenet6")
+    refused("train", "lenet5", "--data", data, "--resume", model, "--epochs", 9, saying="--resume")
+    refused("predict", "lenet5", "--model", f"{folder}/data/t10k-labels-idx1-ubyte", "--data", data, saying="t10k-labels")
+    cut = f"{folder}/cut.safetensors"
+    with open(cut, "wb") as file:
+        file.write(read(model)[:-5])
+    refused("predict", "lenet5", "--model", cut, "--data", data, saying="cut.safetensors")
+    run("train", "lenet5", "--data", data, "--gpus", 1, status=3)
+
+
+def check_interrupt(folder, data, model):
+    """Ctrl-C in the middle, then --resume: the file of an uninterrupted training."""
+    whole, parts = f"{folder}/whole.safetensors", f"{folder}/parts.safetensors"
+    long = ["train", "lenet5", "--data", data, "--epochs", "60", "--batch", "32", "--threads", "2"]
+    run(*long, "--save", whole)
+    process = subprocess.Popen([COSMATI, *long, "--save", parts], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()  # what is trained
+    process.stdout.readline()  # the first epoch
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=120)[1]
+    expect("Ctrl-C: exit status", process.returncode == 130, process.returncode)
+    expect("Ctrl-C says how to resume", f"--resume {parts}" in error, error)
+    run("train", "lenet5", "--data", data, "--resume", parts, "--threads", 2)
+    expect("resuming gives the same bits", read(whole) == read(parts))
+
+
+def make_bmp(path, grey):
+    height, width = grey.shape
+    rows = b"".join(np.repeat(row, 3).tobytes() + bytes(-3 * width % 4) for row in grey[::-1])
+    with open(path, "wb") as file:
+        file.write(bmp_header(width, height, len(rows)) + rows)
+    return path
+
+
+def bmp_header(width, height, size):
+    return b"BM" + struct.pack("<IIIIiiHHIIIIII", 54 + size, 0, 54, 40, width, height, 1, 24, 0, size, 0, 0, 0, 0)
+
+
+def random_network(path):
+    rng = np.random.default_rng(3)
+    channels = [512, 256, 128, 64, 3]
+
+    def batch_norm(count):
+        return [rng.uniform(low, high, count) for low, high in ((-.5, .5), (.5, 1.5), (-.5, .5), (.5, 1.5))]
+
+    parts = [rng.normal(0, .15, (100, 8192)), rng.normal(0, .1, 8192), *batch_norm(512)]
+    for i in range(1, 5):
+        parts += [rng.normal(0, 1.2 / np.sqrt(6 * channels[i - 1]), (5, 5, channels[i], channels[i - 1])),
+                  rng.normal(0, .1, channels[i])]
+        if i < 4:
+            parts += batch_norm(channels[i])
+    values = np.concatenate([p.ravel() for p in parts]).astype("<f4")
+    values.tofile(path)
+    return values
+
+
+def generate(values, z):
+    """The report's network in double: gather over the taps that meet an input."""
+    channels, at = [512, 256, 128, 64, 3], 0
+    values = values.astype(np.float64)
+
+    def take(*shape):
+        nonlocal at
+        at += int(np.prod(shape))
+        return values[at - int(np.prod(shape)):at].reshape(shape)
+
+    def batch_norm(x, count):
+        beta, gamma, mean, variance = (take(count) for _ in range(4))
+        return np.maximum((x - mean) / np.sqrt(variance + 1e-5) * gamma + beta, 0)
+
+    w = take(100, 8192)
+    x = batch_norm((z @ w + take(8192)).reshape(-1, 4, 4, 512), 512)
+    for i in range(1, 5):
+        n, size, outputs = len(x), x.shape[1], channels[i]
+        w, bias = take(5, 5, outputs, channels[i - 1]), take(outputs)
+        y = np.zeros((n, 2 * size + 3, 2 * size + 3, outputs))
+        for r in range(5):
+            for s in range(5):
+                y[:, r:r + 2 * size:2, s:s + 2 * size:2] += x @ w[r, s].T
+        y = y[:, 1:1 + 2 * size, 1:1 + 2 * size] + bias
+        x = batch_norm(y, outputs) if i < 4 else np.tanh(y)
+    return x
+
+
+def text_of(images):
+    lines = ["".join("%.4f " % v for v in image.ravel()) for image in images.astype(np.float64)]
+    return (f"{len(images)}\n" + "".join(line + "\n" for line in lines)).encode()
+
+
+def bmp_of(images):
+    side = int(np.ceil(np.sqrt(len(images))))
+    grid = np.zeros((side * 64, side * 64, 3), np.uint8)
+    scaled = ((images.astype(np.float32) + np.float32(1)) / np.float32(2) * np.float32(255)).astype(np.int32).astype(np.uint8)
+    for i, image in enumerate(scaled):
+        grid[i // side * 64:i // side * 64 + 64, i % side * 64:i % side * 64 + 64] = image
+    pixels = grid[::-1, :, ::-1].tobytes()
+    return bmp_header(side * 64, side * 64, len(pixels)) + pixels
+
+
+def check_dcgan(folder, report):
+    network = f"{folder}/network.bin"
+    values = random_network(network)
+    z = np.random.default_rng(4).uniform(-1, 1, (3, 100)).round(6)
+    with open(f"{folder}/z.txt", "w", newline="") as file:  # CRLF, no newline at the end
+        file.write("3\r\n" + "\r\n".join(" ".join(f"{v:.6f}" for v in row) for row in z))
+    out = {e: f"{folder}/o.{e}" for e in ("txt", "npy", "bmp", "png", "safetensors")}
+    base = ["generate", "dcgan", "--weights", network]
+    run(*base, "--input", f"{folder}/z.txt", "--output", out["npy"], "--image", out["bmp"])
+    images = np.load(out["npy"])
+    error = np.abs(images - generate(values, z)).max()
+    expect("dcgan against numpy", images.shape == (3, 64, 64, 3) and error <= 2e-5, error)
+    expect("dcgan: BMP", read(out["bmp"]) == bmp_of(images))
+    run(*base, "--input", f"{folder}/z.txt", "--output", out["txt"], "--image", out["png"], "--save-weights", out["safetensors"])
+    expect("dcgan: text", read(out["txt"]) == text_of(images))
+    expect("dcgan: PNG", read(out["png"])[:4] == b"\x89PNG")
+    np.save(f"{folder}/z.npy", z)
+    run("generate", "dcgan", "--weights", out["safetensors"], "--input", f"{folder}/z.npy", "--output", f"{folder}/s.npy")
+    expect("dcgan: safetensors weights, npy input", np.abs(np.load(f"{folder}/s.npy") - images).max() < 1e-6)
+    run(*base, "--count", 2, "--seed", 5, "--output", f"{folder}/a.txt")
+    run(*base, "--count", 2, "--seed", 5, "--output", f"{folder}/b.txt")
+    expect("dcgan: the same seed", read(f"{folder}/a.txt") == read(f"{folder}/b.txt"))
+    check_dcgan_refusals(folder, network, values)
+    if report and os.path.exists(f"{report}/network.bin"):
+        run("generate", "dcgan", "--weights", f"{report}/network.bin", "--input", f"{report}/input1.txt", "--output", out["npy"])
+        error = np.abs(np.load(out["npy"]) - np.load(f"{report}/answer1.npy")).max()
+        expect("dcgan: the report's answer within 2e-5", error <= 2e-5, error)
+    else:
+        print("not run: the report's network is not here")
+
+
+def check_dcgan_refusals(folder, network, values):
+    bad, text = f"{folder}/bad.bin", f"{folder}/bad.txt"
+
+    def weights(data, saying):
+        with open(bad, "wb") as file:
+            file.write(data)
+        refused("generate", "dcgan", "--weights", bad, "--count", 1, "--output", f"{folder}/x.txt", saying=saying)
+
+    weights(read(network)[:-4], "bytes long")
+    weights(read(network) + b"\0", "bytes long")
+    weights(b"", "bad.bin")
+    values[5] = np.nan
+    weights(values.tobytes(), "element 5 of proj_w is nan")
+
+    def latents(content, saying):
+        with open(text, "w", encoding="ascii") as file:
+            file.write(content)
+        refused("generate", "dcgan", "--weights", network, "--input", text, "--output", f"{folder}/x.txt", saying=saying)
+
+    latents("1\n" + "0.5 " * 99, "99 numbers")
+    latents("2\n" + "0.5 " * 150, "150 numbers")
+    latents("1\n" + "0.5 " * 50 + "abc " + "0.5 " * 49, "'abc' is not a finite number")
+    latents("1\n" + "inf " * 100, "'inf'")
+    latents("", "empty")
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("cosmati")
+parser.add_argument("--dcgan")
+arguments = parser.parse_args()
+COSMATI = os.path.abspath(arguments.cosmati)
+started = time.time()
+with tempfile.TemporaryDirectory() as temporary:
+    check_lenet5(temporary)
+    check_dcgan(temporary, arguments.dcgan)
+print(f"{checks - len(failures)} passed, {len(failures)} failed in {time.time() - started:.0f} s")
+sys.exit(1 if failures else 0)

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""`cosmati run` activation, softmax, losses, dropout, reduce, add, sgd, adam against numpy. usage: check_vectors.py PROGRAM BACKEND"""
+import itertools, math, sys
+import numpy as np
+from program import Program, from_bf16, to_bf16
+
+program = Program(sys.argv[1], sys.argv[2])
+random = np.random.default_rng(13)
+normal = lambda *shape: random.normal(size=shape).astype(np.float32)
+wide = lambda array: array.astype(np.float64)
+erf = np.vectorize(math.erf)
+
+
+def differences(function, x, weights, step=1e-5):
+    """d sum(weights * function(x)) / dx by central differences, element by element."""
+    gradient = np.zeros_like(x)
+    for index in np.ndindex(*x.shape):
+        h = np.zeros_like(x)
+        h[index] = step
+        gradient[index] = np.sum(weights * (function(x + h) - function(x - h))) / (2 * step)
+    return gradient
+
+
+def activations():
+    x, dy = normal(7, 11) * 2, normal(7, 11)
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))
+    functions = {
+        ("relu",): lambda v: np.maximum(v, 0),
+        ("leaky_relu",): lambda v: np.where(v > 0, v, 0.01 * v),
+        ("leaky_relu", "--alpha", 0.2): lambda v: np.where(v > 0, v, 0.2 * v),
+        ("elu",): lambda v: np.where(v > 0, v, np.exp(np.minimum(v, 0)) - 1),
+        ("elu", "--alpha", 0.5): lambda v: np.where(v > 0, v, 0.5 * (np.exp(np.minimum(v, 0)) - 1)),
+        ("sigmoid",): sigmoid,
+        ("tanh",): np.tanh,
+        ("scaled_tanh",): lambda v: 1.7159 * np.tanh(2 * v / 3),
+        ("scaled_tanh", "--alpha", 2, "--beta", 0.5): lambda v: 2 * np.tanh(0.5 * v),
+        ("gelu",): lambda v: v * 0.5 * (1 + erf(v / math.sqrt(2))),
+        ("gelu_tanh",): lambda v: 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))),
+        ("silu",): lambda v: v * sigmoid(v),
+    }
+    fx, fdy = program.save("x", x), program.save("dy", dy)
+    for words, function in functions.items():
+        got = program.run("activation", "--x", fx, "--function", *words)
+        program.close(f"{words}", got, function(wide(x)), 2)
+        got = program.run("activation", "--x", fx, "--dy", fdy, "--direction", "backward", "--function", *words)
+        program.close(f"{words} backward", got, wide(dy) * (function(wide(x) + 1e-6) - function(wide(x) - 1e-6)) / 2e-6, 2)
+    program.check(np.isnan(program.run("activation", "--x", program.save("nan", np.float32([np.nan, 1])), "--function", "relu")[0]), "relu keeps NaN")
+    fortran = program.run("activation", "--x", program.save("f", np.asfortranarray(x)), "--function", "relu")
+    program.equal("Fortran order", fortran, np.maximum(x, 0))
+    bits = program.run("activation", "--x", program.save("b", to_bf16(x)), "--type", "bf16", "--function", "relu")
+    program.equal("bf16", bits, to_bf16(np.maximum(from_bf16(to_bf16(x)), 0)))
+
+
+def softmaxes():
+    for shape, axis in (((5, 9), 1), ((5, 9), 0), ((5, 9), -1), ((2, 3, 4), 1), ((2, 3, 4), -3), ((6,), 0), ((2, 3, 2, 3, 2), 2)):
+        x, dy = normal(*shape) * 5, normal(*shape)
+        e = np.exp(wide(x) - wide(x).max(axis, keepdims=True))
+        y = e / e.sum(axis, keepdims=True)
+        fx, fdy = program.save("x", x), program.save("dy", dy)
+        name = f"softmax {shape} axis {axis}"
+        program.close(name, program.run("softmax", "--x", fx, "--axis", axis), y, 1)
+        program.close(name + " log", program.run("softmax", "--x", fx, "--axis", axis, "--log"), np.log(y), 20)
+        D = wide(dy)
+        for log, saved, dx in ((False, y, y * (D - (D * y).sum(axis, keepdims=True))), (True, np.log(y), D - y * D.sum(axis, keepdims=True))):
+            words = ["--dy", fdy, "--axis", axis, "--direction", "backward", *(["--log"] if log else [])]
+            program.close(f"{name} backward {log}", program.run("softmax", "--y", program.save("y", saved.astype(np.float32)), *words), dx, 4)
+            program.close(f"{name} backward from x {log}", program.run("softmax", "--x", fx, *words), dx, 4)
+    program.close("the last axis unless told", program.run("softmax", "--x", program.save("x", x)), np.exp(wide(x)) / np.exp(wide(x)).sum(-1, keepdims=True), 1)
+
+
+def losses():
+    x, labels = normal(6, 5) * 3, random.integers(0, 5, 6)
+    loss = lambda v: np.mean(np.log(np.exp(v).sum(1)) - v[np.arange(6), labels])
+    for kind in (np.int64, np.int32, np.uint8):
+        words = ["--x", program.save("x", x), "--labels", program.save("labels", labels.astype(kind))]
+        program.close(f"cross-entropy {kind}", program.run("cross-entropy", *words), loss(wide(x)))
+    got = program.run("cross-entropy", *words, "--direction", "backward")
+    program.close("cross-entropy backward", got, differences(loss, wide(x), 1.0), 1)
+    centres = normal(5, 4)
+    z = normal(6, 4)
+    distances = lambda v, c: ((v[:, None] - c[None]) ** 2).sum(2)
+    words = ["--x", program.save("x", z), "--centres", program.save("c", centres)]
+    Z, C = wide(z), wide(centres)
+    program.close("rbf distances", program.run("rbf", *words), distances(Z, C), 20)
+    dy = normal(6, 5)
+    got = program.run("rbf", *words, "--dy", program.save("dy", dy), "--direction", "backward", "--out-centres", program.file("dc.npy"))
+    program.close("rbf backward of distances", got, differences(lambda v: distances(v, C), Z, wide(dy)), 10)
+    program.close("rbf centres of distances", np.load(program.file("dc.npy")), differences(lambda c: distances(Z, c), C, wide(dy)), 10)
+    for rubbish in (None, 1.5):
+        def rbf_loss(v, c):
+            d = distances(v, c)
+            constant = 0 if rubbish is None else math.exp(-rubbish)
+            return np.mean(d[np.arange(6), labels] + np.log(constant + np.exp(-d).sum(1)))
+        more = [*words, "--labels", program.file("labels.npy"), *([] if rubbish is None else ["--rubbish", rubbish])]
+        got = program.run("rbf", *more, "--out-distances", program.file("d.npy"))
+        program.close(f"rbf loss {rubbish}", got, rbf_loss(Z, C), 10)
+        program.close("its distances", np.load(program.file("d.npy")), distances(Z, C), 20)
+        got = program.run("rbf", *more, "--direction", "backward", "--out-centres", program.file("dc.npy"))
+        program.close(f"rbf backward {rubbish}", got, differences(lambda v: rbf_loss(v, C), Z, 1.0), 5)
+        program.close(f"rbf centres {rubbish}", np.load(program.file("dc.npy")), differences(lambda c: rbf_loss(Z, c), C, 1.0), 5)
+
+
+def dropouts():
+    x = normal(200, 50) + 10
+    words = ["--x", program.save("x", x), "--probability", 0.3]
+    first = program.run("dropout", *words, "--seed", 5)
+    kept = first != 0
+    program.check(abs(kept.mean() - 0.7) < 0.02, f"dropout keeps {kept.mean()}")
+    program.close("what stays is scaled", first[kept], wide(x)[kept] / 0.7)
+    program.equal("the seed decides", program.run("dropout", *words, "--seed", 5), first)
+    program.check(not np.array_equal(program.run("dropout", *words, "--seed", 6), first), "another seed, another mask")
+    program.check(not np.array_equal(program.run("dropout", *words, "--seed", 5, "--step", 1), first), "another step, another mask")
+    program.equal("order of the file does not matter", program.run("dropout", "--x", program.save("f", np.asfortranarray(x)), *words[2:], "--seed", 5), first)
+    back = program.run("dropout", "--dy", words[1], *words[2:], "--seed", 5, "--direction", "backward")
+    program.equal("backward has the same mask", back, first)
+
+
+def reductions():
+    x = normal(3, 4, 5, 2)
+    X = wide(x)
+    operations = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "sum-of-squares": lambda v, **k: np.sum(v * v, **k)}
+    for (operation, function), axes in itertools.product(operations.items(), ((0,), (0, 2, 3), (-1,), (1, -1), (0, 1, 2, 3))):
+        words = ["--x", program.save("x", x), "--axes", ",".join(map(str, axes)), "--operation", operation]
+        program.close(f"{operation} {axes}", program.run("reduce", *words), function(X, axis=axes), 30)
+        program.close(f"{operation} {axes} kept", program.run("reduce", *words, "--keep-axes"), function(X, axis=axes, keepdims=True), 30)
+    program.close("all axes", program.run("reduce", "--x", program.file("x.npy")), X.sum(), 30)
+    program.close("Fortran order", program.run("reduce", "--x", program.save("f", np.asfortranarray(x)), "--axes", 1), X.sum(1), 30)
+    b = normal(3, 4, 5, 2)
+    words = ["--a", program.save("a", x), "--b", program.save("b", np.asfortranarray(b)), "--alpha", 2, "--beta", -0.5]
+    program.close("add", program.run("add", *words), 2 * X - 0.5 * wide(b))
+    program.close("scale", program.run("add", *words[:2], "--alpha", -3), -3 * X)
+
+
+def optimisers():
+    p, g, v, s = normal(4, 5), normal(4, 5), normal(4, 5), np.abs(normal(4, 5))
+    files = [program.save(*f) for f in (("p", p), ("g", g), ("v", v), ("s", s))]
+    P, V, S = wide(p), wide(v), wide(s)
+    G = wide(g) + 0.1 * P
+    words = ["--parameter", files[0], "--gradient", files[1], "--weight-decay", 0.1, "--rate", 0.05]
+    program.close("sgd", program.run("sgd", *words), P - 0.05 * G)
+    moved = 0.9 * V + G
+    momentum = [*words, "--velocity", files[2], "--momentum", 0.9, "--out-velocity", program.file("v1.npy")]
+    program.close("sgd with momentum", program.run("sgd", *momentum), P - 0.05 * moved)
+    program.close("velocity", np.load(program.file("v1.npy")), moved)
+    program.close("nesterov", program.run("sgd", *momentum, "--nesterov"), P - 0.05 * (G + 0.9 * moved))
+    program.close("velocity from zero", program.run("sgd", *words, "--momentum", 0.9), P - 0.05 * G)
+    first, second = 0.8 * V + 0.2 * G, 0.95 * S + 0.05 * G * G
+    adam = ["--first", files[2], "--second", files[3], "--step", 3, "--beta1", 0.8, "--beta2", 0.95, "--epsilon", 1e-6,
+            "--out-first", program.file("m1.npy"), "--out-second", program.file("s1.npy")]
+    wanted = P - 0.05 * (first / (1 - 0.8**3)) / (np.sqrt(second / (1 - 0.95**3)) + 1e-6)
+    program.close("adam", program.run("adam", *words, *adam), wanted)
+    program.close("first moment", np.load(program.file("m1.npy")), first)
+    program.close("second moment", np.load(program.file("s1.npy")), second)
+    program.close("the files of the inputs stay", np.load(files[0]), P)
+
+
+for part in (activations, softmaxes, losses, dropouts, reductions, optimisers):
+    part()
+program.finish()

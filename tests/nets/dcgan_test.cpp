@@ -1,0 +1,237 @@
+// The DCGAN generator: against a scatter in double, its text against printf, its pictures byte by byte.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "nets/dcgan/generator.h"
+#include "nets/dcgan/picture.h"
+#include "nets/dcgan/text.h"
+#include "nets/random.h"
+
+namespace cosmati::dcgan {
+namespace {
+
+std::string temporary(std::string const& name) {
+  return (std::filesystem::temp_directory_path() / ("cosmati_" + std::to_string(getpid()) + "_" + name))
+      .string();
+}
+
+constexpr std::size_t weight_count = 5137283;
+
+// A network.bin whose layers keep activations near 1: filters scaled by their depth, variances near 1.
+std::vector<float> random_network() {
+  nets::Random random(7, 0);
+  std::vector<float> values;
+  auto const add = [&](Index count, double low, double high) {
+    for (Index i = 0; i < count; ++i) values.push_back(static_cast<float>(random.uniform(low, high)));
+  };
+  auto const add_batch_norm = [&](Index count) {
+    add(count, -0.5, 0.5), add(count, 0.5, 1.5), add(count, -0.5, 0.5), add(count, 0.5, 1.5);
+  };
+  add(latent_size * 8192, -0.3, 0.3);
+  add(8192, -0.1, 0.1);
+  add_batch_norm(512);
+  for (int i = 1; i <= layer_count; ++i) {
+    double const scale = 1.5 / std::sqrt(static_cast<double>(channels[i - 1]) * 6);
+    add(25 * channels[i] * channels[i - 1], -scale, scale);
+    add(channels[i], -0.1, 0.1);
+    if (i < layer_count) add_batch_norm(channels[i]);
+  }
+  return values;
+}
+
+void write(std::string const& path, void const* data, std::size_t bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(static_cast<char const*>(data), static_cast<std::streamsize>(bytes));
+}
+
+// The report's network as it is described: scatter, then batch normalisation, then the activation; in double.
+std::vector<double> naive_image(std::vector<float> const& values, float const* z) {
+  float const* next = values.data();
+  auto const take = [&](Index count) { return next = next + count, next - count; };
+  auto const batch_norm = [&](std::vector<double>& x, Index count) {
+    float const *beta = take(count), *gamma = take(count), *mean = take(count), *variance = take(count);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      auto const c = static_cast<Index>(i) % count;
+      double const y =
+          (x[i] - static_cast<double>(mean[c])) / std::sqrt(static_cast<double>(variance[c]) + 1e-5);
+      x[i] = std::max(0.0, y * static_cast<double>(gamma[c]) + static_cast<double>(beta[c]));
+    }
+  };
+  float const* const w = take(latent_size * 8192);
+  float const* const b = take(8192);
+  std::vector<double> x(8192);
+  for (Index j = 0; j < 8192; ++j) {
+    x[static_cast<std::size_t>(j)] = static_cast<double>(b[j]);
+    for (Index i = 0; i < latent_size; ++i)
+      x[static_cast<std::size_t>(j)] += static_cast<double>(z[i]) * static_cast<double>(w[i * 8192 + j]);
+  }
+  batch_norm(x, 512);
+  for (int layer = 1; layer <= layer_count; ++layer) {
+    Index const size = first_size << (layer - 1), inputs = channels[layer - 1], outputs = channels[layer];
+    float const* const filter = take(25 * outputs * inputs);
+    float const* const bias = take(outputs);
+    std::vector<double> y(static_cast<std::size_t>(4 * size * size * outputs));
+    for (std::size_t i = 0; i < y.size(); ++i)
+      y[i] = static_cast<double>(bias[static_cast<Index>(i) % outputs]);
+    for (Index i = 0; i < size; ++i)
+      for (Index j = 0; j < size; ++j)
+        for (Index r = 0; r < 5; ++r)
+          for (Index s = 0; s < 5; ++s) {
+            Index const h = 2 * i + r - 1, v = 2 * j + s - 1;
+            if (h < 0 || v < 0 || h >= 2 * size || v >= 2 * size) continue;
+            for (Index k = 0; k < outputs; ++k) {
+              double sum = 0;
+              for (Index c = 0; c < inputs; ++c)
+                sum += x[static_cast<std::size_t>((i * size + j) * inputs + c)] *
+                       static_cast<double>(filter[((r * 5 + s) * outputs + k) * inputs + c]);
+              y[static_cast<std::size_t>((h * 2 * size + v) * outputs + k)] += sum;
+            }
+          }
+    if (layer < layer_count)
+      batch_norm(y, outputs);
+    else
+      for (double& value : y) value = std::tanh(value);
+    x = std::move(y);
+  }
+  return x;
+}
+
+TEST(Dcgan, GeneratesWhatTheDescriptionSays) {
+  auto const values = random_network();
+  ASSERT_EQ(values.size(), weight_count);
+  std::string const path = temporary("network.bin"), copy = temporary("network.safetensors");
+  write(path, values.data(), values.size() * sizeof(float));
+  auto const weights = Weights::read(path);
+  weights.write_safetensors(copy);
+  auto const z = random_latents(3, 5);
+  auto const images = generate(FoldedWeights(weights), this_device(Backend::cpu, 2), z, 2);
+  EXPECT_EQ(images, generate(FoldedWeights(Weights::read(copy)), this_device(Backend::cpu, 2), z, 2));
+  auto const truth = naive_image(values, z.data() + 2 * latent_size);
+  double largest = 0, spread = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    double const error = std::abs(static_cast<double>(images[2 * truth.size() + i]) - truth[i]);
+    if (!(error <= largest)) largest = error;
+    spread = std::max(spread, std::abs(truth[i]));
+  }
+  EXPECT_LE(largest, 2e-5);
+  EXPECT_GT(spread, 0.5);  // the picture is not grey
+  std::filesystem::remove(path);
+  std::filesystem::remove(copy);
+}
+
+TEST(Dcgan, RefusesBadNetworks) {
+  std::string const path = temporary("bad.bin");
+  std::vector<float> values(weight_count, 0.5F);
+  auto const message = [&](std::size_t bytes) -> std::string {
+    write(path, values.data(), bytes);
+    try {
+      Weights::read(path);
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_file);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(weight_count * 4), "");
+  EXPECT_NE(message(weight_count * 4 - 1).find("20549131 bytes"), std::string::npos);
+  values.push_back(0);
+  EXPECT_NE(message(weight_count * 4 + 4).find("20549136 bytes"), std::string::npos);
+  values.pop_back();
+  values[819200 + 3] = NAN;
+  EXPECT_NE(message(weight_count * 4).find("element 3 of proj_b is nan"), std::string::npos);
+  std::filesystem::remove(path);
+}
+
+std::string joined(std::vector<std::string> const& pieces) {
+  std::string text;
+  for (auto const& piece : pieces) text += piece;
+  return text;
+}
+
+TEST(Dcgan, TextIsWhatPrintfGives) {
+  std::vector<float> values = {0.0F,     -0.0F,     1.0F,     -1.0F,    0.00005F, -0.00005F,  0.00015F,
+                               0.99995F, -0.99996F, 1e-9F,    -1e-9F,   9.99995F, 12345.678F, 3e9F,
+                               -4e11F,   3.4e38F,   0.03125F, 0.09375F, 0.00025F};
+  nets::Random random(1, 0);
+  for (int i = 0; i < 200000; ++i) values.push_back(static_cast<float>(random.uniform(-1, 1)));
+  for (int i = 0; i < 20000; ++i)  // neighbours of ties: odd multiples of 1/20000
+    values.push_back(static_cast<float>((2 * std::floor(random.uniform(-10000, 10000)) + 1) / 20000));
+  for (int i = 0; i < 20000; ++i) {  // any pattern that is finite
+    float value = 0;
+    auto const bits = static_cast<unsigned>(random.bits());
+    std::memcpy(&value, &bits, sizeof value);
+    if (std::isfinite(value)) values.push_back(value);
+  }
+  auto const count = static_cast<Index>(values.size());
+  std::string expected = "1\n";
+  char number[64];
+  for (float value : values) {
+    std::snprintf(number, sizeof number, "%.4f ", static_cast<double>(value));
+    expected += number;
+  }
+  expected += '\n';
+  EXPECT_EQ(joined(images_to_text(values.data(), 1, count, 2)), expected);
+}
+
+TEST(Dcgan, TextOfSeveralImagesDoesNotDependOnThreads) {
+  auto const z = random_latents(50, 1);
+  EXPECT_EQ(joined(images_to_text(z.data(), 50, 100, 1)), joined(images_to_text(z.data(), 50, 100, 7)));
+}
+
+std::string numbers(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "0.25 ";
+  return text;
+}
+
+TEST(Dcgan, ReadsLatentsAsTheyAreMeant) {
+  EXPECT_EQ(parse_latents("2\n" + numbers(100) + "\n" + numbers(100) + "\n", "t").size(), 200u);
+  EXPECT_EQ(parse_latents("1\r\n" + numbers(99) + "-1e-3", "t").back(),
+            -1e-3F);  // CRLF, no newline at the end
+  EXPECT_EQ(parse_latents("1 " + numbers(99) + "+.5", "t").back(), 0.5F);
+}
+
+TEST(Dcgan, RefusesBadLatents) {
+  auto const message = [](std::string const& text) -> std::string {
+    try {
+      parse_latents(text, "in.txt");
+    } catch (Error const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message("").find("empty"), std::string::npos);
+  EXPECT_NE(message("two\n").find("line 1, column 1: 'two' is not a count"), std::string::npos);
+  EXPECT_NE(message("1\n" + numbers(99)).find("holds 99 numbers"), std::string::npos);
+  EXPECT_NE(message("1\n" + numbers(101)).find("holds 101 numbers"), std::string::npos);
+  EXPECT_NE(message("1\n0.5 x7\n" + numbers(98)).find("line 2, column 5: 'x7' is not a finite number"),
+            std::string::npos);
+  EXPECT_NE(message("1\nnan " + numbers(99)).find("'nan' is not"), std::string::npos);
+  EXPECT_NE(message("99999999999\n0.5").find("99999999999 images"), std::string::npos);
+  EXPECT_NE(message("-1\n").find("'-1' is not a count"), std::string::npos);
+}
+
+TEST(Dcgan, PicturesAreSquareGrids) {
+  std::vector<float> images(static_cast<std::size_t>(5 * image_elements), -1.0F);
+  images[static_cast<std::size_t>(4 * image_elements)] = 1.0F;      // image 4, top left, red
+  images[static_cast<std::size_t>(4 * image_elements) + 1] = 0.0F;  // green: (int)127.5
+  auto const grid = picture(images.data(), 5);
+  EXPECT_EQ(grid.width, 192);
+  EXPECT_EQ(grid.height, 192);
+  std::size_t const at = grid.offset(64, 64);
+  EXPECT_EQ(grid.pixels[at], 255);
+  EXPECT_EQ(grid.pixels[at + 1], 127);
+  EXPECT_EQ(grid.pixels[at + 2], 0);
+  EXPECT_EQ(grid.pixels[grid.offset(191, 191)], 0);
+  EXPECT_EQ(picture(images.data(), 4).width, 128);
+  EXPECT_EQ(picture(images.data(), 1).width, 64);
+}
+
+}  // namespace
+}  // namespace cosmati::dcgan

@@ -1,0 +1,188 @@
+// LeNet-5: sizes, gradients through the whole network, the same bits from the same seed, checkpoints.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "nets/lenet5/codes.h"
+#include "nets/lenet5/training.h"
+#include "nets/random.h"
+
+namespace cosmati::lenet5 {
+namespace {
+
+// Images of ten kinds that are easy to tell apart: a bright square whose place depends on the label, and
+// noise.
+nets::Dataset easy_images(Index count, unsigned long long seed) {
+  nets::Random random(seed, 0);
+  nets::Dataset data;
+  data.folder = "easy";
+  data.images = Tensor(DataType::u8, {count, image_size, image_size});
+  auto* const pixels = data.images.as<unsigned char>();
+  for (Index i = 0; i < count; ++i) {
+    int const label = static_cast<int>(random.bits() % 10);
+    data.labels.push_back(label);
+    for (Index y = 0; y < image_size; ++y)
+      for (Index x = 0; x < image_size; ++x) {
+        bool const inside = y / 5 == label / 5 + 1 && x / 5 == label % 5;
+        pixels[(i * image_size + y) * image_size + x] =
+            static_cast<unsigned char>(random.uniform(0, inside ? 255 : 60));
+      }
+  }
+  return data;
+}
+
+std::vector<Index> in_order(Index count) {
+  std::vector<Index> order;
+  for (Index i = 0; i < count; ++i) order.push_back(i);
+  return order;
+}
+
+std::string bytes_of(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string temporary(std::string const& name) {
+  return (std::filesystem::temp_directory_path() / ("cosmati_" + std::to_string(getpid()) + "_" + name))
+      .string();
+}
+
+TEST(LeNet5, CountsItsParameters) {
+  EXPECT_EQ(Model(Variant::modern).parameters().trainable_count(), 61706);
+  EXPECT_EQ(Model(Variant::chapter).parameters().trainable_count(), 156 + 2416 + 48120 + 10164 + 840);
+  EXPECT_EQ(Model(Variant::lecun1998).parameters().trainable_count(), 60000);
+}
+
+TEST(LeNet5, C3SeesThreeFourOrSixMaps) {
+  int pairs = 0;
+  for (bool connected : c3_connections()) pairs += connected;
+  EXPECT_EQ(pairs, 60);
+  for (Index unit = 0; unit < code_rows * code_columns; ++unit) EXPECT_EQ(std::abs(code(3, unit)), 1.0F);
+}
+
+class EachVariant : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(LeNet5, EachVariant, testing::ValuesIn(variants),
+                         [](auto const& info) { return std::string(name_of(info.param)); });
+
+// The loss at parameters moved along a random direction, against the gradient along it.
+TEST_P(EachVariant, GradientsAgreeWithDifferences) {
+  auto const data = easy_images(19, 1);  // a whole micro-batch and a rest
+  Model model(GetParam());
+  model.initialise(3);
+  model.statistics = nets::pixel_statistics(data);
+  auto replicas = model.replicas(this_device(Backend::cpu, 2), true);
+  auto const order = in_order(data.count());
+  auto const loss = [&] {
+    return replicas.loss_and_gradients(data, order, 0, data.count(), model.statistics);
+  };
+  loss();
+  nets::Parameters& parameters = model.parameters();
+  for (int p = 0; p < static_cast<int>(parameters.list().size()); ++p) {
+    nets::Parameter const& parameter = parameters[p];
+    if (!parameter.trainable) continue;
+    Index const count = parameter.description.layout.size();
+    loss();
+    std::vector<float> const gradient(replicas.gradients() + parameter.offset,
+                                      replicas.gradients() + parameter.offset + count);
+    std::vector<float> const value(parameters.value(p), parameters.value(p) + count);
+    // Along the gradient itself the difference is large against the rounding of f32.
+    double squares = 0;
+    for (float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
+    ASSERT_GT(squares, 0) << parameter.name;
+    double const step = 2e-3 / std::sqrt(squares);
+    double difference = 0;
+    for (int sign : {1, -1}) {
+      for (std::size_t i = 0; i < value.size(); ++i)
+        parameters.value(p)[i] =
+            value[i] + static_cast<float>(sign * step * static_cast<double>(gradient[i]));
+      difference += sign * loss();
+    }
+    std::copy(value.begin(), value.end(), parameters.value(p));
+    EXPECT_NEAR(difference / (2 * step) / squares, 1, 0.03) << parameter.name;
+  }
+}
+
+TEST_P(EachVariant, CpuAndReferenceAgree) {
+  auto const data = easy_images(3, 5);
+  Model model(GetParam());
+  model.initialise(1);
+  model.statistics = nets::pixel_statistics(data);
+  auto const fast =
+      model.replicas(this_device(Backend::cpu, 1), false).scores(data, model.statistics, class_count);
+  auto const truth =
+      model.replicas(this_device(Backend::reference, 1), false).scores(data, model.statistics, class_count);
+  ASSERT_EQ(fast.size(), truth.size());
+  for (std::size_t i = 0; i < fast.size(); ++i)
+    EXPECT_NEAR(fast[i], truth[i], 1e-4 * (1 + std::abs(truth[i])));
+}
+
+TEST(LeNet5, LearnsWhatIsEasy) {
+  auto const train = easy_images(2000, 1), test = easy_images(500, 2);
+  Hyperparameters h = default_hyperparameters(Variant::modern);
+  h.epochs = 3;
+  Training training(h, train, test, this_device(Backend::cpu, 2));
+  EXPECT_TRUE(training.run({}));
+  EXPECT_GT(training.history().back().test_accuracy, 0.95);
+}
+
+TEST(LeNet5, SameSeedAndThreadsGiveTheSameBits) {
+  auto const train = easy_images(330, 1), test = easy_images(20, 2);
+  Hyperparameters h = default_hyperparameters(Variant::modern);
+  h.epochs = 2;
+  std::string const path[2] = {temporary("a.safetensors"), temporary("b.safetensors")};
+  for (auto const& p : path) {
+    Training training(h, train, test, this_device(Backend::cpu, 2));
+    training.run({});
+    training.save(p);
+  }
+  EXPECT_EQ(bytes_of(path[0]), bytes_of(path[1]));
+  h.seed = 2;
+  Training other(h, train, test, this_device(Backend::cpu, 2));
+  other.run({});
+  other.save(path[1]);
+  EXPECT_NE(bytes_of(path[0]), bytes_of(path[1]));
+  for (auto const& p : path) std::filesystem::remove(p);
+}
+
+// Stops after each of several numbers of steps, saves, loads, goes on: the end must not differ in a bit.
+TEST(LeNet5, ACheckpointContinuesToTheSameBits) {
+  auto const train = easy_images(200, 1), test = easy_images(20, 2);
+  for (OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam}) {
+    Hyperparameters h = default_hyperparameters(Variant::modern);
+    h.epochs = 2;
+    h.optimizer = optimizer;
+    h.schedule.rate = 0.01;
+    std::string const whole = temporary("whole.safetensors"), parts = temporary("parts.safetensors");
+    Training uninterrupted(h, train, test, this_device(Backend::cpu, 2));
+    uninterrupted.run({});
+    uninterrupted.save(whole);
+    for (int stop_after : {1, 3, 4, 6}) {  // 4 steps an epoch
+      std::atomic<bool> stop{false};
+      int steps = 0;
+      Training first(h, train, test, this_device(Backend::cpu, 2));
+      EXPECT_FALSE(first.run({[&](Progress const&) { stop = ++steps >= stop_after; }, {}, &stop}));
+      first.save(parts);
+      Training second(parts, train, test, this_device(Backend::cpu, 2));
+      EXPECT_TRUE(second.run({}));
+      second.save(parts);
+      EXPECT_EQ(bytes_of(whole), bytes_of(parts)) << "stopped after " << stop_after << " steps";
+      EXPECT_EQ(second.history().size(), 2u);
+    }
+    std::filesystem::remove(whole);
+    std::filesystem::remove(parts);
+  }
+}
+
+TEST(LeNet5, RefusesAModelThatIsNotOurs) {
+  std::string const path = temporary("bad.safetensors");
+  std::ofstream(path) << "not a safetensors file";
+  EXPECT_THROW(load(path, false), Error);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace cosmati::lenet5

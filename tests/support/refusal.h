@@ -1,0 +1,28 @@
+// What validate() says of a problem.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cosmati/ops/tensor.h"
+
+namespace cosmati::testing {
+
+inline TensorDescription f32_of(Shape const& shape) { return describe(DataType::f32, shape); }
+
+// What validate says of `problem` after `change`; empty if it accepts it.
+template <class Problem, class Change>
+std::string refusal(Problem problem, Change const& change) {
+  change(problem);
+  try {
+    validate(problem);
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_request);
+    return error.what();
+  }
+  return {};
+}
+
+inline constexpr auto as_it_is = [](auto const&) {};
+
+}  // namespace cosmati::testing
