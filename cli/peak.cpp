@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -35,19 +36,22 @@ COSMATI_CLONES double multiply_add_f64(long long steps, double factor) {
   return multiply_add<DoubleVector>(steps, factor);
 }
 
-// Operations a second of one thread.
+// Operations a second of one thread: the best of many short calls, which other programs interrupt less often.
 double run_thread(bool in_double) {
   using Clock = std::chrono::steady_clock;
   constexpr long long steps = 100000;
   double volatile kept = 0;
-  long long rounds = 0;
   auto const begin = Clock::now();
-  std::chrono::duration<double> elapsed{};
-  for (; elapsed.count() < 0.05; elapsed = Clock::now() - begin, ++rounds)
+  std::chrono::duration<double> least{1e9};
+  for (auto start = begin; start - begin < std::chrono::milliseconds(200);) {
     kept = in_double ? multiply_add_f64(steps, 0.5) : static_cast<double>(multiply_add_f32(steps, 0.5f));
+    auto const end = Clock::now();
+    least = std::min<std::chrono::duration<double>>(least, end - start);
+    start = end;
+  }
   (void)kept;
   double const lanes = in_double ? 8 : 16;
-  return 2.0 * lanes * chains * static_cast<double>(steps) * static_cast<double>(rounds) / elapsed.count();
+  return 2.0 * lanes * chains * static_cast<double>(steps) / least.count();
 }
 
 }  // namespace
@@ -55,17 +59,11 @@ double run_thread(bool in_double) {
 double measured_peak(DataType type, int threads) {
   bool const in_double = type == DataType::f64;
   if (!in_double && type != DataType::f32 && type != DataType::tf32) return 0;
-  double best = 0;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    std::vector<double> rates(static_cast<std::size_t>(threads));
-    std::vector<std::thread> workers;
-    for (double& rate : rates) workers.emplace_back([&rate, in_double] { rate = run_thread(in_double); });
-    for (std::thread& worker : workers) worker.join();
-    double sum = 0;
-    for (double const rate : rates) sum += rate;
-    best = std::max(best, sum);
-  }
-  return best;
+  std::vector<double> rates(static_cast<std::size_t>(threads));
+  std::vector<std::thread> workers;
+  for (double& rate : rates) workers.emplace_back([&rate, in_double] { rate = run_thread(in_double); });
+  for (std::thread& worker : workers) worker.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
 }  // namespace cosmati::cli

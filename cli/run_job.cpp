@@ -49,7 +49,8 @@ Files files_of(RunRequest const& request) {
 Tensors load_inputs(RunRequest const& request, Paths const& paths, Inputs& inputs) {
   Tensors tensors;
   auto const options = request.subject->files();
-  for (auto const& [name, path] : paths) {
+  for (auto const& entry : paths) {
+    std::string const &name = entry.first, &path = entry.second;
     auto const option = std::find_if(options.begin(), options.end(),
                                      [&](FileOption const& candidate) { return candidate.name == name; });
     bool const operand = option == options.end();
@@ -67,7 +68,8 @@ Tensors load_inputs(RunRequest const& request, Paths const& paths, Inputs& input
 
 // A path given for an output that this problem does not have is a misunderstanding.
 void check_outputs(Job const& job, Paths const& outputs) {
-  for (auto const& [option, path] : outputs) {
+  for (auto const& entry : outputs) {
+    std::string const &option = entry.first, &path = entry.second;
     bool const known = std::any_of(job.outputs.begin(), job.outputs.end(),
                                    [&](Port const& port) { return port.option == option; });
     if (known) continue;
@@ -172,6 +174,9 @@ void run_job(RunRequest const& request) {
   for (auto const& [option, path] : files.outputs) inputs.wanted.insert(option);
   Job const job = request.subject->job(inputs, request.common);
   for (std::string const& warning : job.warnings) print_warning(warning);
+  for (std::string const& name : inputs.unused())
+    if (name != "c" && !name.starts_with(operand_prefix))
+      print_warning(inputs.say(name) + ", is not used here");
   check_outputs(job, files.outputs);
 
   if (job.before) {

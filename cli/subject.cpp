@@ -14,6 +14,7 @@ void Inputs::add(std::string const& name, TensorDescription const& description, 
 TensorDescription const& Inputs::at(std::string const& name) const {
   auto const found = descriptions_.find(name);
   if (found == descriptions_.end()) throw Error(ErrorCode::bad_request, "--" + name + " FILE is needed");
+  used_.insert(name);
   return found->second;
 }
 
@@ -29,6 +30,13 @@ TensorDescription const& Inputs::at(std::string const& name, std::vector<int> co
 std::string Inputs::say(std::string const& name) const {
   TensorDescription const& description = at(name);
   return entries_.at(name) + ", " + name_of(description.type) + ' ' + to_string(description.shape());
+}
+
+std::vector<std::string> Inputs::unused() const {
+  std::vector<std::string> names;
+  for (auto const& [name, description] : descriptions_)
+    if (!used_.contains(name)) names.push_back(name);
+  return names;
 }
 
 std::vector<std::unique_ptr<Subject>> make_subjects() {

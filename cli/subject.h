@@ -38,6 +38,7 @@ class Inputs {
     return made_here && !has(name) ? model : at(name);
   }
   std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
+  std::vector<std::string> unused() const;         // those that nobody has asked for by at()
   std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
   // The program makes the data: what an epilogue names and nobody gave is made as well.
   bool made_here = false;
@@ -46,6 +47,7 @@ class Inputs {
  private:
   std::map<std::string, std::string> entries_;
   std::map<std::string, TensorDescription> descriptions_;
+  mutable std::set<std::string> used_;
 };
 
 // How a tensor of the problem meets a file: dimension d of the file is dimension order[d] of the tensor.
@@ -114,7 +116,7 @@ std::vector<int> identity_order(int rank);
 
 Index draw_between(nets::Random& random, Index low, Index high);
 template <class Choice>
-Choice const& draw_from(nets::Random& random, std::vector<Choice> const& choices) {
+Choice draw_from(nets::Random& random, std::vector<Choice> const& choices) {
   return choices[static_cast<std::size_t>(draw_between(random, 0, static_cast<Index>(choices.size()) - 1))];
 }
 

@@ -74,6 +74,7 @@ class Activation final : public Subject {
     Notes notes;
     notes.label = function_ + (backward ? " backward " : " forward ") + shape_text(problem.x.shape());
     notes.terms = 4;
+    notes.transcendental = true;
     notes.exact = problem.function == ActivationFunction::relu;
     notes.operations = static_cast<double>(problem.x.layout.size());
     job.task = make_task(std::move(problem), std::move(notes));

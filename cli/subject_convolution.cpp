@@ -1,6 +1,7 @@
 // conv: from arrays of images and filters, or sizes, to a ConvolutionProblem.
 #include <array>
 
+#include "cli/convolution_notes.h"
 #include "cli/epilogue_options.h"
 #include "cli/image.h"
 #include "cli/subject.h"
@@ -11,10 +12,6 @@
 
 namespace cosmati::cli {
 namespace {
-
-std::string pair_text(Index rows, Index columns) {
-  return std::to_string(rows) + ',' + std::to_string(columns);
-}
 
 class Convolution final : public Subject {
  public:
@@ -79,17 +76,33 @@ class Convolution final : public Subject {
   TensorFormat format() const {
     return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
   }
+  // 1 or 2, as the array of option `name` has dimensions.
+  static int spatial_of(Inputs const& inputs, std::string const& name) {
+    return inputs.at(name, {3, 4}, "(N, C, H, W) in the order of --layout, or without H in one dimension")
+                       .layout.rank() == 3
+               ? 1
+               : 2;
+  }
   // The array of option `name` as (n, c, h, w), or a filter as (k, c, r, s).
-  TensorDescription image(Inputs const& inputs, std::string const& name) const {
-    char const* const meaning = name == "w"
-                                    ? "(K, C/groups, R, S), or without R in one dimension"
-                                    : "(N, C, H, W), or without H in one dimension, in the order of --layout";
-    return with_two_spatial(from_file(inputs.at(name, {3, 4}, meaning), format()));
+  TensorDescription image(Inputs const& inputs, std::string const& name, int spatial) const {
+    char const* const meaning = spatial == 2 ? "of four dimensions, as the other arrays are"
+                                             : "of three dimensions, as the other arrays are";
+    return with_two_spatial(from_file(inputs.at(name, {spatial + 2}, meaning), format()));
   }
   void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
                               Index (&input)[2]) const;
-  void set_bias(Inputs const& inputs, ConvolutionProblem& problem) const;
-  Notes notes(ConvolutionProblem const& problem) const;
+  // What the files and options say of a problem's extents; fills the problem's inputs.
+  struct Extents {
+    Index n = 0, c = 0, k = 0;
+    Index input[2] = {1, 1}, filter[2] = {1, 1};
+  };
+  Extents read_extents(Inputs const& inputs, int spatial, ConvolutionProblem& problem) const;
+  Job bias_job(Inputs const& inputs, Common const& common) const;
+  void add_epilogue(Inputs const& inputs, TensorDescription const& result, std::vector<int> const& order,
+                    ConvolutionProblem problem, Job& job) const;
+  Notes notes(ConvolutionProblem const& problem) const {
+    return convolution_notes(problem, direction(), format(), epilogue_.expression);
+  }
 
   std::string direction_, layout_, input_size_, filter_size_, output_pad_, output_size_, algorithm_;
   WindowText window_;
@@ -160,131 +173,59 @@ void Convolution::set_transposed_extents(TensorDescription const& dy, Index cons
                extra[d] - window.pad_begin[d] - window.pad_end[d];
 }
 
-void Convolution::set_bias(Inputs const& inputs, ConvolutionProblem& problem) const {
-  problem.direction = ConvolutionDirection::bias;
-  problem.y = image(inputs, "dy");
-  problem.db = describe(problem.y.type, Shape(problem.y.extent(1)));
-}
-
-Notes Convolution::notes(ConvolutionProblem const& problem) const {
-  auto const number = [](Index value) { return std::to_string(value); };
-  Notes notes;
-  auto const& y = problem.y;
-  notes.label = direction() + " n" + number(y.extent(0));
-  Index const positions = y.extent(0) * y.extent(2) * y.extent(3);
-  notes.terms = positions;
-  notes.operations = static_cast<double>(positions) * static_cast<double>(y.extent(1));
-  notes.linear = true;
-  notes.exact = true;
-  if (problem.direction != ConvolutionDirection::bias) {
-    auto const& x = problem.x;
-    auto const& w = problem.w;
-    notes.label += " c" + number(x.extent(1)) + ' ' + number(x.extent(2)) + 'x' + number(x.extent(3)) + " k" +
-                   number(y.extent(1)) + ' ' + number(w.extent(2)) + 'x' + number(w.extent(3)) + " stride " +
-                   pair_text(problem.stride[0], problem.stride[1]) + " pad " +
-                   pair_text(problem.pad_begin[0], problem.pad_end[0]) + ',' +
-                   pair_text(problem.pad_begin[1], problem.pad_end[1]);
-    if (problem.dilation[0] != 1 || problem.dilation[1] != 1)
-      notes.label += " dilation " + pair_text(problem.dilation[0], problem.dilation[1]);
-    if (groups_ != 1) notes.label += " groups " + number(groups_);
-    Index const taps = w.extent(2) * w.extent(3);
-    notes.operations *= 2.0 * static_cast<double>(w.extent(1) * taps);
-    if (problem.direction == ConvolutionDirection::forward) notes.terms = w.extent(1) * taps;
-    if (problem.direction == ConvolutionDirection::data) notes.terms = w.extent(0) / groups_ * taps;
-  }
-  notes.label += std::string(" ") + name_of(format());
-  if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue_.expression;
-  return notes;
-}
-
-Job Convolution::job(Inputs const& inputs, Common const& common) const {
+Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial,
+                                               ConvolutionProblem& problem) const {
   std::string const kind = direction();
-  bool const transposed = kind == "transposed", data = kind == "data" || transposed;
-  bool const filter_gradient = kind == "filter", bias = kind == "bias", forward = kind == "forward";
-  if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
-    throw Error(ErrorCode::bad_request,
-                "--direction " + kind + " has no epilogue; forward, data and transposed have");
-  if (groups_ < 1)
-    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
-  std::string const output_name = transposed && !inputs.made_here ? "x" : "dy";  // what lies at y's place
-  int const spatial = inputs.at(forward || filter_gradient ? "x" : output_name).layout.rank() == 3 ? 1 : 2;
-
-  ConvolutionProblem problem;
-  problem.groups = groups_;
-  Index input[2] = {1, 1}, filter[2] = {1, 1};
-  Index n = 0, c = 0, k = 0;
-  if (!bias && !filter_gradient) {
-    problem.w = image(inputs, "w");
-    filter[0] = problem.w.extent(2);
-    filter[1] = problem.w.extent(3);
-    k = problem.w.extent(0);
-    c = problem.w.extent(1) * groups_;
+  bool const forward = kind == "forward", filter_gradient = kind == "filter";
+  Extents e;
+  if (!filter_gradient) {
+    problem.w = image(inputs, "w", spatial);
+    e.k = problem.w.extent(0);
+    e.c = problem.w.extent(1) * groups_;
+    for (int d = 0; d < 2; ++d) e.filter[d] = problem.w.extent(2 + d);
   }
   if (!forward) {
-    problem.y = image(inputs, output_name);
-    n = problem.y.extent(0);
-    k = problem.y.extent(1);
+    problem.y = image(inputs, kind == "transposed" && !inputs.made_here ? "x" : "dy", spatial);
+    e.n = problem.y.extent(0);
+    e.k = problem.y.extent(1);
   }
   if (forward || filter_gradient || inputs.made_here) {
-    problem.x = image(inputs, "x");
-    n = problem.x.extent(0);
-    c = problem.x.extent(1);
-    input[0] = problem.x.extent(2);
-    input[1] = problem.x.extent(3);
-  } else if (transposed) {
-    set_transposed_extents(problem.y, filter, spatial, input);
-  } else if (kind == "data") {
+    problem.x = image(inputs, "x", spatial);
+    e.n = problem.x.extent(0);
+    e.c = problem.x.extent(1);
+    for (int d = 0; d < 2; ++d) e.input[d] = problem.x.extent(2 + d);
+  } else if (kind == "transposed") {
+    set_transposed_extents(problem.y, e.filter, spatial, e.input);
+  } else {
     if (input_size_.empty())
       throw Error(ErrorCode::bad_request, "--direction data needs --input-size H,W, the extents of dx");
-    read_pair(input_size_, "--input-size", spatial, 1, input);
+    read_pair(input_size_, "--input-size", spatial, 1, e.input);
   }
-  if (filter_gradient) {
-    if (inputs.made_here) {
-      auto const w = image(inputs, "w");
-      filter[0] = w.extent(2);
-      filter[1] = w.extent(3);
-    } else if (filter_size_.empty()) {
+  if (filter_gradient && inputs.made_here) {
+    auto const w = image(inputs, "w", spatial);
+    for (int d = 0; d < 2; ++d) e.filter[d] = w.extent(2 + d);
+  } else if (filter_gradient) {
+    if (filter_size_.empty())
       throw Error(ErrorCode::bad_request, "--direction filter needs --filter-size R,S, the extents of dw");
-    }
-    read_pair(filter_size_, "--filter-size", spatial, 1, filter);
+    read_pair(filter_size_, "--filter-size", spatial, 1, e.filter);
   }
+  return e;
+}
 
+Job Convolution::bias_job(Inputs const& inputs, Common const& common) const {
+  ConvolutionProblem problem;
+  problem.direction = ConvolutionDirection::bias;
+  problem.y = image(inputs, "dy", spatial_of(inputs, "dy"));
+  DataType const type = output_type(common.types, problem.y.type, problem.y.type, true);
+  problem.db = describe(type, Shape(problem.y.extent(1)));
   Job job;
-  std::vector<int> const order = image_file_order(format(), spatial);
-  if (bias) {
-    set_bias(inputs, problem);
-    problem.db.type = output_type(common.types, problem.y.type, problem.y.type, true);
-    job.outputs.push_back({"db", "out", {0}});
-    job.task = make_task(problem, notes(problem));
-    return job;
-  }
-  copy_window(read_window(window_, spatial, input, filter, {1, 1}), problem);
-  DataType const first = forward || filter_gradient ? problem.x.type : problem.y.type;
-  DataType const second = filter_gradient ? problem.y.type : problem.w.type;
-  check_accumulator(common.types, first, second);
-  DataType const type = output_type(common.types, first, second, true);
+  job.outputs.push_back({"db", "out", {0}});
+  job.task = make_task(problem, notes(problem));
+  return job;
+}
 
-  problem.direction = forward           ? ConvolutionDirection::forward
-                      : filter_gradient ? ConvolutionDirection::filter
-                                        : ConvolutionDirection::data;
-  auto const extent = [&](int d) {
-    return convolution_extent(input[d], filter[d], problem.stride[d], problem.pad_begin[d],
-                              problem.pad_end[d], problem.dilation[d]);
-  };
-  if (forward) problem.y = dense_image(type, format(), n, k, extent(0), extent(1));
-  if (data) problem.x = dense_image(type, format(), n, c, input[0], input[1]);
-  if (filter_gradient) {
-    problem.w = dense_image(type, format(), k, c / groups_, filter[0], filter[1]);
-    if (inputs.made_here || inputs.wanted.contains("out-bias")) problem.db = describe(type, Shape(k));
-    job.outputs.push_back({"db", "out-bias", {0}});
-  }
-  TensorDescription const& result = forward ? problem.y : data ? problem.x : problem.w;
-  job.outputs.push_back({forward ? "y" : data ? "dx" : "dw", "out", order});
-  if (transposed && !inputs.made_here) job.input_options["dy"] = "x";
-  if (filter_gradient) {
-    job.task = make_task(problem, notes(problem));
-    return job;
-  }
+void Convolution::add_epilogue(Inputs const& inputs, TensorDescription const& result,
+                               std::vector<int> const& order, ConvolutionProblem problem, Job& job) const {
   BoundEpilogue epilogue(epilogue_, epilogue::convolution_indices, inputs.made_here);
   problem.epilogue = epilogue.complete(
       inputs,
@@ -295,8 +236,56 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   job.warnings = epilogue.warnings();
   Notes what = notes(problem);
   what.exact = epilogue.exact();
+  what.transcendental = !what.exact;
   what.slope = epilogue.slope();
   job.task = make_task(std::move(problem), std::move(what), {}, epilogue.scalars());
+}
+
+Job Convolution::job(Inputs const& inputs, Common const& common) const {
+  std::string const kind = direction();
+  bool const forward = kind == "forward", filter_gradient = kind == "filter", bias = kind == "bias";
+  if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
+    throw Error(ErrorCode::bad_request,
+                "--direction " + kind + " has no epilogue; forward, data and transposed have");
+  if (groups_ < 1)
+    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
+  if (bias) return bias_job(inputs, common);
+  bool const renamed = kind == "transposed" && !inputs.made_here;  // --x lies at y's place
+  std::string const first_input = forward || filter_gradient || renamed ? "x" : "dy";
+  int const spatial = spatial_of(inputs, first_input);
+
+  ConvolutionProblem problem;
+  problem.groups = groups_;
+  Extents const e = read_extents(inputs, spatial, problem);
+  copy_window(read_window(window_, spatial, e.input, e.filter, {1, 1}), problem);
+  DataType const first = forward || filter_gradient ? problem.x.type : problem.y.type;
+  DataType const second = filter_gradient ? problem.y.type : problem.w.type;
+  check_accumulator(common.types, first, second);
+  DataType const type = output_type(common.types, first, second, true);
+  auto const extent = [&](int d) {
+    return convolution_extent(e.input[d], e.filter[d], problem.stride[d], problem.pad_begin[d],
+                              problem.pad_end[d], problem.dilation[d]);
+  };
+
+  Job job;
+  std::vector<int> const order = image_file_order(format(), spatial);
+  if (filter_gradient) {
+    problem.direction = ConvolutionDirection::filter;
+    problem.w = dense_image(type, format(), e.k, e.c / groups_, e.filter[0], e.filter[1]);
+    if (inputs.made_here || inputs.wanted.contains("out-bias")) problem.db = describe(type, Shape(e.k));
+    job.outputs = {{"dw", "out", order}, {"db", "out-bias", {0}}};
+    job.task = make_task(problem, notes(problem));
+  } else if (forward) {
+    problem.y = dense_image(type, format(), e.n, e.k, extent(0), extent(1));
+    job.outputs.push_back({"y", "out", order});
+    add_epilogue(inputs, problem.y, order, problem, job);
+  } else {
+    problem.direction = ConvolutionDirection::data;
+    problem.x = dense_image(type, format(), e.n, e.c, e.input[0], e.input[1]);
+    if (renamed) job.input_options["dy"] = "x";
+    job.outputs.push_back({"dx", "out", order});
+    add_epilogue(inputs, problem.x, order, problem, job);
+  }
   return job;
 }
 

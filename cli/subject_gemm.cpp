@@ -83,9 +83,8 @@ class Gemm final : public Subject {
 
  private:
   bool transposed(std::size_t operand) const { return layout()[operand] == 't'; }
-  std::string const& layout() const {
-    static std::string const plain = "nn";
-    return layout_.empty() ? plain : one_of(layout_, {"nn", "nt", "tn", "tt"}, "--layout");
+  std::string layout() const {
+    return layout_.empty() ? "nn" : one_of(layout_, {"nn", "nt", "tn", "tt"}, "--layout");
   }
   // A file's array as (batch, rows, columns).
   static TensorDescription matrix(Inputs const& inputs, std::string const& name, bool transpose) {
@@ -169,6 +168,7 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
                      static_cast<double>(k);
   notes.linear = true;
   notes.exact = epilogue.exact();
+  notes.transcendental = !notes.exact;
   notes.slope = epilogue.slope();
 
   Job job;

@@ -190,6 +190,7 @@ class Lrn final : public Subject {
     notes.label = std::string(backward ? "backward " : "forward ") + shape_text(problem.x.shape()) +
                   " size " + std::to_string(size_) + ' ' + name_of(format);
     notes.terms = size_;
+    notes.transcendental = true;
     notes.operations = static_cast<double>(problem.x.layout.size()) * static_cast<double>(2 * size_);
     job.task = make_task(std::move(problem), std::move(notes));
     return job;

@@ -60,6 +60,7 @@ class Softmax final : public Subject {
     Notes notes;
     notes.label = std::string(logarithm_ ? "log " : "") + (backward ? "backward " : "forward ") +
                   shape_text(given.shape()) + " axis " + std::to_string(problem.axis);
+    notes.transcendental = true;
     notes.terms = given.extent(problem.axis);
     notes.operations = 4.0 * static_cast<double>(given.layout.size());
     Job job;
@@ -135,6 +136,7 @@ class CrossEntropy final : public Subject {
       job.outputs.push_back({"loss", "out", {}});
     }
     notes.label = (backward ? "backward " : "forward ") + shape_text(problem.x.shape());
+    notes.transcendental = true;
     notes.terms = problem.x.extent(1);
     notes.operations = 4.0 * static_cast<double>(problem.x.layout.size());
     notes.classes = problem.x.extent(1);
@@ -231,6 +233,7 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
   Notes notes;
   notes.label = std::string(labelled ? "loss " : "distances ") + (backward ? "backward " : "forward ") +
                 shape_text(problem.x.shape()) + 'x' + std::to_string(problem.centres.extent(0));
+  notes.transcendental = true;
   notes.terms = problem.x.extent(1);
   notes.operations =
       3.0 * static_cast<double>(problem.x.layout.size()) * static_cast<double>(problem.centres.extent(0));

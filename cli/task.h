@@ -15,14 +15,15 @@ namespace cosmati::cli {
 
 // What verify and bench must know beyond the tensors.
 struct Notes {
-  std::string label;          // "127x65x333 nn"
-  std::string transposition;  // of a matrix product: "nn"; else empty
-  Index terms = 1;            // values that are summed for one element of an output
-  double operations = 0;      // floating-point operations of one run
-  bool linear = false;        // the outputs for absolute values of all inputs bound the rounding errors
-  bool exact = false;         // small integers give results without any rounding but the last
-  double slope = 1;           // ... of which a last, nonlinear step makes at most this much more
-  Index classes = 1;          // labels lie in [0, classes)
+  std::string label;            // "127x65x333 nn"
+  std::string transposition;    // of a matrix product: "nn"; else empty
+  Index terms = 1;              // values that are summed for one element of an output
+  double operations = 0;        // floating-point operations of one run
+  bool transcendental = false;  // exp, log, tanh, a power: libraries give them to about 64 units
+  bool linear = false;          // the outputs for absolute values of all inputs bound the rounding errors
+  bool exact = false;           // small integers give results without any rounding but the last
+  double slope = 1;             // ... of which a last, nonlinear step makes at most this much more
+  Index classes = 1;            // labels lie in [0, classes)
 };
 
 struct Slot {

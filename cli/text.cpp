@@ -33,19 +33,21 @@ void append_combinations(std::vector<std::vector<Index>> const& places,
   result.insert(result.end(), grown.begin(), grown.end());
 }
 
+// Insertions, deletions, substitutions and swaps of neighbours that lead from a to b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      std::size_t const changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+  std::vector<std::size_t> before, last(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::vector<std::size_t> row(b.size() + 1, i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), row[j - 1] + 1, last[j] + 1});
+      bool const swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = std::move(last);
+    last = std::move(row);
   }
-  return row.back();
+  return last.back();
 }
 
 }  // namespace
@@ -150,8 +152,8 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
   return best;
 }
 
-std::string const& one_of(std::string const& word, std::vector<std::string> const& candidates,
-                          std::string const& what) {
+std::string one_of(std::string const& word, std::vector<std::string> const& candidates,
+                   std::string const& what) {
   auto const found = std::find(candidates.begin(), candidates.end(), word);
   if (found != candidates.end()) return *found;
   std::string const meant = nearest(word, candidates);

@@ -28,7 +28,7 @@ std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t f
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates);
 
 // The candidate that `word` is; throws Error(bad_request) with all of them, and the nearest, if it is none.
-std::string const& one_of(std::string const& word, std::vector<std::string> const& candidates,
-                          std::string const& what);
+std::string one_of(std::string const& word, std::vector<std::string> const& candidates,
+                   std::string const& what);
 
 }  // namespace cosmati::cli

@@ -151,7 +151,8 @@ double relative_bound(Task& task) {
   for (Slot const& slot : task.slots())
     if (!is_count(slot) && slot.description.type != DataType::f64) in_double = false;
   auto const terms = static_cast<double>(task.notes.terms);
-  return std::min(terms + 4, 6 * std::sqrt(terms) + 4) * (in_double ? 0x1p-53 : 0x1p-24);
+  double const functions = task.notes.transcendental ? 64 : 0;
+  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * (in_double ? 0x1p-53 : 0x1p-24);
 }
 
 struct Runs {

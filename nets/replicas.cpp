@@ -26,11 +26,16 @@ void Replicas::prepare_add(double alpha, double beta) {
   TensorDescription const flat = describe(DataType::f32, Shape(gradient_elements_));
   TensorDescription const second =
       beta == 0 ? TensorDescription{} : flat;  // what is not read may be anything
-  adds_[{alpha, beta}] = prepare(make_plan(AddProblem{flat, second, flat, alpha, beta}, one_thread_));
+  auto const& added = adds_[{alpha, beta}] =
+      prepare(make_plan(AddProblem{flat, second, flat, alpha, beta}, one_thread_));
+  auto const bytes = static_cast<Index>(added.workspace_bytes());
+  for (Replica& replica : replicas_)
+    if (replica.workspace.size() < bytes) replica.workspace = Tensor(DataType::u8, Shape(bytes));
 }
 
-void Replicas::add(double alpha, Tensor const& from, double beta, Tensor& to) const {
-  adds_.at({alpha, beta}).run({.a = from.data(), .b = to.data(), .y = to.data()});
+void Replicas::add(double alpha, Tensor const& from, double beta, Replica& replica) const {
+  adds_.at({alpha, beta})
+      .run({.a = from.data(), .b = replica.sum.data(), .y = replica.sum.data()}, replica.workspace.data());
 }
 
 // share: the micro-batches [first, last) of this thread. Each adds its mean gradient times its number of
@@ -49,7 +54,7 @@ void Replicas::add_share(Replica& replica, Dataset const& data, std::vector<Inde
     }
     double const weight = static_cast<double>(images) / static_cast<double>(count);
     replica.loss += weight * sequence.loss_and_gradients(labels, {replica.gradient.as<float>()});
-    add(weight, replica.gradient, m == share.first ? 0 : 1, replica.sum);
+    add(weight, replica.gradient, m == share.first ? 0 : 1, replica);
   }
 }
 
@@ -70,7 +75,7 @@ double Replicas::loss_and_gradients(Dataset const& data, std::vector<Index> cons
   });
   double loss = replicas_[0].loss;
   for (std::size_t part = 1; part < static_cast<std::size_t>(parts); ++part) {
-    add(1, replicas_[part].sum, 1, replicas_[0].sum);
+    add(1, replicas_[part].sum, 1, replicas_[0]);
     loss += replicas_[part].loss;
   }
   return loss;

@@ -40,12 +40,13 @@ class Replicas {
     std::unique_ptr<Sequence> rest;  // fewer, of the last size that was needed
     Tensor gradient;                 // of one micro-batch
     Tensor sum;                      // of the micro-batches of this thread
+    Tensor workspace;                // of add()
     double loss = 0;
   };
   void add_share(Replica& replica, Dataset const& data, std::vector<Index> const& order, Index first,
                  Index count, PixelStatistics const& statistics, std::pair<Index, Index> share);
-  // to = alpha * from + beta * to over all gradients, after prepare_add(alpha, beta).
-  void add(double alpha, Tensor const& from, double beta, Tensor& to) const;
+  // replica.sum = alpha * from + beta * replica.sum, after prepare_add(alpha, beta).
+  void add(double alpha, Tensor const& from, double beta, Replica& replica) const;
   void prepare_add(double alpha, double beta);
 
   MakeSequence make_;

@@ -64,12 +64,14 @@ def check_includes():
             yield f"{path}: lies in no folder that tools/check.py knows"
             continue
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
+            home = ONLY_IN.get(name)
+            if home:
+                if not path.startswith((home, "bench/", "tests/")):
+                    yield f"{path}: includes {name}, which only {home} may"
+                continue
             if kind == "<":
                 if path.startswith(STANDARD_LIBRARY_FREE):
                     yield f"{path}: includes <{name}>; device headers include nothing but our own"
-                home = ONLY_IN.get(name)
-                if home and not path.startswith(home) and not path.startswith(("bench/", "tests/")):
-                    yield f"{path}: includes <{name}>, which only {home} may"
                 continue
             target = resolve(name)
             if target is None:

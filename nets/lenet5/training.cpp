@@ -100,6 +100,7 @@ void Training::prepare() {
   problem.momentum = h.momentum;
   problem.weight_decay = h.weight_decay;
   update_ = cosmati::prepare(make_plan(problem, device_));
+  workspace_ = Tensor(DataType::u8, Shape(static_cast<Index>(update_.workspace_bytes())));
 }
 
 double Training::learning_rate() const {
@@ -115,7 +116,8 @@ void Training::step(std::vector<Index> const& order, Index count) {
                .velocity = parameters.states(0),
                .second = parameters.states(1),
                .rate = learning_rate(),
-               .step = steps_ + 1});
+               .step = steps_ + 1},
+              workspace_.data());
   loss_sum_ += loss * static_cast<double>(count);
   images_ += count;
   ++steps_;

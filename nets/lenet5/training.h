@@ -82,6 +82,7 @@ class Training {
   std::unique_ptr<Model> model_;
   std::unique_ptr<nets::Replicas> replicas_;
   Prepared<OptimizerProblem> update_;
+  Tensor workspace_;  // of update_
   std::vector<EpochReport> history_;
   int epoch_ = 0;        // finished ones
   Index images_ = 0;     // seen of the current epoch

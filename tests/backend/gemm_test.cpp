@@ -77,7 +77,7 @@ TEST(Gemm, F32OfAnyShapeLayoutAndEpilogue) {
     problem.d.layout = matrices(choice, problem.d.shape());
     if (choice.between(0, 4) == 0) problem.b.layout.stride[0] = 0;
     set_epilogue(problem, epilogues[seed % std::size(epilogues)], choice);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + problem.epilogue.expression.text());
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + problem.epilogue.expression.text() + "; a " + to_string(problem.a) + ", b " + to_string(problem.b) + ", d " + to_string(problem.d));
     Bound bound = sums(k);
     bound.absolute = 2e-6;  // functions
     Trial(problem, seed).expect_fast_and_close(cpu(), bound);

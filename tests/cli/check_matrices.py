@@ -64,7 +64,7 @@ def epilogues():
             program.close(text, got, wanted, np.abs(A) @ np.abs(B) + 2)
     got = program.run("gemm", *words, *operands, "--epilogue", "let t = acc + bias[n]; store(pre, t); relu(t)", "--store", "pre=" + program.file("pre.npy"))
     program.close("result beside a store", got, np.maximum(P + bias, 0))
-    program.close("stored", np.load(program.file("pre.npy")), P + bias)
+    program.close("stored", program.load("pre.npy"), P + bias)
     got = program.run("gemm", *words, "--set", "alpha=1.5", "--set", "beta=-2")
     program.close("alpha and beta", got, 1.5 * P - 2 * C)
     nan = program.save("nan", np.full((m, n), np.nan, np.float32))

@@ -85,7 +85,7 @@ def losses():
     dy = normal(6, 5)
     got = program.run("rbf", *words, "--dy", program.save("dy", dy), "--direction", "backward", "--out-centres", program.file("dc.npy"))
     program.close("rbf backward of distances", got, differences(lambda v: distances(v, C), Z, wide(dy)), 10)
-    program.close("rbf centres of distances", np.load(program.file("dc.npy")), differences(lambda c: distances(Z, c), C, wide(dy)), 10)
+    program.close("rbf centres of distances", program.load("dc.npy"), differences(lambda c: distances(Z, c), C, wide(dy)), 10)
     for rubbish in (None, 1.5):
         def rbf_loss(v, c):
             d = distances(v, c)
@@ -94,10 +94,10 @@ def losses():
         more = [*words, "--labels", program.file("labels.npy"), *([] if rubbish is None else ["--rubbish", rubbish])]
         got = program.run("rbf", *more, "--out-distances", program.file("d.npy"))
         program.close(f"rbf loss {rubbish}", got, rbf_loss(Z, C), 10)
-        program.close("its distances", np.load(program.file("d.npy")), distances(Z, C), 20)
+        program.close("its distances", program.load("d.npy"), distances(Z, C), 20)
         got = program.run("rbf", *more, "--direction", "backward", "--out-centres", program.file("dc.npy"))
         program.close(f"rbf backward {rubbish}", got, differences(lambda v: rbf_loss(v, C), Z, 1.0), 5)
-        program.close(f"rbf centres {rubbish}", np.load(program.file("dc.npy")), differences(lambda c: rbf_loss(Z, c), C, 1.0), 5)
+        program.close(f"rbf centres {rubbish}", program.load("dc.npy"), differences(lambda c: rbf_loss(Z, c), C, 1.0), 5)
 
 
 def dropouts():
@@ -141,7 +141,7 @@ def optimisers():
     moved = 0.9 * V + G
     momentum = [*words, "--velocity", files[2], "--momentum", 0.9, "--out-velocity", program.file("v1.npy")]
     program.close("sgd with momentum", program.run("sgd", *momentum), P - 0.05 * moved)
-    program.close("velocity", np.load(program.file("v1.npy")), moved)
+    program.close("velocity", program.load("v1.npy"), moved)
     program.close("nesterov", program.run("sgd", *momentum, "--nesterov"), P - 0.05 * (G + 0.9 * moved))
     program.close("velocity from zero", program.run("sgd", *words, "--momentum", 0.9), P - 0.05 * G)
     first, second = 0.8 * V + 0.2 * G, 0.95 * S + 0.05 * G * G
@@ -149,8 +149,8 @@ def optimisers():
             "--out-first", program.file("m1.npy"), "--out-second", program.file("s1.npy")]
     wanted = P - 0.05 * (first / (1 - 0.8**3)) / (np.sqrt(second / (1 - 0.95**3)) + 1e-6)
     program.close("adam", program.run("adam", *words, *adam), wanted)
-    program.close("first moment", np.load(program.file("m1.npy")), first)
-    program.close("second moment", np.load(program.file("s1.npy")), second)
+    program.close("first moment", program.load("m1.npy"), first)
+    program.close("second moment", program.load("s1.npy"), second)
     program.close("the files of the inputs stay", np.load(files[0]), P)
 
 

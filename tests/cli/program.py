@@ -38,6 +38,16 @@ class Program:
             print("FAIL", message)
         return right
 
+    def load(self, name, keep=False):
+        """An extra output, which then is gone unless it is to be kept; None if there is none."""
+        path = self.file(name)
+        if not os.path.exists(path):
+            return None
+        array = np.load(path)
+        if not keep:
+            os.remove(path)
+        return array
+
     def close(self, what, got, wanted, magnitude=None, relative=2e-5):
         """|got - wanted| <= relative * magnitude; NaN where NaN is wanted; the shapes are equal."""
         wanted = np.asarray(wanted, np.float64)

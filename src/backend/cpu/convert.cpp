@@ -28,7 +28,7 @@ void convert_chunk(DataType from, void const* source, Index source_stride, DataT
   }
 }
 
-struct Conversion {
+struct Copy {
   DataType from, to;
   void const* source;
   void* target;
@@ -45,8 +45,8 @@ struct Conversion {
 };
 
 // Rows of the target, in pieces, so that threads have work even where there is one row.
-void convert_rows(Conversion const& conversion, int threads) {
-  auto const& nest = conversion.nest;
+void convert_rows(Copy const& copy, int threads) {
+  auto const& nest = copy.nest;
   constexpr Index piece = 1 << 13;
   Index const pieces = (nest.inner() + piece - 1) / piece;
   parallel_parts(threads, [&](int part, int parts) {
@@ -54,7 +54,7 @@ void convert_rows(Conversion const& conversion, int threads) {
     for (Index i = first; i < last; ++i) {
       Index const begin = i % pieces * piece;
       Index const linear = i / pieces * nest.inner() + begin;
-      conversion.row(nest.offset(0, linear), nest.offset(1, linear), nest.inner_stride(0),
+      copy.row(nest.offset(0, linear), nest.offset(1, linear), nest.inner_stride(0),
                      nest.inner_stride(1), std::min(piece, nest.inner() - begin));
     }
   });
@@ -69,8 +69,8 @@ void transpose_tile(Bits const* in, Index in_row, Index in_column, Bits* out, In
 
 // The dimension that is contiguous in the source is not the one that is contiguous in the target: square tiles keep
 // the lines of both in the cache.
-void convert_transposed(Conversion const& conversion, int source_inner, int threads) {
-  auto const& nest = conversion.nest;
+void convert_transposed(Copy const& copy, int source_inner, int threads) {
+  auto const& nest = copy.nest;
   auto const inner = static_cast<std::size_t>(nest.rank - 1);
   auto const cross = static_cast<std::size_t>(source_inner);
   Index const columns = (nest.extent[inner] + tile - 1) / tile;
@@ -90,14 +90,14 @@ void convert_transposed(Conversion const& conversion, int source_inner, int thre
                        row * nest.stride[0][cross];
       Index const from = outer.offset(1, i / columns / rows) + column * nest.stride[1][inner] +
                          row * nest.stride[1][cross];
-      if (conversion.from == conversion.to) {
+      if (copy.from == copy.to) {
         auto const move = [&](auto bits) {
           using Bits = decltype(bits);
-          transpose_tile(static_cast<Bits const*>(conversion.source) + from, nest.stride[1][inner],
-                         nest.stride[1][cross], static_cast<Bits*>(conversion.target) + to,
+          transpose_tile(static_cast<Bits const*>(copy.source) + from, nest.stride[1][inner],
+                         nest.stride[1][cross], static_cast<Bits*>(copy.target) + to,
                          nest.stride[0][inner], nest.stride[0][cross], width, height);
         };
-        switch (size_of(conversion.to)) {
+        switch (size_of(copy.to)) {
           case 1: move(static_cast<unsigned char>(0)); break;
           case 2: move(static_cast<unsigned short>(0)); break;
           case 4: move(0u); break;
@@ -107,17 +107,17 @@ void convert_transposed(Conversion const& conversion, int source_inner, int thre
       }
       auto const through = [&](auto* wide) {
         for (Index w = 0; w < width; ++w)
-          read_row(conversion.from, element(conversion.from, conversion.source, from + w * nest.stride[1][inner]),
+          read_row(copy.from, element(copy.from, copy.source, from + w * nest.stride[1][inner]),
                    nest.stride[1][cross], wide + w * tile, height);
         decltype(+*wide) line[tile];
         for (Index h = 0; h < height; ++h) {
           for (Index w = 0; w < width; ++w) line[w] = wide[w * tile + h];
-          write_row(line, conversion.to,
-                    element(conversion.to, conversion.target, to + h * nest.stride[0][cross]),
+          write_row(line, copy.to,
+                    element(copy.to, copy.target, to + h * nest.stride[0][cross]),
                     nest.stride[0][inner], width);
         }
       };
-      if (fits_float(conversion.from))
+      if (fits_float(copy.from))
         through(reinterpret_cast<float*>(buffer));
       else
         through(reinterpret_cast<double*>(buffer));
@@ -128,14 +128,18 @@ void convert_transposed(Conversion const& conversion, int source_inner, int thre
 }  // namespace
 
 TensorDescription converted_description(std::string_view name, Role role, TensorDescription const& description,
-                                        DataType type) {
+                                        Conversion conversion) {
   TensorDescription result = description;
-  if (name != "labels" && name != "indices") result.type = type;
+  if (name != "labels" && name != "indices") result.type = conversion.type;
   Layout const& layout = description.layout;
-  int order[max_rank] = {};  // from the largest stride to the smallest
+  int order[max_rank] = {};  // from the largest stride to the smallest, but for the first that stay in their places
+  int const fixed = conversion.order == Conversion::Order::row_major       ? layout.rank()
+                    : conversion.order == Conversion::Order::first_slowest ? 1
+                                                                           : 0;
   for (int d = 0; d < layout.rank(); ++d) {
     int at = d;
-    for (; at > 0 && layout.stride[order[at - 1]] < layout.stride[d]; --at) order[at] = order[at - 1];
+    int const lowest = std::min(d, fixed);
+    for (; at > lowest && layout.stride[order[at - 1]] < layout.stride[d]; --at) order[at] = order[at - 1];
     order[at] = d;
   }
   Index step = 1;
@@ -150,9 +154,9 @@ TensorDescription converted_description(std::string_view name, Role role, Tensor
 
 void convert_elements(TensorDescription const& from, void const* source, TensorDescription const& to, void* target,
                       int threads) {
-  Conversion const conversion{from.type, to.type, source, target,
+  Copy const copy{from.type, to.type, source, target,
                               make_loop_nest<2>({to.layout, from.layout})};
-  auto const& nest = conversion.nest;
+  auto const& nest = copy.nest;
   if (nest.size() == 0) return;
   if (nest.size() < small_work) threads = 1;
   int source_inner = nest.rank - 1;
@@ -160,9 +164,9 @@ void convert_elements(TensorDescription const& from, void const* source, TensorD
     if (nest.stride[1][static_cast<std::size_t>(d)] < nest.stride[1][static_cast<std::size_t>(source_inner)])
       source_inner = d;
   if (source_inner != nest.rank - 1 && nest.inner_stride(1) > 4)
-    convert_transposed(conversion, source_inner, threads);
+    convert_transposed(copy, source_inner, threads);
   else
-    convert_rows(conversion, threads);
+    convert_rows(copy, threads);
 }
 
 }  // namespace cosmati::cpu

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cosmati/ops/gemm.h"
+#include "cosmati/ops/normalization.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati::cpu {
@@ -16,29 +18,48 @@ namespace cosmati::cpu {
 void convert_elements(TensorDescription const& from, void const* source, TensorDescription const& to,
                       void* target, int threads);
 
-// The same tensor, dense, in the order of dimensions that it has in memory; what an input repeats (a stride of 0)
-// stays repeated. Numbers become `type`; labels and indices keep theirs.
+// What a tensor becomes for the inner problem.
+struct Conversion {
+  enum class Order : unsigned char {
+    as_in_memory,
+    first_slowest,  // for stacks of matrices
+    row_major,
+  };
+  DataType type;  // of numbers; labels and indices keep theirs
+  Order order = Order::as_in_memory;
+};
+
+// The same tensor, dense; what an input repeats (a stride of 0) stays repeated.
 TensorDescription converted_description(std::string_view name, Role role, TensorDescription const& description,
-                                        DataType type);
+                                        Conversion conversion);
 
 inline std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// The order of dimensions that a fast kernel takes.
+inline Conversion::Order conversion_order(GemmProblem const&) { return Conversion::Order::first_slowest; }
+inline Conversion::Order conversion_order(BatchNormProblem const&) { return Conversion::Order::row_major; }
+inline Conversion::Order conversion_order(LrnProblem const&) { return Conversion::Order::row_major; }
+template <class Problem>
+Conversion::Order conversion_order(Problem const&) {
+  return Conversion::Order::as_in_memory;
+}
+
 // f64 if an input is f64 or s32, or of 8-bit integers, whose sums f32 would round; else f32.
 template <class Problem>
-DataType conversion_type(Problem const& problem) {
+Conversion conversion_of(Problem const& problem) {
   DataType type = DataType::f32;
   Problem::visit_tensors(problem, [&](char const*, Role role, TensorDescription const& description, auto) {
     if (role != Role::output && (description.type == DataType::f64 || is_integer(description.type)))
       type = DataType::f64;
   });
-  return type;
+  return {type, conversion_order(problem)};
 }
 
 template <class Problem>
 Problem converted_problem(Problem problem) {
-  DataType const type = conversion_type(problem);
+  Conversion const conversion = conversion_of(problem);
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription& description, auto) {
-    description = converted_description(name, role, description, type);
+    description = converted_description(name, role, description, conversion);
   });
   return problem;
 }
@@ -50,7 +71,7 @@ class ConvertedKernel final : public Kernel<Problem> {
   using Arguments = typename Problem::Arguments;
 
   ConvertedKernel(Problem const& outer, Plan<Problem> const& inner)
-      : outer_(outer), type_(conversion_type(outer)), inner_(prepare(inner)), threads_(inner.device.threads) {}
+      : outer_(outer), conversion_(conversion_of(outer)), inner_(prepare(inner)), threads_(inner.device.threads) {}
 
   void run(Arguments const& arguments, std::byte* workspace) const override {
     Arguments inner = arguments;
@@ -71,23 +92,23 @@ class ConvertedKernel final : public Kernel<Problem> {
   template <class Visit>
   void each_converted(Visit&& visit) const {
     Problem::visit_tensors(outer_, [&](char const* name, Role role, TensorDescription const& outer, auto member) {
-      TensorDescription const converted = converted_description(name, role, outer, type_);
+      TensorDescription const converted = converted_description(name, role, outer, conversion_);
       if (!(converted == outer)) visit(role, member, outer, converted);
     });
   }
 
   Problem outer_;
-  DataType type_;
+  Conversion conversion_;
   Prepared<Problem> inner_;
   int threads_;
 };
 
 template <class Problem>
 std::size_t converted_bytes(Problem const& problem) {
-  DataType const type = conversion_type(problem);
+  Conversion const conversion = conversion_of(problem);
   std::size_t bytes = 0;
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription const& outer, auto) {
-    TensorDescription const converted = converted_description(name, role, outer, type);
+    TensorDescription const converted = converted_description(name, role, outer, conversion);
     if (!(converted == outer)) bytes += round_up(static_cast<std::size_t>(converted.bytes()));
   });
   return bytes;
@@ -96,10 +117,10 @@ std::size_t converted_bytes(Problem const& problem) {
 template <class Problem>
 std::string violates_conversion(Problem const& problem, Device const& device) {
   if (converted_bytes(problem) == 0)
-    return std::string("nothing to convert: every tensor is dense and ") + name_of(conversion_type(problem)) +
+    return std::string("nothing to convert: every tensor is dense and ") + name_of(conversion_of(problem).type) +
            " already";
   if (make_plan(converted_problem(problem), device, {}).kernel == "reference")
-    return std::string("no fast kernel takes the problem in ") + name_of(conversion_type(problem)) + " either";
+    return std::string("no fast kernel takes the problem in ") + name_of(conversion_of(problem).type) + " either";
   return {};
 }
 

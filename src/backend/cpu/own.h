@@ -23,6 +23,7 @@ Candidate<TransformProblem> transform_candidate();
 Candidate<DropoutProblem> dropout_candidate();
 Candidate<ReduceProblem> reduce_candidate();
 Candidate<OptimizerProblem> optimizer_candidate();
+Candidate<SoftmaxProblem> softmax_candidate();
 Candidate<CrossEntropyProblem> cross_entropy_candidate();
 Candidate<RbfProblem> rbf_candidate();
 

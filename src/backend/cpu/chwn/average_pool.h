@@ -53,16 +53,16 @@ inline void average_pool(Pooling const& shape, bool with_padding, float const* x
   bool const two = is_plain(shape, 2);
   Index const x_plane = shape.rows.input * shape.columns.input * images;
   Index const y_plane = shape.rows.output * shape.columns.output * images;
-  for_each_run(shape.channels, shape.rows.output, share, [&](Index channel, Range rows, Index lane) {
-    float const* from = x + channel * x_plane + lane;
-    float* to = y + channel * y_plane + lane;
-    for (Index p = rows.first; p < rows.last; ++p) {
+  for (Run run : Runs(shape.channels, shape.rows.output, share)) {
+    float const* from = x + run.plane * x_plane + run.lane;
+    float* to = y + run.plane * y_plane + run.lane;
+    for (Index p = run.lines.first; p < run.lines.last; ++p) {
       if (two)
         average_row<2>(shape, p, from, to);
       else
         average_row(shape, with_padding, p, from, to);
     }
-  });
+  }
 }
 
 inline void average_unpool(Pooling const& shape, bool with_padding, float const* dy, float* dx, Share share) {
@@ -70,16 +70,16 @@ inline void average_unpool(Pooling const& shape, bool with_padding, float const*
   Index const x_plane = shape.rows.input * shape.columns.input * images;
   Index const y_plane = shape.rows.output * shape.columns.output * images;
   Index const lines = two ? shape.rows.output : shape.rows.input;
-  for_each_run(shape.channels, lines, share, [&](Index channel, Range rows, Index lane) {
-    float const* from = dy + channel * y_plane + lane;
-    float* to = dx + channel * x_plane + lane;
-    for (Index line = rows.first; line < rows.last; ++line) {
+  for (Run run : Runs(shape.channels, lines, share)) {
+    float const* from = dy + run.plane * y_plane + run.lane;
+    float* to = dx + run.plane * x_plane + run.lane;
+    for (Index line = run.lines.first; line < run.lines.last; ++line) {
       if (two)
         spread_tiles<2>(shape, line, from, to);
       else
         spread_row(shape, with_padding, line, from, to);
     }
-  });
+  }
 }
 
 }  // namespace

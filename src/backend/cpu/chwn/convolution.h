@@ -125,15 +125,15 @@ inline void walk_rows(Walk const& walk, WalkMemory const& memory, Range rows) {
 }
 
 inline void walk_share(Walk const& walk, WalkMemory const& memory, Share share) {
-  for_each_run(1, walk.rows.target(), share, [&](Index, Range rows, Index lane) {
+  for (Run run : Runs(1, walk.rows.target(), share)) {
     for (Index group = 0; group < walk.groups; ++group)
       walk_rows(walk,
-                {memory.source + group * walk.source_channels * walk.source_plane() + lane,
+                {memory.source + group * walk.source_channels * walk.source_plane() + run.lane,
                  memory.weights + group * walk.weight_group,
                  memory.bias ? memory.bias + group * walk.target_channels : nullptr,
-                 memory.target + group * walk.target_channels * walk.target_plane() + lane},
-                rows);
-  });
+                 memory.target + group * walk.target_channels * walk.target_plane() + run.lane},
+                run.lines);
+  }
 }
 
 inline Walk walk_of(Convolution const& shape, bool backward, bool relu) {

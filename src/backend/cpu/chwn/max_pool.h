@@ -29,7 +29,7 @@ void max_row(Pooling const& shape, Index p, float const* x, float* y, Mark* mark
     });
     Index const at = (p * shape.columns.output + q) * images;
     if (y) store(y + at, best);
-    store(marks + at, where);
+    if (marks) store(marks + at, where);
   }
 }
 
@@ -56,12 +56,12 @@ void max_pool_marked(Pooling const& shape, float const* x, float* y, Mark* marks
   bool const two = is_plain(shape, 2);
   Index const x_plane = shape.rows.input * shape.columns.input * images;
   Index const y_plane = shape.rows.output * shape.columns.output * images;
-  for_each_run(shape.channels, shape.rows.output, share, [&](Index channel, Range rows, Index lane) {
-    Index const at = channel * y_plane + lane;
-    for (Index p = rows.first; p < rows.last; ++p)
-      (two ? max_row<2, Mark> : max_row<0, Mark>)(shape, p, x + channel * x_plane + lane,
+  for (Run run : Runs(shape.channels, shape.rows.output, share)) {
+    Index const at = run.plane * y_plane + run.lane;
+    for (Index p = run.lines.first; p < run.lines.last; ++p)
+      (two ? max_row<2, Mark> : max_row<0, Mark>)(shape, p, x + run.plane * x_plane + run.lane,
                                                   y ? y + at : nullptr, marks ? marks + at : nullptr);
-  });
+  }
 }
 
 template <class Mark>
@@ -70,11 +70,11 @@ void max_unpool_marked(Pooling const& shape, float const* dy, Mark const* marks,
   Index const x_plane = shape.rows.input * shape.columns.input * images;
   Index const y_plane = shape.rows.output * shape.columns.output * images;
   Index const lines = two ? shape.rows.output : shape.rows.input;
-  for_each_run(shape.channels, lines, share, [&](Index channel, Range rows, Index lane) {
-    float const* from = dy + channel * y_plane + lane;
-    Mark const* where = marks + channel * y_plane + lane;
-    float* to = dx + channel * x_plane + lane;
-    for (Index line = rows.first; line < rows.last; ++line) {
+  for (Run run : Runs(shape.channels, lines, share)) {
+    float const* from = dy + run.plane * y_plane + run.lane;
+    Mark const* where = marks + run.plane * y_plane + run.lane;
+    float* to = dx + run.plane * x_plane + run.lane;
+    for (Index line = run.lines.first; line < run.lines.last; ++line) {
       if (two) {
         unpool_tiles<2>(shape, line, from, where, to);
         continue;
@@ -88,7 +88,7 @@ void max_unpool_marked(Pooling const& shape, float const* dy, Mark const* marks,
         };
       });
     }
-  });
+  }
 }
 
 inline void max_pool(Pooling const& shape, float const* x, float* y, Marks<unsigned char, int> marks,

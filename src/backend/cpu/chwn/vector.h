@@ -3,7 +3,12 @@
 // share a function.
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "src/backend/cpu/chwn/kernels.h"
+#include "src/backend/cpu/vector_clones.h"
 
 namespace cosmati::cpu::chwn {
 namespace {
@@ -30,17 +35,41 @@ typedef unsigned char UnalignedBytes __attribute__((vector_size(width), aligned(
 
 inline Vector load(float const* from) { return *reinterpret_cast<UnalignedVector const*>(from); }
 inline void store(float* to, Vector value) { *reinterpret_cast<UnalignedVector*>(to) = value; }
-inline Vector broadcast(float value) { return Vector{} + value; }
+inline Vector broadcast(float value) {  // not Vector{} + value: g++ adds the zero, as -0 demands
+#if defined(__AVX512F__)
+  return _mm512_set1_ps(value);
+#elif defined(__AVX2__)
+  return _mm256_set1_ps(value);
+#else
+  return Vector{value, value, value, value};
+#endif
+}
 inline Vector relu_of(Vector value) { return value < 0.0f ? Vector{} : value; }  // keeps NaN
 
 inline Integers load(int const* from) { return *reinterpret_cast<UnalignedIntegers const*>(from); }
 inline void store(int* to, Integers value) { *reinterpret_cast<UnalignedIntegers*>(to) = value; }
+
+// g++ 12 converts between bytes and integers element by element, unless told the instruction.
 inline Integers load(unsigned char const* from) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Integers>(
+      _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Integers>(
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from))));
+#else
   return __builtin_convertvector(static_cast<Bytes>(*reinterpret_cast<UnalignedBytes const*>(from)),
                                  Integers);
+#endif
 }
 inline void store(unsigned char* to, Integers value) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  auto const eight = reinterpret_cast<__m256i>(value);
+  __m128i const shorts = _mm_packus_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(shorts, shorts));
+#else
   *reinterpret_cast<UnalignedBytes*>(to) = __builtin_convertvector(value, Bytes);
+#endif
 }
 
 inline float sum_of_lanes(Vector value) {
@@ -72,19 +101,40 @@ constexpr Range range_of(Share share, Index work) {
   return {work * share.number / share.count, work * (share.number + 1) / share.count};
 }
 
-// Calls visit(line, lines, lane): the share's part of `planes` times `lines` lines times the vectors of 16
-// images, in runs within one plane. `lane` is the first image of the vector.
-template <class Visit>
-void for_each_run(Index planes, Index lines, Share share, Visit const& visit) {
-  Range const mine = range_of(share, planes * vectors_of_images * lines);
-  for (Index at = mine.first; at < mine.last;) {
-    Index const vector = at / lines;
-    Index const first = at % lines;
-    Index const last = smaller(lines, first + mine.last - at);
-    at += last - first;
-    visit(vector / vectors_of_images, Range{first, last}, vector % vectors_of_images * width);
-  }
-}
+// Lines of one plane, for the vector of images that begins at `lane`.
+struct Run {
+  Index plane;
+  Range lines;
+  Index lane;
+};
+
+// for (Run run : Runs(planes, lines, share)): the share's part of all planes, vectors of images and lines.
+class Runs {
+ public:
+  Runs(Index planes, Index lines, Share share)
+      : lines_(lines), mine_(range_of(share, planes * vectors_of_images * lines)) {}
+
+  struct Iterator {
+    Index lines;
+    Index at;
+    Index last;
+    Run operator*() const {
+      Index const vector = at / lines;
+      Index const first = at % lines;
+      return {vector / vectors_of_images,
+              {first, smaller(lines, first + last - at)},
+              vector % vectors_of_images * width};
+    }
+    void operator++() { at += lines - at % lines; }
+    bool operator!=(Iterator const& end) const { return at < end.at; }
+  };
+  Iterator begin() const { return {lines_, mine_.first, mine_.last}; }
+  Iterator end() const { return {lines_, mine_.last, mine_.last}; }
+
+ private:
+  Index lines_;
+  Range mine_;
+};
 
 }  // namespace
 }  // namespace cosmati::cpu::chwn

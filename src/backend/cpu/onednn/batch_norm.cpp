@@ -22,11 +22,20 @@ std::string violates_batch_norm(BatchNormProblem const& p, Device const& device)
   return {};
 }
 
+// (N, C, W) as (N, C, 1, W): oneDNN's fast loops are for two and for four or five dimensions.
+TensorDescription as_image(TensorDescription t) {
+  if (t.layout.rank() != 3) return t;
+  Layout const& l = t.layout;
+  t.layout = {{l.extent(0), l.extent(1), 1, l.extent(2)},
+              {l.stride[0], l.stride[1], l.stride[2] * l.extent(2), l.stride[2]}};
+  return t;
+}
+
 Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
   using Flags = dnnl::normalization_flags;
   Recipe<BatchNormProblem> recipe;
   auto& program = recipe.program;
-  Descriptor const x = descriptor(p.x), statistics = descriptor(p.statistics);
+  Descriptor const x = descriptor(as_image(p.x)), statistics = descriptor(p.statistics);
   float const epsilon = static_cast<float>(p.epsilon);
   auto const scale_and_shift = Flags::use_scale | Flags::use_shift;
   auto const forward = [&](dnnl::prop_kind kind, Flags flags) {
@@ -43,6 +52,7 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
         primitive,
         {{DNNL_ARG_SRC, source},
          {DNNL_ARG_SCALE, scale},
+         {DNNL_ARG_SHIFT, scale},  // demanded, not read
          {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, x)},
          {DNNL_ARG_MEAN, recipe.argument([](Arguments const& run, int) { return run.mean; }, statistics)},
          {DNNL_ARG_VARIANCE, recipe.argument([](Arguments const& run, int) { return run.variance; }, statistics)},

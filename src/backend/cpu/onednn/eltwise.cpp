@@ -9,7 +9,6 @@ using Arguments = ActivationProblem::Arguments;
 
 dnnl::algorithm algorithm_of(ActivationFunction function) {
   switch (function) {
-    case ActivationFunction::relu:
     case ActivationFunction::leaky_relu: return dnnl::algorithm::eltwise_relu;
     case ActivationFunction::elu: return dnnl::algorithm::eltwise_elu;
     case ActivationFunction::sigmoid: return dnnl::algorithm::eltwise_logistic;
@@ -17,15 +16,19 @@ dnnl::algorithm algorithm_of(ActivationFunction function) {
     case ActivationFunction::gelu: return dnnl::algorithm::eltwise_gelu_erf;
     case ActivationFunction::gelu_tanh: return dnnl::algorithm::eltwise_gelu_tanh;
     case ActivationFunction::silu: return dnnl::algorithm::eltwise_swish;
+    case ActivationFunction::relu:
     case ActivationFunction::scaled_tanh: break;
   }
   return dnnl::algorithm::undef;
 }
 
 std::string violates_activation(ActivationProblem const& p, Device const&) {
-  if (algorithm_of(p.function) == dnnl::algorithm::undef)
-    return std::string("oneDNN has no ") + name_of(p.function);
-  TensorDescription const& other = p.direction == Direction::forward ? p.y : p.dx;
+  bool const backward = p.direction == Direction::backward;
+  bool const drops_nan = (p.function == ActivationFunction::leaky_relu && (backward || p.alpha == 0)) ||
+                         (p.function == ActivationFunction::elu && backward);
+  if (algorithm_of(p.function) == dnnl::algorithm::undef || drops_nan)
+    return std::string("oneDNN has no ") + name_of(p.function) + " that keeps a NaN";
+  TensorDescription const& other = backward ? p.dx : p.y;
   for (TensorDescription const* t : {&p.y, &other})
     if (!(t->layout == p.x.layout) || !t->layout.is_dense())
       return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) + "; all must be dense and of one layout";
@@ -36,9 +39,7 @@ Recipe<ActivationProblem> build(ActivationProblem const& p, Device const&) {
   Recipe<ActivationProblem> recipe;
   Descriptor const flat{{p.x.layout.size()}, Kind::f32, Tag::a};
   auto const algorithm = algorithm_of(p.function);
-  float const alpha = p.function == ActivationFunction::silu   ? 1.0f
-                      : p.function == ActivationFunction::relu ? 0.0f
-                                                               : static_cast<float>(p.alpha);
+  float const alpha = p.function == ActivationFunction::silu ? 1.0f : static_cast<float>(p.alpha);
   bool const forward = p.direction == Direction::forward;
   dnnl::eltwise_forward::primitive_desc const primitive(
       {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, algorithm, flat, alpha},

@@ -8,7 +8,8 @@ namespace {
 using Arguments = LrnProblem::Arguments;
 
 std::string violates_lrn(LrnProblem const& p, Device const&) {
-  if (p.size % 2 == 0) return "size is " + std::to_string(p.size) + "; oneDNN's windows are odd";
+  // Version 2.6 has odd windows; it crashes at 1, and from 7 on forgets channels at the end of a block.
+  if (p.size != 3 && p.size != 5) return "size is " + std::to_string(p.size) + "; it must be 3 or 5";
   for (TensorDescription const* t : {&p.y, p.direction == Direction::forward ? &p.y : &p.dx})
     if (!(t->layout == p.x.layout))
       return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) + "; the layouts must be the same";

@@ -85,8 +85,14 @@ bool worth_packing(GemmProblem const& problem) {
   return problem.batch() == 1 && problem.m() >= 1024 && problem.n() * problem.k() >= (Index{1} << 21);
 }
 
+// What to give up where oneDNN would otherwise fall back on its naive loops.
+struct Attempt {
+  bool fuse;   // the epilogue as post-operations
+  bool plain;  // matrices as they lie; else dense copies
+};
+
 // d = a * b, or, where the columns of d are contiguous, d^T = b^T * a^T.
-Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& device) {
+Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& device, Attempt attempt) {
   Recipe<GemmProblem> recipe;
   Index const batch = problem.batch();
   bool const integers = is_byte(problem.a.type);
@@ -102,13 +108,14 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
     auto const slot = recipe.argument(is_a ? +[](Arguments const& run, int) { return run.a; }
                                            : +[](Arguments const& run, int) { return run.b; },
                                       given);
-    return is_plain(t) ? slot : program.reordered(slot, dense(given, given.data_type()));
+    return is_plain(t) && attempt.plain ? slot : program.reordered(slot, dense(given, given.data_type()));
   };
   auto const source = operand(left, !swapped);
   auto weights = operand(right, swapped);
 
-  auto post = integers ? std::nullopt
-                       : match_post_ops(problem.epilogue, swapped ? "m" : "n", swapped ? problem.m() : problem.n(),
+  auto post = integers || !attempt.fuse
+                  ? std::nullopt
+                  : match_post_ops(problem.epilogue, swapped ? "m" : "n", swapped ? problem.m() : problem.n(),
                                         batch == 1 ? 2 : 3, batch == 1 ? 1 : 2);
   // oneDNN takes the channel of an element from its offset, as if there were no gaps.
   if (post && !post->operands.empty() && !target.layout.is_row_major()) post.reset();
@@ -116,7 +123,7 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
   Kind const sum = integers ? Kind::s32 : Kind::f32;
   bool const direct_type = kind_of(target.type) == sum || (!integers && target.type == DataType::bf16 &&
                                                            problem.a.type == DataType::bf16);
-  bool const direct_place = is_plain(target) && (target.layout.stride[2] == 1 || target.extent(2) == 1) &&
+  bool const direct_place = attempt.plain && is_plain(target) && (target.layout.stride[2] == 1 || target.extent(2) == 1) &&
                             !target.layout.overlaps();
   bool const finished = direct_type && direct_place && (is_accumulator || post);
   if (!finished) post.reset();
@@ -164,6 +171,17 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
                                      device.threads),
                            in_place ? std::nullopt : std::optional(destination)});
   return recipe;
+}
+
+Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& device) {
+  for (Attempt attempt : {Attempt{true, true}, Attempt{false, true}}) {
+    try {
+      return build_attempt(problem, device, attempt);
+    } catch (Unsupported const&) {
+    } catch (dnnl::error const&) {
+    }
+  }
+  return build_attempt(problem, device, {false, false});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pooling without dilation or indices.
+// Average pooling, forward and backward.
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
 
@@ -12,17 +12,17 @@ std::string violates_pooling(PoolingProblem const& p, Device const& device) {
     return std::string("x is ") + name_of(p.x.type) + ", y is " + name_of(p.y.type) + "; both must be f32 or bf16";
   if (p.x.type == DataType::bf16 && !device.avx512)
     return "bf16 needs AVX-512, which this processor lacks";
-  if (p.indices.present()) return "the indices are in a form that oneDNN does not have";
-  if (p.mode == PoolingMode::max && p.direction == Direction::backward)
-    return "oneDNN's backward pass needs its own indices of the forward pass";
+  if (p.mode == PoolingMode::max)
+    return "the mode is max: oneDNN's loses a NaN, and has indices of its own; it must be average";
+  if (p.x.type == DataType::bf16 && p.direction == Direction::backward)
+    return "dx is bf16, in which oneDNN would round each partial sum; it must be f32";
   return {};
 }
 
 Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
   Recipe<PoolingProblem> recipe;
-  auto const algorithm = p.mode == PoolingMode::max       ? dnnl::algorithm::pooling_max
-                         : p.mode == PoolingMode::average ? dnnl::algorithm::pooling_avg_exclude_padding
-                                                          : dnnl::algorithm::pooling_avg_include_padding;
+  auto const algorithm = p.mode == PoolingMode::average ? dnnl::algorithm::pooling_avg_exclude_padding
+                                                        : dnnl::algorithm::pooling_avg_include_padding;
   dnnl::memory::dims const stride{p.stride[0], p.stride[1]}, window{p.window[0], p.window[1]},
       gaps{p.dilation[0] - 1, p.dilation[1] - 1}, begin{p.pad_begin[0], p.pad_begin[1]};
   // The padding that makes the given extent; oneDNN insists that both agree.

@@ -41,7 +41,8 @@ class Chain {
   bool is_constant(int i) const { return node(i).op == Op::constant; }
   float value(int i) const { return static_cast<float>(node(i).constant); }
 
-  // Describes the operation of `n` and returns the node that it continues from, or -1.
+  // Describes the operation of `n` and returns the node that it continues from, or -1. relu is left out: oneDNN's
+  // makes 0 of a NaN.
   int step(Node const& n, Link& link) const {
     auto const [a, b, c] = n.operand;
     auto const unary = [&](algorithm operation, float alpha = 0, float beta = 0) {
@@ -56,8 +57,7 @@ class Chain {
       case Op::abs: return unary(algorithm::eltwise_abs);
       case Op::tanh: return unary(algorithm::eltwise_tanh);
       case Op::sigmoid: return unary(algorithm::eltwise_logistic);
-      case Op::relu: return unary(algorithm::eltwise_relu);
-      case Op::leaky_relu: return is_constant(b) ? unary(algorithm::eltwise_relu, value(b)) : -1;
+      case Op::leaky_relu: return is_constant(b) && value(b) != 0 ? unary(algorithm::eltwise_relu, value(b)) : -1;
       case Op::elu: return is_constant(b) ? unary(algorithm::eltwise_elu, value(b)) : -1;
       case Op::gelu: return unary(algorithm::eltwise_gelu_erf);
       case Op::gelu_tanh: return unary(algorithm::eltwise_gelu_tanh);
@@ -89,6 +89,10 @@ std::optional<PostOps> match_post_ops(Epilogue const& epilogue, char const* chan
   std::vector<Link> links;
   if (!Chain(expression).follow(expression.result(), links)) return {};
   PostOps result;
+  // Version 2.6 gives two operations of one kind the constants of the first.
+  for (auto link = links.begin(); link != links.end(); ++link)
+    for (auto earlier = links.begin(); earlier != link; ++earlier)
+      if (link->operand < 0 && link->operation == earlier->operation) return {};
   for (Link const& link : links) {
     if (link.operand < 0) {
       result.operations.append_eltwise(1, link.operation, link.alpha, link.beta);
