@@ -53,17 +53,18 @@ class Session {
     Device const device = common.device();
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
+    PlanOptions const options = plan_options(*request.subject, common);
     auto const seed = static_cast<unsigned long long>(common.seed);
     Value verified;
     if (task.notes.operations <= most_verified_operations) {
       nets::Random random(seed, 1);
-      Verdict const verdict = verify_task(task, device, common.plan_options(), false, random);
+      Verdict const verdict = verify_task(task, device, options, false, random);
       verified = verdict.correct;
       if (!verdict.correct) failures_.push_back(task.notes.label + ": " + verdict.complaint);
     }
     ContestRules const rules{request_.slices, request_.slice_seconds, request_.hot};
     auto const result =
-        hold_contest(task, device, common.plan_options(), rules, peer_problems(request_, task, device), seed);
+        hold_contest(task, device, options, rules, peer_problems(request_, task, device), seed);
     std::string const type = name_of(task.slots().front().description.type);
     if (result.peers.empty()) report(task, type, device, common, result, verified, nullptr);
     for (PeerResult const& peer : result.peers) {

@@ -59,7 +59,8 @@ void explain_job(ExplainRequest const& request) {
     throw Error(ErrorCode::bad_request, "a size is needed, e.g. " + request.subject->size_example());
   for (auto const& size : sizes) {
     Job const job = made_job(*request.subject, size, request.common);
-    print_choice(request, *job.task, device, job.task->plan(device, request.common.plan_options()));
+    print_choice(request, *job.task, device,
+                 job.task->plan(device, plan_options(*request.subject, request.common)));
   }
 }
 

@@ -82,8 +82,8 @@ void check_outputs(Job const& job, Paths const& outputs) {
 
 class Execution {
  public:
-  Execution(Task& task, Job const& job, Common const& common, Tensors& inputs)
-      : prepared_(task.prepare(common.device(), common.plan_options())), slots_(task.slots()) {
+  Execution(Task& task, Job const& job, Common const& common, PlanOptions const& options, Tensors& inputs)
+      : prepared_(task.prepare(common.device(), options)), slots_(task.slots()) {
     for (Slot const& slot : slots_) pointers_.push_back(bind(slot, job, inputs).data());
   }
 
@@ -173,6 +173,7 @@ void run_job(RunRequest const& request) {
   Tensors tensors = load_inputs(request, files.inputs, inputs);
   for (auto const& [option, path] : files.outputs) inputs.wanted.insert(option);
   Job const job = request.subject->job(inputs, request.common);
+  PlanOptions const options = plan_options(*request.subject, request.common);
   for (std::string const& warning : job.warnings) print_warning(warning);
   for (std::string const& name : inputs.unused())
     if (name != "c" && !name.starts_with(operand_prefix))
@@ -180,14 +181,14 @@ void run_job(RunRequest const& request) {
   check_outputs(job, files.outputs);
 
   if (job.before) {
-    Execution before(*job.before, job, request.common, tensors);
+    Execution before(*job.before, job, request.common, options, tensors);
     before.run();
     auto const output = before.output(job.before_output);
     Tensor result(output.description);
     std::memcpy(result.data(), output.data, result.bytes());
     tensors.insert_or_assign(job.before_output, std::move(result));
   }
-  Execution execution(*job.task, job, request.common, tensors);
+  Execution execution(*job.task, job, request.common, options, tensors);
   double const seconds = execution.run();
   std::vector<std::string> written;
   for (Port const& port : job.outputs) {

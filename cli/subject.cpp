@@ -39,6 +39,16 @@ std::vector<std::string> Inputs::unused() const {
   return names;
 }
 
+PlanOptions plan_options(Subject const& subject, Common const& common) {
+  PlanOptions options = common.plan_options();
+  std::string const own = subject.kernel();
+  if (!own.empty() && !options.kernel.empty() && own != options.kernel)
+    throw Error(ErrorCode::bad_request, "--algorithm " + own + " and --kernel " + options.kernel +
+                                            " name different kernels; one of them is enough");
+  if (!own.empty()) options.kernel = own;
+  return options;
+}
+
 std::vector<std::unique_ptr<Subject>> make_subjects() {
   std::vector<std::unique_ptr<Subject>> subjects;
   for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_softmax,

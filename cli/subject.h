@@ -92,11 +92,15 @@ class Subject {
   // Draws a size, and every parameter that was not given.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
 
+  // What the subject's own options say of the kernel; empty: nothing.
+  virtual std::string kernel() const { return {}; }
   virtual Job job(Inputs const& inputs, Common const& common) const = 0;
   virtual std::vector<std::string> kernels(Backend backend) const = 0;
 };
 
 std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
+
+PlanOptions plan_options(Subject const& subject, Common const& common);
 
 // "forward" unless asked for "backward".
 bool is_backward(std::string const& direction);

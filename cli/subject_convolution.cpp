@@ -62,6 +62,7 @@ class Convolution final : public Subject {
 
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override;
   std::vector<Index> draw(nets::Random& random) override;
+  std::string kernel() const override { return algorithm_ == "auto" ? "" : algorithm_; }
   Job job(Inputs const& inputs, Common const& common) const override;
   std::vector<std::string> kernels(Backend backend) const override {
     return kernel_names<ConvolutionProblem>(backend);

@@ -13,7 +13,9 @@ namespace {
 class Session {
  public:
   explicit Session(VerifyRequest const& request)
-      : request_(request), device_(request.common.device()), options_(request.common.plan_options()) {}
+      : request_(request),
+        device_(request.common.device()),
+        options_(plan_options(*request.subject, request.common)) {}
 
   void verify(Job job, std::string const& type, bool gaps, bool small_integers, nets::Random& random) {
     Task& task = *job.task;

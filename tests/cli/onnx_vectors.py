@@ -20,14 +20,12 @@ FOLDERS = ("node", "pytorch-converted", "pytorch-operator")
 
 
 class Case:
-    """One model of one node, with its inputs and the outputs that it should give."""
+    """A model of one node, with its inputs and the outputs that it should give."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, model):
         self.name = os.path.basename(folder)
-        model = onnx.load(os.path.join(folder, "model.onnx"))
         self.opset = model.opset_import[0].version
-        self.nodes = model.graph.node
-        self.node = self.nodes[0]
+        self.node = model.graph.node[0]
         self.attributes = {a.name: onnx.helper.get_attribute_value(a) for a in self.node.attribute}
         constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
         data = os.path.join(folder, "test_data_set_0")
@@ -84,7 +82,7 @@ def window_options(case, dimensions):
                "--dilation", comma(case.get("dilations", [1] * dimensions))]
     automatic = case.get("auto_pad", "NOTSET")
     if automatic not in ("NOTSET", ""):
-        return options + ["--auto-pad", automatic.lower().replace("_", "-")]
+        return options + ["--pad", automatic.lower().replace("_", "-")]
     pads = case.get("pads", [0] * 2 * dimensions)
     order = [pads[i + side * dimensions] for i in range(dimensions) for side in (0, 1)]
     return options + ["--pad", comma(order)]
@@ -206,9 +204,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = Program(a.cosmati, a.backend, folder)
         for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
-            case = Case(path.rstrip("/"))
-            if len(case.nodes) != 1 or case.node.op_type not in RUNNERS:
+            model = onnx.load(os.path.join(path, "model.onnx"))
+            if len(model.graph.node) != 1 or model.graph.node[0].op_type not in RUNNERS:
                 continue
+            case = Case(path.rstrip("/"), model)
             if case.node.op_type in SPATIAL and case.inputs[0].ndim > 4:
                 left_out.append(case.name)
                 continue

@@ -23,7 +23,7 @@ enum class Role : unsigned char { input, output, in_out };
 
 // What make_plan may choose from.
 struct PlanOptions {
-  std::string kernel;                                        // only the candidate of this name; empty: any
+  std::string kernel = {};                                   // only the candidate of this name; empty: any
   std::size_t max_workspace = ~static_cast<std::size_t>(0);  // bytes
 };
 

@@ -23,12 +23,9 @@ struct WalkAxis {
 
   Index source() const { return backward ? window.output : window.input; }
   Index target() const { return backward ? window.input : window.output; }
-  Index phases() const {
-    return backward ? window.stride : 1;
-  }  // neighbours with the same taps are so far apart
-  Index source_step() const {
-    return backward ? 1 : window.stride;
-  }  // between the sources of such neighbours
+  // Targets so far apart have the same taps, at sources this far apart.
+  Index phases() const { return backward ? window.stride : 1; }
+  Index source_step() const { return backward ? 1 : window.stride; }
 
   Taps taps_at(Index at) const {
     Taps found = {0, 0, 0, 0, 0};

@@ -26,8 +26,7 @@ struct Correlation {
 };
 
 // The same pointer, whose origin the compiler forgets. Two bases reach six addresses with factors 0, 1 and 2;
-// from one alone g++ 12 keeps five offsets in registers that it then misses outside the innermost loop (2 to
-// 5 %).
+// from one alone g++ 12 keeps five offsets in registers that it misses outside the innermost loop (2 %).
 inline float const* opaque(float const* pointer) {
   __asm__("" : "+r"(pointer));
   return pointer;
@@ -102,10 +101,10 @@ TileFunction tile_of(Index t) {
   constexpr int limit = largest_tile(K);
   switch (t) {
     case 1: return correlate_tile<K, 1>;
-    case 2: return correlate_tile < K, limit < 2 ? limit : 2 > ;
-    case 3: return correlate_tile < K, limit < 3 ? limit : 3 > ;
-    case 4: return correlate_tile < K, limit < 4 ? limit : 4 > ;
-    case 5: return correlate_tile < K, limit < 5 ? limit : 5 > ;
+    case 2: return correlate_tile<K, (limit < 2 ? limit : 2)>;
+    case 3: return correlate_tile<K, (limit < 3 ? limit : 3)>;
+    case 4: return correlate_tile<K, (limit < 4 ? limit : 4)>;
+    case 5: return correlate_tile<K, (limit < 5 ? limit : 5)>;
     default: return correlate_tile<K, limit>;
   }
 }

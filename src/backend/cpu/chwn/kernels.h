@@ -1,7 +1,7 @@
-// Convolution and pooling of 16 images with the images innermost: tensors (c, h, w, 16), which is CHWN with N
-// = 16. Every inner loop runs over images, so that no number of channels needs padding. Each function does
-// one share of the work and never allocates. kernels.cpp is compiled once for each instruction set, into a
-// table of its own.
+// Convolution and pooling of 16 images that lie innermost: tensors (c, h, w, 16), which is CHWN with N = 16.
+// Every inner loop runs over images, so that no number of channels needs padding. Each function does one
+// share of the work and never allocates. kernels.cpp is compiled once for each instruction set, into a table
+// of its own.
 #pragma once
 #include "cosmati/core/config.h"
 
