@@ -54,9 +54,13 @@ void save_places(std::string const& path, Port const& port, TensorDescription co
   Index const size = places.size(), per_image = size == 0 ? 1 : size / description.extent(0);
   for (Index i = 0; i < size; ++i) {
     Index const image = i / per_image, channel = i % per_image / (per_image / channels);
-    auto const place =
-        static_cast<long long>(load(description.type, data, description.layout.offset_of_linear(i))) +
-        (image * channels + channel) * port.plane;
+    auto in_plane =
+        static_cast<long long>(load(description.type, data, description.layout.offset_of_linear(i)));
+    if (port.plane_rows != 0) {
+      Index const columns = port.plane / port.plane_rows;
+      in_plane = in_plane % columns * port.plane_rows + in_plane / columns;
+    }
+    long long const place = in_plane + (image * channels + channel) * port.plane;
     std::memcpy(places.as<double>() + i, &place, sizeof(place));
   }
   std::string bytes = io::npy_bytes(reordered(places.description(), port.order), places.data());

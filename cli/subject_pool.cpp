@@ -31,7 +31,9 @@ class Pool final : public Subject {
               "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
               "given")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
-        .flag("--ceil", ceil_, "round the number of windows up instead of down");
+        .flag("--ceil", ceil_, "round the number of windows up instead of down")
+        .text("--storage-order", storage_order_, "NAME",
+              "how --indices counts within a plane: row (along its rows) or column; row if not given");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N,C,H,W); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
@@ -62,6 +64,7 @@ class Pool final : public Subject {
 
   std::string direction_, mode_, layout_, size_;
   WindowText window_;
+  std::string storage_order_ = "row";
   bool ceil_ = false;
 };
 
@@ -118,7 +121,11 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
     job.outputs.push_back({"y", "out", order});
     if (inputs.wanted.contains("indices") || (inputs.made_here && problem.mode == PoolingMode::max)) {
       problem.indices = image(DataType::s32);
-      job.outputs.push_back({"indices", "indices", order, input[0] * input[1]});
+      bool const down_columns = storage_order_ == "column";
+      if (!down_columns && storage_order_ != "row")
+        throw Error(ErrorCode::bad_request,
+                    "--storage-order " + storage_order_ + " is not known; there is: row, column");
+      job.outputs.push_back({"indices", "indices", order, input[0] * input[1], down_columns ? input[0] : 0});
     }
   }
   auto const pair = [](Index const(&values)[2]) {

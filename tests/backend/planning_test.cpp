@@ -63,7 +63,7 @@ TEST(Planning, RefusalsNameThePredicateTheValueAndWhatIsLegal) {
   EXPECT_CONTAINS(refusal_of(plan.considered, "converted"), "nothing to convert");
   EXPECT_EQ(refusal_of(plan.considered, "reference"), "");
   EXPECT_CONTAINS(message_of(problem, {.kernel = "openblas"}), "refuses this problem: a, b and d are f32");
-  EXPECT_CONTAINS(message_of(problem, {.kernel = "magic"}), "there is: openblas, onednn_matmul");
+  EXPECT_CONTAINS(message_of(problem, {.kernel = "magic"}), "there is: openblas, onednn_sgemm, onednn_matmul");
 }
 
 TEST(Planning, ADeviceThatIsNotHereIsPlannedFor) {

@@ -10,8 +10,8 @@ namespace {
 using Arguments = ConvolutionProblem::Arguments;
 using Binding = Program::Binding;
 
-// How the primitive sees the images: as they lie, copied to NHWC, or copied to the blocks of channels that it prefers.
-enum class Images { as_they_lie, nhwc, blocked };
+// How the primitive sees the images: as they lie, copied to NCHW or NHWC, or to the blocks of channels that it prefers.
+enum class Images { as_they_lie, nchw, nhwc, blocked };
 
 struct Geometry {
   dnnl::memory::dims stride, dilation, begin, end;
@@ -36,6 +36,7 @@ Descriptor filter_descriptor(ConvolutionProblem const& p) {
 
 Descriptor image_descriptor(Images images, Descriptor const& given) {
   switch (images) {
+    case Images::nchw: return {given.dims(), given.data_type(), Tag::nchw};
     case Images::nhwc: return {given.dims(), given.data_type(), Tag::nhwc};
     case Images::blocked: return any_layout(given);
     case Images::as_they_lie: break;
@@ -253,9 +254,10 @@ std::vector<Candidate<ConvolutionProblem>> convolution_candidates() {
   using Problem = ConvolutionProblem;
   return {recipe_candidate<Problem, build_convolution<Images::as_they_lie>>(
               "onednn_plain", {{violates_convolution_types}, {violates_plain_images}}),
-          recipe_candidate<Problem, build_convolution<Images::nhwc>>("onednn_nhwc", {{violates_convolution_types}}),
+          recipe_candidate<Problem, build_convolution<Images::nchw>>("onednn_nchw", {{violates_convolution_types}}),
           recipe_candidate<Problem, build_convolution<Images::blocked>>("onednn_blocked",
-                                                                        {{violates_convolution_types}})};
+                                                                        {{violates_convolution_types}}),
+          recipe_candidate<Problem, build_convolution<Images::nhwc>>("onednn_nhwc", {{violates_convolution_types}})};
 }
 
 }  // namespace cosmati::cpu::onednn

@@ -7,6 +7,13 @@
 namespace cosmati::cpu::onednn {
 namespace {
 
+// Without them the matmul primitive does the same, with scratch from the workspace.
+std::string violates_need(GemmProblem const& problem, Device const&) {
+  auto const& expression = problem.epilogue.expression;
+  if (expression.uses_source() || !expression.scalars().empty()) return {};
+  return "the epilogue " + expression.text() + " has neither c nor scalars: onednn_matmul does it";
+}
+
 class SgemmKernel final : public Kernel<GemmProblem> {
  public:
   explicit SgemmKernel(Plan<GemmProblem> const& plan) : problem_(plan.problem), threads_(plan.device.threads) {
@@ -53,7 +60,8 @@ class SgemmKernel final : public Kernel<GemmProblem> {
 
 Candidate<GemmProblem> sgemm_candidate() {
   return {"onednn_sgemm",
-          {{violates_size<GemmProblem>}, {violates_f32<GemmProblem>}, {violates_blas_form}, {violates_blas_strides}},
+          {{violates_size<GemmProblem>}, {violates_f32<GemmProblem>}, {violates_blas_form}, {violates_blas_strides},
+           {violates_need, true}},
           nullptr,
           [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
             return std::make_unique<SgemmKernel>(plan);
