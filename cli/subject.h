@@ -58,7 +58,6 @@ struct Port {
   // Not 0: the tensor holds s32 places within image planes of this size, and the file int64 places in the
   // whole (N, C, H, W) array.
   Index plane = 0;
-  Index column = 0;      // not 0: the file counts the places of a plane along columns of this length
   Index plane_rows = 0;  // not 0: the file counts down the columns of a plane, which has this many rows
 };
 

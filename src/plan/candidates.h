@@ -17,8 +17,8 @@ Candidate<Problem> reference_candidate() {
       "reference");
 }
 
-// `first`, then oneDNN's, `then`, anything converted to f32 or f64 for one of those, `last`, and the reference, which
-// accepts everything.
+// `first`, then oneDNN's, `then`, anything converted to f32 or f64 for one of those, `last`, and the
+// reference, which accepts everything.
 template <class Problem>
 std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
                                          std::vector<Candidate<Problem>> then = {},
@@ -34,17 +34,17 @@ std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
 
 }  // namespace cosmati
 
-// Defines candidates<Problem>(Backend) and instantiates make_plan and prepare. The other arguments are those of
-// cpu_list.
-#define COSMATI_PLAN(Problem, ...)                                                                     \
-  namespace cosmati {                                                                                  \
-  template <>                                                                                          \
-  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {                        \
-    static std::vector<Candidate<Problem>> const cpu = cpu_list<Problem>(__VA_ARGS__);                 \
-    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};                \
-    static std::vector<Candidate<Problem>> const none;                                                 \
-    return backend == Backend::cpu ? cpu : backend == Backend::reference ? truth : none;               \
-  }                                                                                                    \
-  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);                 \
-  template Prepared<Problem> prepare(Plan<Problem> const&);                                            \
+// Defines candidates<Problem>(Backend) and instantiates make_plan and prepare. The other arguments are those
+// of cpu_list.
+#define COSMATI_PLAN(Problem, ...)                                                       \
+  namespace cosmati {                                                                    \
+  template <>                                                                            \
+  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {          \
+    static std::vector<Candidate<Problem>> const cpu = cpu_list<Problem>(__VA_ARGS__);   \
+    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};  \
+    static std::vector<Candidate<Problem>> const none;                                   \
+    return backend == Backend::cpu ? cpu : backend == Backend::reference ? truth : none; \
+  }                                                                                      \
+  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);   \
+  template Prepared<Problem> prepare(Plan<Problem> const&);                              \
   }

@@ -30,9 +30,7 @@ ConvolutionProblem random_problem(Choice& choice, ConvolutionDirection direction
     in[i] = choice.between(filter[i] * p.dilation[i], 14);
     out[i] = convolution_extent(in[i], filter[i], p.stride[i], p.pad_begin[i], p.pad_end[i], p.dilation[i]);
   }
-  auto const format = [&] {
-    return choice.of({TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn});
-  };
+  auto const format = [&] { return choice.of({TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn}); };
   auto const images = format();
   bool const any = choice.between(0, 5) == 0;
   auto const layout = [&](Shape const& s) {
@@ -41,7 +39,8 @@ ConvolutionProblem random_problem(Choice& choice, ConvolutionDirection direction
   p.x = describe(type, layout({n, c, in[0], in[1]}));
   p.y = describe(type, layout({n, k, out[0], out[1]}));
   p.w = describe(type, image_layout(format(), k, c / p.groups, filter[0], filter[1]));
-  if (direction == ConvolutionDirection::bias || (direction == ConvolutionDirection::filter && choice.heads()))
+  if (direction == ConvolutionDirection::bias ||
+      (direction == ConvolutionDirection::filter && choice.heads()))
     p.db = describe(type, Shape{k});
   return p;
 }
@@ -87,8 +86,10 @@ TEST(Convolution, F32OfAnyGeometryLayoutAndEpilogue) {
     for (unsigned seed = 0; seed < 80; ++seed) {
       Choice choice(seed);
       auto problem = random_problem(choice, direction, DataType::f32);
-      if (direction == forward || direction == data) set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
-      SCOPED_TRACE("seed " + std::to_string(seed) + " direction " + std::to_string(static_cast<int>(direction)));
+      if (direction == forward || direction == data)
+        set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+      SCOPED_TRACE("seed " + std::to_string(seed) + " direction " +
+                   std::to_string(static_cast<int>(direction)));
       Trial(problem, seed).expect_fast_and_close(cpu(), sums(problem));
     }
 }
@@ -140,7 +141,8 @@ TEST(Convolution, F64MeetsItsBound) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       Choice choice(seed);
       auto problem = random_problem(choice, direction, DataType::f64);
-      if (direction == forward || direction == data) set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+      if (direction == forward || direction == data)
+        set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
       Bound bound = sums(problem);
       bound.absolute = 1e-14;
       Trial(problem, seed).expect_fast_and_close(cpu(), bound);
@@ -151,8 +153,12 @@ TEST(Convolution, LayersOfNetworks) {
   struct Layer {
     Index n, c, size, k, filter, stride, pad;
   };
-  for (Layer layer : {Layer{4, 1, 32, 6, 5, 1, 0}, {4, 6, 14, 16, 5, 1, 0}, {4, 16, 5, 120, 5, 1, 0},
-                      {2, 64, 14, 64, 3, 1, 1}, {1, 3, 56, 64, 7, 2, 3}, {2, 64, 14, 128, 1, 1, 0}})
+  for (Layer layer : {Layer{4, 1, 32, 6, 5, 1, 0},
+                      {4, 6, 14, 16, 5, 1, 0},
+                      {4, 16, 5, 120, 5, 1, 0},
+                      {2, 64, 14, 64, 3, 1, 1},
+                      {1, 3, 56, 64, 7, 2, 3},
+                      {2, 64, 14, 128, 1, 1, 0}})
     for (auto format : {TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn})
       for (ConvolutionDirection direction : {forward, data, filter}) {
         ConvolutionProblem p;

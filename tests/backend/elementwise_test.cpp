@@ -1,4 +1,5 @@
-// Operations that touch each element once, reductions and optimiser steps on the cpu backend against the reference.
+// Operations that touch each element once, reductions and optimiser steps on the cpu backend against the
+// reference.
 #include "cosmati/ops/elementwise.h"
 
 #include "cosmati/ops/activation.h"
@@ -95,9 +96,9 @@ TEST(Activation, EveryFunctionDirectionTypeAndLayout) {
                        std::to_string(static_cast<int>(direction)) + " seed " + std::to_string(seed));
           Trial trial(p, seed);
           if (seed == 0) trial.input("x").set(0, std::nan(""));
-          trial.expect_fast_and_close(
-              cpu(), {.relative = type == f64 ? 1e-14 : 4e-6, .absolute = type == f64 ? 1e-14 : 4e-6,
-                      .uses_magnitude = false});
+          trial.expect_fast_and_close(cpu(), {.relative = type == f64 ? 1e-14 : 4e-6,
+                                              .absolute = type == f64 ? 1e-14 : 4e-6,
+                                              .uses_magnitude = false});
         }
 }
 
@@ -153,7 +154,8 @@ TEST(Reduce, EveryOperationAxesTypeAndLayout) {
 TEST(Reduce, LargeTensorsAreSharedByThreads) {
   for (Shape result : {Shape{1, 1, 1, 1}, Shape{1, 6, 1, 1}, Shape{64, 1, 1, 1}, Shape{64, 6, 28, 1}})
     for (auto format : {TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn}) {
-      ReduceProblem p{ReduceOperation::sum, describe(f32, image_layout(format, 64, 6, 28, 28)), describe(f32, result)};
+      ReduceProblem p{ReduceOperation::sum, describe(f32, image_layout(format, 64, 6, 28, 28)),
+                      describe(f32, result)};
       Trial(p, 1).expect_fast_and_close(cpu(3), {.terms = 4});
     }
 }
@@ -172,15 +174,16 @@ TEST(Optimizer, EveryKindTypeAndLayout) {
         p.nesterov = kind == OptimizerKind::sgd && p.momentum != 0 && choice.heads();
         p.weight_decay = choice.of({0.0, 1e-2});
         if (kind == OptimizerKind::adam || p.momentum != 0) p.state = describe(type, choice.layout(shape));
-        SCOPED_TRACE(std::string(name_of(type)) + " kind " + std::to_string(static_cast<int>(kind)) + " seed " +
-                     std::to_string(seed));
+        SCOPED_TRACE(std::string(name_of(type)) + " kind " + std::to_string(static_cast<int>(kind)) +
+                     " seed " + std::to_string(seed));
         Trial trial(p, seed);
         if (kind == OptimizerKind::adam)
           for (Index i = 0; i < shape.size(); ++i)
             trial.input("second").set(i, 0.1 + std::abs(trial.input("second").get(i)));
         trial.settings().rate = 0.05;
         trial.settings().step = choice.of<long long>({1, 2, 1000});
-        trial.expect_fast_and_close(cpu(), {.relative = type == f64 ? 1e-12 : 1e-5, .absolute = type == f64 ? 1e-14 : 1e-5});
+        trial.expect_fast_and_close(
+            cpu(), {.relative = type == f64 ? 1e-12 : 1e-5, .absolute = type == f64 ? 1e-14 : 1e-5});
       }
 }
 

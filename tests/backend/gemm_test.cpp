@@ -27,7 +27,9 @@ void set_epilogue(GemmProblem& problem, char const* text, Choice& choice) {
   for (auto const& operand : problem.epilogue.expression.operands()) {
     Shape shape;
     for (auto const& letter : operand.indices)
-      shape.extent[shape.rank++] = letter == "batch" ? problem.batch() : letter == "m" ? problem.m() : problem.n();
+      shape.extent[shape.rank++] = letter == "batch" ? problem.batch()
+                                   : letter == "m"   ? problem.m()
+                                                     : problem.n();
     problem.epilogue.operands.push_back(
         describe(choice.of({DataType::f32, DataType::f32, DataType::bf16}), choice.layout(shape)));
   }
@@ -47,9 +49,7 @@ Layout matrices(Choice& choice, Shape const& shape) {
   return layout;
 }
 
-Index extent(Choice& choice) {
-  return choice.of<Index>({1, 2, 3, 7, 16, 17, 31, 32, 33, 64, 65, 100, 127});
-}
+Index extent(Choice& choice) { return choice.of<Index>({1, 2, 3, 7, 16, 17, 31, 32, 33, 64, 65, 100, 127}); }
 
 Bound sums(Index k) { return {.terms = 4 * (std::sqrt(static_cast<double>(k)) + 4), .absolute = 1e-30}; }
 
@@ -71,13 +71,15 @@ TEST(Gemm, F32OfAnyShapeLayoutAndEpilogue) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     Choice choice(seed);
     Index const batch = choice.of<Index>({1, 1, 1, 2, 5}), k = extent(choice);
-    auto problem = make_problem(DataType::f32, DataType::f32, DataType::f32, batch, extent(choice), extent(choice), k);
+    auto problem =
+        make_problem(DataType::f32, DataType::f32, DataType::f32, batch, extent(choice), extent(choice), k);
     problem.a.layout = matrices(choice, problem.a.shape());
     problem.b.layout = matrices(choice, problem.b.shape());
     problem.d.layout = matrices(choice, problem.d.shape());
     if (choice.between(0, 4) == 0) problem.b.layout.stride[0] = 0;
     set_epilogue(problem, epilogues[seed % std::size(epilogues)], choice);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + problem.epilogue.expression.text() + "; a " + to_string(problem.a) + ", b " + to_string(problem.b) + ", d " + to_string(problem.d));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + problem.epilogue.expression.text() + "; a " +
+                 to_string(problem.a) + ", b " + to_string(problem.b) + ", d " + to_string(problem.d));
     Bound bound = sums(k);
     bound.absolute = 2e-6;  // functions
     Trial(problem, seed).expect_fast_and_close(cpu(), bound);
@@ -101,18 +103,35 @@ TEST(Gemm, SmallIntegersAreExactInEveryType) {
   struct Types {
     DataType a, b, d;
   };
-  for (Types types : {Types{f64, f64, f64}, {f32, f32, f32}, {bf16, bf16, f32}, {bf16, bf16, bf16}, {f16, f16, f16},
-                      {s8, s8, s32}, {u8, s8, s32}, {s8, u8, s32}, {u8, u8, s32}, {s8, s8, f32}, {s8, s8, s8},
-                      {e4m3, e4m3, f32}, {e5m2, e4m3, bf16}, {tf32, tf32, f32}, {f32, f64, f64}, {f16, f32, s8}}) {
+  for (Types types : {Types{f64, f64, f64},
+                      {f32, f32, f32},
+                      {bf16, bf16, f32},
+                      {bf16, bf16, bf16},
+                      {f16, f16, f16},
+                      {s8, s8, s32},
+                      {u8, s8, s32},
+                      {s8, u8, s32},
+                      {u8, u8, s32},
+                      {s8, s8, f32},
+                      {s8, s8, s8},
+                      {e4m3, e4m3, f32},
+                      {e5m2, e4m3, bf16},
+                      {tf32, tf32, f32},
+                      {f32, f64, f64},
+                      {f16, f32, s8}}) {
     for (unsigned seed = 0; seed < 12; ++seed) {
       Choice choice(seed);
-      auto problem = make_problem(types.a, types.b, types.d, choice.of<Index>({1, 3}), extent(choice), extent(choice),
-                                  extent(choice));
-      problem.a.layout = seed % 3 == 0 ? choice.layout(problem.a.shape()) : matrices(choice, problem.a.shape());
-      problem.b.layout = seed % 3 == 0 ? choice.layout(problem.b.shape()) : matrices(choice, problem.b.shape());
-      problem.d.layout = seed % 3 == 0 ? choice.layout(problem.d.shape()) : matrices(choice, problem.d.shape());
+      auto problem = make_problem(types.a, types.b, types.d, choice.of<Index>({1, 3}), extent(choice),
+                                  extent(choice), extent(choice));
+      problem.a.layout =
+          seed % 3 == 0 ? choice.layout(problem.a.shape()) : matrices(choice, problem.a.shape());
+      problem.b.layout =
+          seed % 3 == 0 ? choice.layout(problem.b.shape()) : matrices(choice, problem.b.shape());
+      problem.d.layout =
+          seed % 3 == 0 ? choice.layout(problem.d.shape()) : matrices(choice, problem.d.shape());
       if (choice.heads()) set_epilogue(problem, "2 * acc + c", choice);
-      SCOPED_TRACE(std::string("seed ") + std::to_string(seed) + " " + name_of(types.a) + " " + name_of(types.b));
+      SCOPED_TRACE(std::string("seed ") + std::to_string(seed) + " " + name_of(types.a) + " " +
+                   name_of(types.b));
       Trial(problem, seed, Values::small_integers).expect_fast_and_close(cpu(), {.exact = true});
     }
   }
@@ -134,7 +153,8 @@ TEST(Gemm, F64MeetsItsBound) {
 }
 
 TEST(Gemm, ExtremeShapes) {
-  for (auto [m, n, k] : {std::array<Index, 3>{1, 1, 4096}, {1, 1000, 257}, {1000, 1, 257}, {2, 3, 1}, {300, 300, 5}}) {
+  for (auto [m, n, k] :
+       {std::array<Index, 3>{1, 1, 4096}, {1, 1000, 257}, {1000, 1, 257}, {2, 3, 1}, {300, 300, 5}}) {
     auto problem = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, m, n, k);
     Trial(problem, 7).expect_fast_and_close(cpu(), sums(k));
   }

@@ -39,8 +39,8 @@ TEST(BatchNorm, EveryModeTypeAndLayout) {
         p.y = p.x;
         if (mode == BatchNormMode::backward) p.dx = p.x;
         p.statistics = describe(type == f64 ? f64 : f32, Shape{c});
-        SCOPED_TRACE(std::string(name_of(type)) + " mode " + std::to_string(static_cast<int>(mode)) + " seed " +
-                     std::to_string(seed) + " " + to_string(p.x));
+        SCOPED_TRACE(std::string(name_of(type)) + " mode " + std::to_string(static_cast<int>(mode)) +
+                     " seed " + std::to_string(seed) + " " + to_string(p.x));
         Trial trial(p, seed);
         if (mode != BatchNormMode::training)
           for (Index i = 0; i < c; ++i)
@@ -77,8 +77,9 @@ TEST(Softmax, EveryAxisDirectionTypeAndLayout) {
           SoftmaxProblem p;
           p.direction = direction;
           p.logarithm = logarithm;
-          Layout const layout = choice.heads() ? choice.layout({choice.between(1, 40), choice.between(1, 40)})
-                                               : choice.layout({3, choice.between(1, 40), choice.between(1, 10)});
+          Layout const layout = choice.heads()
+                                    ? choice.layout({choice.between(1, 40), choice.between(1, 40)})
+                                    : choice.layout({3, choice.between(1, 40), choice.between(1, 10)});
           p.axis = static_cast<int>(choice.between(0, layout.rank() - 1));
           p.x = p.y = describe(type, layout);
           if (direction == Direction::backward) p.dy = p.y;
@@ -98,7 +99,8 @@ TEST(CrossEntropy, LossAndGradient) {
         p.x = describe(type, choice.layout({n, classes}));
         p.labels = describe(s32, choice.layout({n}));
         if (direction == Direction::forward) p.loss = describe(type == f64 ? f64 : f32, Shape{1});
-        if (direction == Direction::backward || choice.heads()) p.dx = describe(type, choice.layout({n, classes}));
+        if (direction == Direction::backward || choice.heads())
+          p.dx = describe(type, choice.layout({n, classes}));
         Trial trial(p, seed);
         for (Index i = 0; i < n; ++i)
           trial.input("labels").set(i, static_cast<double>(choice.between(0, classes - 1)));
@@ -127,7 +129,8 @@ TEST(Rbf, DistancesLossAndGradients) {
     for (DataType type : {f32, f64})
       for (unsigned seed = 0; seed < 16; ++seed) {
         Choice choice(seed);
-        Index const n = choice.of<Index>({1, 3, 70}), classes = choice.of<Index>({1, 10}), f = choice.of<Index>({1, 9, 84});
+        Index const n = choice.of<Index>({1, 3, 70}), classes = choice.of<Index>({1, 10}),
+                    f = choice.of<Index>({1, 9, 84});
         RbfProblem p;
         p.direction = direction;
         p.x = describe(type, choice.layout({n, f}));
@@ -140,7 +143,8 @@ TEST(Rbf, DistancesLossAndGradients) {
         }
         if (!labelled || (direction == Direction::forward && choice.heads()))
           p.distances = describe(type, choice.layout({n, classes}));
-        if (direction == Direction::backward && choice.heads()) p.dcentres = describe(type, choice.layout({classes, f}));
+        if (direction == Direction::backward && choice.heads())
+          p.dcentres = describe(type, choice.layout({classes, f}));
         Trial trial(p, seed);
         if (labelled)
           for (Index i = 0; i < n; ++i)

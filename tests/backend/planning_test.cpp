@@ -1,4 +1,5 @@
-// What plans promise: reasons for refusals, limits, the same bits again, and one prepared kernel on many threads.
+// What plans promise: reasons for refusals, limits, the same bits again, and one prepared kernel on many
+// threads.
 #include <thread>
 
 #include "cosmati/epilogue/parse.h"
@@ -63,13 +64,15 @@ TEST(Planning, RefusalsNameThePredicateTheValueAndWhatIsLegal) {
   EXPECT_CONTAINS(refusal_of(plan.considered, "converted"), "nothing to convert");
   EXPECT_EQ(refusal_of(plan.considered, "reference"), "");
   EXPECT_CONTAINS(message_of(problem, {.kernel = "openblas"}), "refuses this problem: a, b and d are f32");
-  EXPECT_CONTAINS(message_of(problem, {.kernel = "magic"}), "there is: openblas, onednn_sgemm, onednn_matmul");
+  EXPECT_CONTAINS(message_of(problem, {.kernel = "magic"}),
+                  "there is: openblas, onednn_sgemm, onednn_matmul");
 }
 
 TEST(Planning, ADeviceThatIsNotHereIsPlannedFor) {
   Device device{.backend = Backend::cpu, .threads = 8, .avx2 = true, .onednn = true, .openblas = true};
   auto const plan = make_plan(product(DataType::bf16, 8, 8, 8), device);
-  EXPECT_CONTAINS(refusal_of(plan.considered, "onednn_matmul"), "need AVX-512 BF16, which this processor lacks");
+  EXPECT_CONTAINS(refusal_of(plan.considered, "onednn_matmul"),
+                  "need AVX-512 BF16, which this processor lacks");
   EXPECT_EQ(plan.kernel, "converted");
 }
 
@@ -119,9 +122,11 @@ TEST(Planning, OnePreparedKernelRunsOnManyThreadsAtOnceWithTheSameBits) {
     expect_same_bits_from_many_threads(product(DataType::f32, 65, 70, 33), threads);
     expect_same_bits_from_many_threads(product(DataType::f64, 65, 70, 33), threads);
     expect_same_bits_from_many_threads(product(DataType::f16, 65, 70, 33), threads);
-    for (auto direction : {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter})
+    for (auto direction :
+         {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter})
       expect_same_bits_from_many_threads(convolution(direction), threads);
-    ReduceProblem sum{ReduceOperation::sum, describe(DataType::f32, Shape{300, 100}), describe(DataType::f32, Shape{1, 1})};
+    ReduceProblem sum{ReduceOperation::sum, describe(DataType::f32, Shape{300, 100}),
+                      describe(DataType::f32, Shape{1, 1})};
     expect_same_bits_from_many_threads(sum, threads);
   }
 }
@@ -129,8 +134,10 @@ TEST(Planning, OnePreparedKernelRunsOnManyThreadsAtOnceWithTheSameBits) {
 TEST(Planning, EveryNumberOfThreadsGivesTheResult) {
   for (int threads : {1, 2, 3, 5}) {
     Trial(product(DataType::f32, 130, 70, 33), 1).expect_close(cpu(threads), {.terms = 40, .absolute = 2e-6});
-    Trial(product(DataType::f64, 130, 70, 33), 1).expect_close(cpu(threads), {.terms = 40, .absolute = 1e-14});
-    for (auto direction : {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter}) {
+    Trial(product(DataType::f64, 130, 70, 33), 1)
+        .expect_close(cpu(threads), {.terms = 40, .absolute = 1e-14});
+    for (auto direction :
+         {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter}) {
       auto problem = convolution(direction);
       Trial(problem, 1).expect_close(cpu(threads), {.terms = 100});
       for (auto* t : {&problem.x, &problem.w, &problem.y}) t->type = DataType::f64;

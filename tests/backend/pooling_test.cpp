@@ -49,12 +49,14 @@ TEST(Pooling, EveryModeDirectionLayoutAndType) {
           if (mode == PoolingMode::max && choice.between(0, 2) == 0)
             problem.indices = describe(choice.of({s32, u8}), choice.layout(problem.y.shape()));
           if (direction == Direction::backward && problem.indices.present()) continue;  // below
-          SCOPED_TRACE(std::string(name_of(type)) + " mode " + std::to_string(static_cast<int>(mode)) + " direction " +
-                       std::to_string(static_cast<int>(direction)) + " seed " + std::to_string(seed));
-          Trial(problem, seed).expect_fast_and_close(cpu(), {.terms = 12,
-                                                           .absolute = type == f64 ? 1e-14 : 2e-6,
-                                                           .exact = mode == PoolingMode::max &&
-                                                                    direction == Direction::forward});
+          SCOPED_TRACE(std::string(name_of(type)) + " mode " + std::to_string(static_cast<int>(mode)) +
+                       " direction " + std::to_string(static_cast<int>(direction)) + " seed " +
+                       std::to_string(seed));
+          Trial(problem, seed)
+              .expect_fast_and_close(cpu(),
+                                     {.terms = 12,
+                                      .absolute = type == f64 ? 1e-14 : 2e-6,
+                                      .exact = mode == PoolingMode::max && direction == Direction::forward});
         }
 }
 

@@ -153,7 +153,8 @@ class Trial {
   // Plans, runs and compares; the name of the kernel that ran.
   std::string expect_close(Device const& device, Bound const& bound, std::string const& kernel = {}) {
     auto const prepared = prepare(make_plan(problem_, device, {.kernel = kernel}));
-    if (prepared.plan().kernel == "reference") explanation_ = explain(prepared.plan().considered, "reference");
+    if (prepared.plan().kernel == "reference")
+      explanation_ = explain(prepared.plan().considered, "reference");
     Outputs const got = run(prepared);
     compare(got, bound, prepared.plan().kernel);
     return prepared.plan().kernel;

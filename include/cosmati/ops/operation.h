@@ -107,7 +107,8 @@ class Prepared {
                              check_argument(name, description, arguments.*member);
                            });
     if constexpr (requires { arguments.scalars; })
-      check_epilogue_arguments(plan_->problem.epilogue, arguments.operands, arguments.scalars, arguments.stores);
+      check_epilogue_arguments(plan_->problem.epilogue, arguments.operands, arguments.scalars,
+                               arguments.stores);
     check_workspace(plan_->workspace_bytes, workspace);
     kernel_->run(arguments, static_cast<std::byte*>(workspace));
   }

@@ -41,7 +41,10 @@ class TransformKernel final : public Kernel<TransformProblem> {
 Candidate<AddProblem> add_candidate() { return pointwise_candidate<AddProblem, build_add>("vectorised"); }
 
 Candidate<TransformProblem> transform_candidate() {
-  return {"tiled", {}, nullptr, [](Plan<TransformProblem> const& plan) -> std::unique_ptr<Kernel<TransformProblem>> {
+  return {"tiled",
+          {},
+          nullptr,
+          [](Plan<TransformProblem> const& plan) -> std::unique_ptr<Kernel<TransformProblem>> {
             return std::make_unique<TransformKernel>(plan.problem, plan.device.threads);
           }};
 }

@@ -1,4 +1,5 @@
-// Problems that a BLAS function computes by itself: d = alpha * a * b + beta * c with contiguous rows or columns.
+// Problems that a BLAS function computes by itself: d = alpha * a * b + beta * c with contiguous rows or
+// columns.
 #pragma once
 #include <span>
 #include <string>

@@ -10,8 +10,8 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 512;  // elements
-constexpr Index tile = 32;    // rows and columns of a transposition
+constexpr Index chunk = 512;           // elements
+constexpr Index tile = 32;             // rows and columns of a transposition
 constexpr Index small_work = 1 << 14;  // elements that one thread copies before another would have started
 
 // Holds every value of `type` exactly.
@@ -54,8 +54,8 @@ void convert_rows(Copy const& copy, int threads) {
     for (Index i = first; i < last; ++i) {
       Index const begin = i % pieces * piece;
       Index const linear = i / pieces * nest.inner() + begin;
-      copy.row(nest.offset(0, linear), nest.offset(1, linear), nest.inner_stride(0),
-                     nest.inner_stride(1), std::min(piece, nest.inner() - begin));
+      copy.row(nest.offset(0, linear), nest.offset(1, linear), nest.inner_stride(0), nest.inner_stride(1),
+               std::min(piece, nest.inner() - begin));
     }
   });
 }
@@ -67,8 +67,8 @@ void transpose_tile(Bits const* in, Index in_row, Index in_column, Bits* out, In
     for (Index r = 0; r < rows; ++r) out[c * out_column + r * out_row] = in[r * in_row + c * in_column];
 }
 
-// The dimension that is contiguous in the source is not the one that is contiguous in the target: square tiles keep
-// the lines of both in the cache.
+// The dimension that is contiguous in the source is not the one that is contiguous in the target: square
+// tiles keep the lines of both in the cache.
 void convert_transposed(Copy const& copy, int source_inner, int threads) {
   auto const& nest = copy.nest;
   auto const inner = static_cast<std::size_t>(nest.rank - 1);
@@ -86,16 +86,16 @@ void convert_transposed(Copy const& copy, int source_inner, int threads) {
       Index const row = i / columns % rows * tile;
       Index const width = std::min(tile, nest.extent[inner] - column);
       Index const height = std::min(tile, nest.extent[cross] - row);
-      Index const to = outer.offset(0, i / columns / rows) + column * nest.stride[0][inner] +
-                       row * nest.stride[0][cross];
-      Index const from = outer.offset(1, i / columns / rows) + column * nest.stride[1][inner] +
-                         row * nest.stride[1][cross];
+      Index const to =
+          outer.offset(0, i / columns / rows) + column * nest.stride[0][inner] + row * nest.stride[0][cross];
+      Index const from =
+          outer.offset(1, i / columns / rows) + column * nest.stride[1][inner] + row * nest.stride[1][cross];
       if (copy.from == copy.to) {
         auto const move = [&](auto bits) {
           using Bits = decltype(bits);
           transpose_tile(static_cast<Bits const*>(copy.source) + from, nest.stride[1][inner],
-                         nest.stride[1][cross], static_cast<Bits*>(copy.target) + to,
-                         nest.stride[0][inner], nest.stride[0][cross], width, height);
+                         nest.stride[1][cross], static_cast<Bits*>(copy.target) + to, nest.stride[0][inner],
+                         nest.stride[0][cross], width, height);
         };
         switch (size_of(copy.to)) {
           case 1: move(static_cast<unsigned char>(0)); break;
@@ -112,8 +112,7 @@ void convert_transposed(Copy const& copy, int source_inner, int threads) {
         decltype(+*wide) line[tile];
         for (Index h = 0; h < height; ++h) {
           for (Index w = 0; w < width; ++w) line[w] = wide[w * tile + h];
-          write_row(line, copy.to,
-                    element(copy.to, copy.target, to + h * nest.stride[0][cross]),
+          write_row(line, copy.to, element(copy.to, copy.target, to + h * nest.stride[0][cross]),
                     nest.stride[0][inner], width);
         }
       };
@@ -127,12 +126,13 @@ void convert_transposed(Copy const& copy, int source_inner, int threads) {
 
 }  // namespace
 
-TensorDescription converted_description(std::string_view name, Role role, TensorDescription const& description,
-                                        Conversion conversion) {
+TensorDescription converted_description(std::string_view name, Role role,
+                                        TensorDescription const& description, Conversion conversion) {
   TensorDescription result = description;
   if (name != "labels" && name != "indices") result.type = conversion.type;
   Layout const& layout = description.layout;
-  int order[max_rank] = {};  // from the largest stride to the smallest, but for the first that stay in their places
+  int order[max_rank] =
+      {};  // from the largest stride to the smallest, but for the first that stay in their places
   int const fixed = conversion.order == Conversion::Order::row_major       ? layout.rank()
                     : conversion.order == Conversion::Order::first_slowest ? 1
                                                                            : 0;
@@ -152,10 +152,9 @@ TensorDescription converted_description(std::string_view name, Role role, Tensor
   return result;
 }
 
-void convert_elements(TensorDescription const& from, void const* source, TensorDescription const& to, void* target,
-                      int threads) {
-  Copy const copy{from.type, to.type, source, target,
-                              make_loop_nest<2>({to.layout, from.layout})};
+void convert_elements(TensorDescription const& from, void const* source, TensorDescription const& to,
+                      void* target, int threads) {
+  Copy const copy{from.type, to.type, source, target, make_loop_nest<2>({to.layout, from.layout})};
   auto const& nest = copy.nest;
   if (nest.size() == 0) return;
   if (nest.size() < small_work) threads = 1;

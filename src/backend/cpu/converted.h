@@ -30,8 +30,8 @@ struct Conversion {
 };
 
 // The same tensor, dense; what an input repeats (a stride of 0) stays repeated.
-TensorDescription converted_description(std::string_view name, Role role, TensorDescription const& description,
-                                        Conversion conversion);
+TensorDescription converted_description(std::string_view name, Role role,
+                                        TensorDescription const& description, Conversion conversion);
 
 inline std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -71,7 +71,10 @@ class ConvertedKernel final : public Kernel<Problem> {
   using Arguments = typename Problem::Arguments;
 
   ConvertedKernel(Problem const& outer, Plan<Problem> const& inner)
-      : outer_(outer), conversion_(conversion_of(outer)), inner_(prepare(inner)), threads_(inner.device.threads) {}
+      : outer_(outer),
+        conversion_(conversion_of(outer)),
+        inner_(prepare(inner)),
+        threads_(inner.device.threads) {}
 
   void run(Arguments const& arguments, std::byte* workspace) const override {
     Arguments inner = arguments;
@@ -84,17 +87,19 @@ class ConvertedKernel final : public Kernel<Problem> {
     inner_.run(inner, workspace);
     each_converted([&](Role role, auto member, auto const& outer, auto const& converted) {
       if constexpr (std::is_same_v<decltype(member), void * Arguments::*>)
-        if (role != Role::input) convert_elements(converted, inner.*member, outer, arguments.*member, threads_);
+        if (role != Role::input)
+          convert_elements(converted, inner.*member, outer, arguments.*member, threads_);
     });
   }
 
  private:
   template <class Visit>
   void each_converted(Visit&& visit) const {
-    Problem::visit_tensors(outer_, [&](char const* name, Role role, TensorDescription const& outer, auto member) {
-      TensorDescription const converted = converted_description(name, role, outer, conversion_);
-      if (!(converted == outer)) visit(role, member, outer, converted);
-    });
+    Problem::visit_tensors(
+        outer_, [&](char const* name, Role role, TensorDescription const& outer, auto member) {
+          TensorDescription const converted = converted_description(name, role, outer, conversion_);
+          if (!(converted == outer)) visit(role, member, outer, converted);
+        });
   }
 
   Problem outer_;
@@ -117,10 +122,11 @@ std::size_t converted_bytes(Problem const& problem) {
 template <class Problem>
 std::string violates_conversion(Problem const& problem, Device const& device) {
   if (converted_bytes(problem) == 0)
-    return std::string("nothing to convert: every tensor is dense and ") + name_of(conversion_of(problem).type) +
-           " already";
+    return std::string("nothing to convert: every tensor is dense and ") +
+           name_of(conversion_of(problem).type) + " already";
   if (make_plan(converted_problem(problem), device, {}).kernel == "reference")
-    return std::string("no fast kernel takes the problem in ") + name_of(conversion_of(problem).type) + " either";
+    return std::string("no fast kernel takes the problem in ") + name_of(conversion_of(problem).type) +
+           " either";
   return {};
 }
 

@@ -50,10 +50,9 @@ class CrossEntropyKernel final : public Kernel<CrossEntropyProblem> {
   double row(CrossEntropyProblem::Arguments const& arguments, Index n, double* x, double* powers) const {
     TensorDescription const& logits = problem_.x;
     Index const classes = logits.extent(1);
-    Index const label =
-        static_cast<int const*>(arguments.labels)[n * problem_.labels.layout.stride[0]];
-    read_row(logits.type, element(logits.type, arguments.x, n * logits.layout.stride[0]), logits.layout.stride[1],
-             x, classes);
+    Index const label = static_cast<int const*>(arguments.labels)[n * problem_.labels.layout.stride[0]];
+    read_row(logits.type, element(logits.type, arguments.x, n * logits.layout.stride[0]),
+             logits.layout.stride[1], x, classes);
     double const largest = *std::max_element(x, x + classes);
     double sum = 0;
     for (Index i = 0; i < classes; ++i) {

@@ -24,12 +24,12 @@ COSMATI_CLONES void draw(unsigned long long seed, unsigned long long step, unsig
 }
 
 template <class Real>
-COSMATI_ALWAYS_INLINE void keep(unsigned const* words, unsigned long long threshold, Real divisor, Real* values,
-                                Index count) {
+COSMATI_ALWAYS_INLINE void keep(unsigned const* words, unsigned long long threshold, Real divisor,
+                                Real* values, Index count) {
   for (Index i = 0; i < count; ++i) values[i] = words[i] >= threshold ? values[i] / divisor : Real(0);
 }
-COSMATI_CLONES void keep_elements(unsigned const* words, unsigned long long threshold, float divisor, float* values,
-                                  Index count) {
+COSMATI_CLONES void keep_elements(unsigned const* words, unsigned long long threshold, float divisor,
+                                  float* values, Index count) {
   keep(words, threshold, divisor, values, count);
 }
 COSMATI_CLONES void keep_elements(unsigned const* words, unsigned long long threshold, double divisor,
@@ -91,7 +91,10 @@ class DropoutKernel final : public Kernel<DropoutProblem> {
 }  // namespace
 
 Candidate<DropoutProblem> dropout_candidate() {
-  return {"vectorised", {}, nullptr, [](Plan<DropoutProblem> const& plan) -> std::unique_ptr<Kernel<DropoutProblem>> {
+  return {"vectorised",
+          {},
+          nullptr,
+          [](Plan<DropoutProblem> const& plan) -> std::unique_ptr<Kernel<DropoutProblem>> {
             return std::make_unique<DropoutKernel>(plan.problem, plan.device.threads);
           }};
 }

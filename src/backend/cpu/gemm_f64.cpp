@@ -22,15 +22,17 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
              name_of(p.d.type) + "; all three must be f64";
   for (Index extent : {p.m(), p.n(), p.k()})
     if (extent > largest_int)
-      return "m, n, k are " + std::to_string(p.m()) + ", " + std::to_string(p.n()) + ", " + std::to_string(p.k()) +
-             "; each must be below 2^31";
+      return "m, n, k are " + std::to_string(p.m()) + ", " + std::to_string(p.n()) + ", " +
+             std::to_string(p.k()) + "; each must be below 2^31";
   return violates_blas_strides(p, device);
 }
 
 class OpenblasKernel final : public Kernel<GemmProblem> {
  public:
   OpenblasKernel(GemmProblem const& problem, Device const& device)
-      : problem_(problem), threads_(device.threads), in_blas_(read_blas_form(problem.epilogue.expression, form_)) {
+      : problem_(problem),
+        threads_(device.threads),
+        in_blas_(read_blas_form(problem.epilogue.expression, form_)) {
     read_blas_operand(problem_.a, a_);
     read_blas_operand(problem_.b, b_);
     read_blas_operand(problem_.d, d_);
@@ -38,14 +40,12 @@ class OpenblasKernel final : public Kernel<GemmProblem> {
     // acc in the workspace: c or an operand may lie where d does.
     accumulator_ = {DataType::f64, row_major(problem.d.shape())};
     d_ = {'N', std::max<Index>(problem.n(), 1)};
-    tail_.emplace(epilogue_pointwise(problem.epilogue, epilogue::gemm_indices, accumulator_, problem.c, problem.d,
-                                     true),
+    tail_.emplace(epilogue_pointwise(problem.epilogue, epilogue::gemm_indices, accumulator_, problem.c,
+                                     problem.d, true),
                   threads_);
   }
 
-  std::size_t workspace_bytes() const {
-    return tail_ ? accumulator_bytes() + tail_->workspace_bytes() : 0;
-  }
+  std::size_t workspace_bytes() const { return tail_ ? accumulator_bytes() + tail_->workspace_bytes() : 0; }
 
   void run(GemmProblem::Arguments const& arguments, std::byte* workspace) const override {
     if (in_blas_) {
@@ -64,7 +64,8 @@ class OpenblasKernel final : public Kernel<GemmProblem> {
   std::size_t accumulator_bytes() const { return round_up(static_cast<std::size_t>(accumulator_.bytes())); }
 
   // Slices along the batch, or the rows or columns of d, whichever are more.
-  void multiply(GemmProblem::Arguments const& arguments, double* d, Index d_batch, double alpha, double beta) const {
+  void multiply(GemmProblem::Arguments const& arguments, double* d, Index d_batch, double alpha,
+                double beta) const {
     constexpr Index grain = 16;
     Index const batch = problem_.batch(), m = problem_.m(), n = problem_.n();
     bool const small = m * n * problem_.k() < 32 * 32 * 32;
@@ -80,8 +81,8 @@ class OpenblasKernel final : public Kernel<GemmProblem> {
         columns = share(n, part, count, grain);
       for (Index i = matrices.first; i < matrices.last; ++i)
         multiply_slice(static_cast<double const*>(arguments.a) + i * problem_.a.layout.stride[0],
-                       static_cast<double const*>(arguments.b) + i * problem_.b.layout.stride[0], d + i * d_batch,
-                       rows, columns, alpha, beta);
+                       static_cast<double const*>(arguments.b) + i * problem_.b.layout.stride[0],
+                       d + i * d_batch, rows, columns, alpha, beta);
     });
   }
 
@@ -91,11 +92,11 @@ class OpenblasKernel final : public Kernel<GemmProblem> {
     a += rows.first * (a_.letter == 'N' ? a_.leading : 1);
     b += columns.first * (b_.letter == 'N' ? 1 : b_.leading);
     if (d_.letter == 'N')
-      openblas_dgemm(a_.letter == 'T', b_.letter == 'T', m, n, problem_.k(), alpha, a, a_.leading, b, b_.leading, beta,
-                     d + rows.first * d_.leading + columns.first, d_.leading);
+      openblas_dgemm(a_.letter == 'T', b_.letter == 'T', m, n, problem_.k(), alpha, a, a_.leading, b,
+                     b_.leading, beta, d + rows.first * d_.leading + columns.first, d_.leading);
     else
-      openblas_dgemm(b_.letter == 'N', a_.letter == 'N', n, m, problem_.k(), alpha, b, b_.leading, a, a_.leading, beta,
-                     d + columns.first * d_.leading + rows.first, d_.leading);
+      openblas_dgemm(b_.letter == 'N', a_.letter == 'N', n, m, problem_.k(), alpha, b, b_.leading, a,
+                     a_.leading, beta, d + columns.first * d_.leading + rows.first, d_.leading);
   }
 
   GemmProblem problem_;

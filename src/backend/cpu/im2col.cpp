@@ -1,5 +1,6 @@
 // Convolution in double precision: slices of the image unfolded into a matrix, products by OpenBLAS.
-// The column matrix has a row for each (c, r, s) of a group and a column for each (p, q); it exists a slice at a time.
+// The column matrix has a row for each (c, r, s) of a group and a column for each (p, q); it exists a slice
+// at a time.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,7 +34,8 @@ class Im2colKernel final : public Kernel<Problem> {
         taps_(rows_.taps * columns_.taps),
         depth_(channels_ * taps_),
         places_(rows_.outputs * columns_.outputs),
-        slice_(std::clamp<Index>(slice_elements / std::max<Index>(depth_, 1), std::min<Index>(places_, 16), places_)) {
+        slice_(std::clamp<Index>(slice_elements / std::max<Index>(depth_, 1), std::min<Index>(places_, 16),
+                                 places_)) {
     // Filter and images in double, dense, in the workspace.
     auto const dense = [](TensorDescription const& t) { return describe(DataType::f64, t.shape()); };
     w_ = dense(problem.w);
@@ -41,10 +43,12 @@ class Im2colKernel final : public Kernel<Problem> {
     y_ = dense(problem.y);
     if (problem.direction == ConvolutionDirection::forward)
       tail_.emplace(
-          epilogue_pointwise(problem.epilogue, epilogue::convolution_indices, y_, {}, problem.y, true), threads);
+          epilogue_pointwise(problem.epilogue, epilogue::convolution_indices, y_, {}, problem.y, true),
+          threads);
     if (problem.direction == ConvolutionDirection::data)
       tail_.emplace(
-          epilogue_pointwise(problem.epilogue, epilogue::convolution_indices, x_, {}, problem.x, true), threads);
+          epilogue_pointwise(problem.epilogue, epilogue::convolution_indices, x_, {}, problem.x, true),
+          threads);
     if (problem.direction == ConvolutionDirection::filter && problem.db.present()) {
       ReduceProblem sum{ReduceOperation::sum, problem.y, {}};
       sum.y = {problem.db.type, {{1, problem.db.extent(0), 1, 1}, {0, problem.db.layout.stride[0], 0, 0}}};
@@ -53,12 +57,14 @@ class Im2colKernel final : public Kernel<Problem> {
   }
 
   std::size_t workspace_bytes() const {
-    std::size_t const last = std::max(tail_ ? tail_->workspace_bytes() : 0, bias_ ? bias_->workspace_bytes() : 0);
+    std::size_t const last =
+        std::max(tail_ ? tail_->workspace_bytes() : 0, bias_ ? bias_->workspace_bytes() : 0);
     return bytes(w_) + bytes(x_) + bytes(y_) + static_cast<std::size_t>(threads_) * slice_bytes() + last;
   }
 
   void run(Problem::Arguments const& arguments, std::byte* workspace) const override {
-    Memory const memory{reinterpret_cast<double*>(workspace), reinterpret_cast<double*>(workspace + bytes(w_)),
+    Memory const memory{reinterpret_cast<double*>(workspace),
+                        reinterpret_cast<double*>(workspace + bytes(w_)),
                         reinterpret_cast<double*>(workspace + bytes(w_) + bytes(x_)),
                         workspace + bytes(w_) + bytes(x_) + bytes(y_)};
     std::byte* const last = memory.slices + static_cast<std::size_t>(threads_) * slice_bytes();
@@ -70,14 +76,16 @@ class Im2colKernel final : public Kernel<Problem> {
       convert_elements(problem_.x, arguments.x, x_, memory.x, threads_);
     if (forward) {
       run_forward(memory);
-      tail_->run({memory.y, nullptr, arguments.operands, arguments.scalars, arguments.y, arguments.stores}, last);
+      tail_->run({memory.y, nullptr, arguments.operands, arguments.scalars, arguments.y, arguments.stores},
+                 last);
     } else if (filter) {
       run_filter(memory);
       convert_elements(w_, memory.w, problem_.w, arguments.dw, threads_);
       if (bias_) bias_->run(arguments.dy, arguments.db, last);
     } else {
       run_data(memory);
-      tail_->run({memory.x, nullptr, arguments.operands, arguments.scalars, arguments.dx, arguments.stores}, last);
+      tail_->run({memory.x, nullptr, arguments.operands, arguments.scalars, arguments.dx, arguments.stores},
+                 last);
     }
   }
 
@@ -92,15 +100,20 @@ class Im2colKernel final : public Kernel<Problem> {
     return {p.x.extent(2 + i), p.y.extent(2 + i), p.w.extent(2 + i), p.stride[i],
             p.pad_begin[i],    p.pad_end[i],      p.dilation[i]};
   }
-  static std::size_t bytes(TensorDescription const& t) { return round_up(static_cast<std::size_t>(t.bytes())); }
-  std::size_t slice_bytes() const { return round_up(static_cast<std::size_t>(depth_ * slice_) * sizeof(double)); }
+  static std::size_t bytes(TensorDescription const& t) {
+    return round_up(static_cast<std::size_t>(t.bytes()));
+  }
+  std::size_t slice_bytes() const {
+    return round_up(static_cast<std::size_t>(depth_ * slice_) * sizeof(double));
+  }
   double* slice_of(Memory const& memory, int part) const {
     return reinterpret_cast<double*>(memory.slices + static_cast<std::size_t>(part) * slice_bytes());
   }
   Index image_size() const { return rows_.image * columns_.image; }
 
-  // For rows [first_row, last_row) = (c, r, s) and places [first, last) = (p, q): each run of places in one row of y
-  // that falls inside the image: visit(element of the slice, element of x, count). Others: outside(element, count).
+  // For rows [first_row, last_row) = (c, r, s) and places [first, last) = (p, q): each run of places in one
+  // row of y that falls inside the image: visit(element of the slice, element of x, count). Others:
+  // outside(element, count).
   template <class Inside, class Outside>
   void for_each_run(Range rows, Range places, Inside const& inside, Outside const& outside) const {
     Index const width = places.last - places.first;
@@ -117,7 +130,8 @@ class Im2colKernel final : public Kernel<Problem> {
         Index const high = std::clamp(q_last, low, end);
         Index const start = line + at - places.first - q;
         outside(start + q, low - q);
-        if (low < high) inside(start + low, c * image_size() + h * columns_.image + columns_.place(low, s), high - low);
+        if (low < high)
+          inside(start + low, c * image_size() + h * columns_.image + columns_.place(low, s), high - low);
         outside(start + high, end - high);
         at += end - q;
       }
@@ -155,8 +169,8 @@ class Im2colKernel final : public Kernel<Problem> {
         Range const places{i % slices * slice_, std::min(places_, (i % slices + 1) * slice_)};
         Index const width = places.last - places.first;
         unfold(memory.x + image_group * channels_ * image_size(), {0, depth_}, places, slice);
-        openblas_dgemm(false, false, filters_, width, depth_, 1, memory.w + group * filters_ * depth_, depth_, slice,
-                       width, 0, memory.y + image_group * filters_ * places_ + places.first, places_);
+        openblas_dgemm(false, false, filters_, width, depth_, 1, memory.w + group * filters_ * depth_, depth_,
+                       slice, width, 0, memory.y + image_group * filters_ * places_ + places.first, places_);
       }
     });
   }
@@ -202,7 +216,8 @@ class Im2colKernel final : public Kernel<Problem> {
             unfold(memory.x + image_group * channels_ * image_size(), rows, places, slice);
             openblas_dgemm(false, true, filters_, rows.last - rows.first, width, 1,
                            memory.y + image_group * filters_ * places_ + at, places_, slice, width,
-                           n == 0 && at == 0 ? 0 : 1, memory.w + group * filters_ * depth_ + rows.first, depth_);
+                           n == 0 && at == 0 ? 0 : 1, memory.w + group * filters_ * depth_ + rows.first,
+                           depth_);
           }
     });
   }
@@ -221,10 +236,12 @@ std::string violates_im2col(Problem const& p, Device const& device) {
   if (p.direction == ConvolutionDirection::bias) return "the direction must be forward, data or filter";
   std::string violation;
   Problem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& t, auto) {
-    if (t.layout.size() == 0) violation = std::string("tensor ") + name + " " + to_string(t.shape()) + " has no element";
+    if (t.layout.size() == 0)
+      violation = std::string("tensor ") + name + " " + to_string(t.shape()) + " has no element";
     for (int d = 0; d < t.layout.rank(); ++d)
       if (t.extent(d) > 2147483647)
-        violation = std::string("tensor ") + name + " " + to_string(t.shape()) + ": each extent must be below 2^31";
+        violation =
+            std::string("tensor ") + name + " " + to_string(t.shape()) + ": each extent must be below 2^31";
   });
   return violation;
 }

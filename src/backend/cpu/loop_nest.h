@@ -7,8 +7,9 @@
 
 namespace cosmati::cpu {
 
-// The dimensions of the first layout from its largest stride to its smallest, where possible joined to longer ones;
-// extents of 1 are left out, so that rank may be 0. A layout with a stride of 0 repeats along that dimension.
+// The dimensions of the first layout from its largest stride to its smallest, where possible joined to longer
+// ones; extents of 1 are left out, so that rank may be 0. A layout with a stride of 0 repeats along that
+// dimension.
 template <int tensors>
 struct LoopNest {
   int rank = 0;

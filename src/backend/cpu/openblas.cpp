@@ -36,8 +36,8 @@ struct Library {
 };
 
 void* open_library() {
-  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed. Threads of its own would spin
-  // beside ours.
+  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed. Threads of its own would
+  // spin beside ours.
   bool const avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   Setting const threads("OPENBLAS_NUM_THREADS", "1");
@@ -79,13 +79,14 @@ Library const& library() {
 bool openblas_available() { return library().dgemm != nullptr; }
 std::string const& openblas_description() { return library().description; }
 
-void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha, double const* a,
-                    Index lda, double const* b, Index ldb, double beta, double* d, Index ldd) {
+void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                    double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
+                    Index ldd) {
   if (m == 0 || n == 0) return;
   constexpr int row_major = 101, as_it_is = 111, transposed = 112;
   library().dgemm(row_major, transposed_a ? transposed : as_it_is, transposed_b ? transposed : as_it_is,
-                  static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
-                  static_cast<int>(ldb), beta, d, static_cast<int>(ldd));
+                  static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a,
+                  static_cast<int>(lda), b, static_cast<int>(ldb), beta, d, static_cast<int>(ldd));
 }
 
 }  // namespace cosmati::cpu

@@ -38,7 +38,8 @@ struct Step {
 };
 
 template <class Real>
-COSMATI_ALWAYS_INLINE void plain_loop(Step<Real> const& step, Real* parameter, Real const* gradient, Index count) {
+COSMATI_ALWAYS_INLINE void plain_loop(Step<Real> const& step, Real* parameter, Real const* gradient,
+                                      Index count) {
   COSMATI_INDEPENDENT
   for (Index i = 0; i < count; ++i)
     parameter[i] -= step.rate * (gradient[i] + step.weight_decay * parameter[i]);
@@ -57,8 +58,8 @@ COSMATI_ALWAYS_INLINE void momentum_loop(Step<Real> const& step, Real* parameter
 }
 
 template <class Real>
-COSMATI_ALWAYS_INLINE void adam_loop(Step<Real> const& step, Real* parameter, Real const* gradient, Real* first,
-                                     Real* second, Index count) {
+COSMATI_ALWAYS_INLINE void adam_loop(Step<Real> const& step, Real* parameter, Real const* gradient,
+                                     Real* first, Real* second, Index count) {
   Real const rest1 = Real(1) - step.beta1, rest2 = Real(1) - step.beta2;
   COSMATI_INDEPENDENT
   for (Index i = 0; i < count; ++i) {
@@ -72,15 +73,15 @@ COSMATI_ALWAYS_INLINE void adam_loop(Step<Real> const& step, Real* parameter, Re
 }
 
 template <class Real>
-COSMATI_ALWAYS_INLINE void any_loop(OptimizerKind kind, Step<Real> const& step, Real* parameter, Real const* gradient,
-                                    Real* first, Real* second, Index count) {
+COSMATI_ALWAYS_INLINE void any_loop(OptimizerKind kind, Step<Real> const& step, Real* parameter,
+                                    Real const* gradient, Real* first, Real* second, Index count) {
   if (kind == OptimizerKind::adam) return adam_loop(step, parameter, gradient, first, second, count);
   if (first != nullptr) return momentum_loop(step, parameter, gradient, first, count);
   plain_loop(step, parameter, gradient, count);
 }
 
-COSMATI_CLONES void take_step(OptimizerKind kind, Step<float> const& step, float* parameter, float const* gradient,
-                              float* first, float* second, Index count) {
+COSMATI_CLONES void take_step(OptimizerKind kind, Step<float> const& step, float* parameter,
+                              float const* gradient, float* first, float* second, Index count) {
   any_loop(kind, step, parameter, gradient, first, second, count);
 }
 COSMATI_CLONES void take_step(OptimizerKind kind, Step<double> const& step, double* parameter,
@@ -91,9 +92,9 @@ COSMATI_CLONES void take_step(OptimizerKind kind, Step<double> const& step, doub
 class OptimizerKernel final : public Kernel<OptimizerProblem> {
  public:
   OptimizerKernel(OptimizerProblem const& problem, int threads)
-      : problem_(problem), nest_(make_loop_nest<3>({problem.parameter.layout, problem.gradient.layout,
-                                                    problem.state.present() ? problem.state.layout
-                                                                            : problem.parameter.layout})),
+      : problem_(problem),
+        nest_(make_loop_nest<3>({problem.parameter.layout, problem.gradient.layout,
+                                 problem.state.present() ? problem.state.layout : problem.parameter.layout})),
         threads_(nest_.size() < small_work ? 1 : threads) {
     wide_ = problem.parameter.type == DataType::f64 || problem.gradient.type == DataType::f64;
   }

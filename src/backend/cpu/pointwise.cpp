@@ -1,4 +1,5 @@
-// Pointwise: chunks of elements through a VectorProgram; what is not a run of the right type goes through buffers.
+// Pointwise: chunks of elements through a VectorProgram; what is not a run of the right type goes through
+// buffers.
 #include "src/backend/cpu/pointwise.h"
 
 #include <algorithm>
@@ -13,9 +14,10 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr int max_streams = 3 + max_epilogue_operands + max_epilogue_stores;  // 3: result, accumulator, source
-constexpr Index largest_chunk = 1024;  // elements
-constexpr Index shortest_row = 128;    // below this a chunk holds several rows
+constexpr int max_streams =
+    3 + max_epilogue_operands + max_epilogue_stores;  // 3: result, accumulator, source
+constexpr Index largest_chunk = 1024;                 // elements
+constexpr Index shortest_row = 128;                   // below this a chunk holds several rows
 constexpr Index small_work = 1 << 13;  // elements that one thread does before another would have started
 
 // How a chunk of a tensor reaches the program.
@@ -70,7 +72,8 @@ class Evaluation final : public Pointwise::Implementation {
     for (StreamPlan& stream : outputs_) stream.access = access(stream);
     if (nest_.size() < small_work) threads_ = 1;
     buffer_bytes_ = round_up(static_cast<std::size_t>(chunk_) * sizeof(Real));
-    streams_bytes_ = round_up(inputs_.size() * sizeof(epilogue::Stream<Real>) + outputs_.size() * sizeof(Real*));
+    streams_bytes_ =
+        round_up(inputs_.size() * sizeof(epilogue::Stream<Real>) + outputs_.size() * sizeof(Real*));
     part_bytes_ = streams_bytes_ + (inputs_.size() + outputs_.size()) * buffer_bytes_ +
                   round_up(program_.scratch_bytes());
   }
@@ -145,7 +148,8 @@ class Evaluation final : public Pointwise::Implementation {
   // What one thread works with.
   class Part {
    public:
-    Part(Evaluation const& evaluation, PointwiseArguments const& arguments, Real const* scalars, std::byte* memory)
+    Part(Evaluation const& evaluation, PointwiseArguments const& arguments, Real const* scalars,
+         std::byte* memory)
         : evaluation_(evaluation), arguments_(arguments), scalars_(scalars) {
       streams_ = reinterpret_cast<epilogue::Stream<Real>*>(memory);
       results_ = reinterpret_cast<Real**>(streams_ + evaluation.inputs_.size());
@@ -169,7 +173,7 @@ class Evaluation final : public Pointwise::Implementation {
       for (std::size_t i = 0; i < outputs.size(); ++i)
         results_[i] = outputs[i].access == Access::direct ? place(outputs[i], output(i), begin)
                                                           : buffer(inputs.size() + i);
-      epilogue::VectorArguments<Real> const run{streams_[0], streams_[1], scalars_,
+      epilogue::VectorArguments<Real> const run{streams_[0],  streams_[1], scalars_,
                                                 streams_ + 2, results_[0], results_ + 1};
       evaluation_.program_.run(count, run, scratch_);
       for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -204,16 +208,16 @@ class Evaluation final : public Pointwise::Implementation {
         case Access::buffered: break;
       }
       evaluation_.for_each_piece(stream.tensor, begin, count, [&](Index offset, Index at, Index length) {
-        read_row(stream.type, element(stream.type, data, offset), nest.inner_stride(stream.tensor), buffer + at,
-                 length);
+        read_row(stream.type, element(stream.type, data, offset), nest.inner_stride(stream.tensor),
+                 buffer + at, length);
       });
     }
     void save(StreamPlan const& stream, Real const* buffer, void* data, Index begin, Index count) const {
       auto const& nest = evaluation_.nest_;
       if (nest.rank == 0) return write_row(buffer, stream.type, data, 1, 1);
       evaluation_.for_each_piece(stream.tensor, begin, count, [&](Index offset, Index at, Index length) {
-        write_row(buffer + at, stream.type, element(stream.type, data, offset), nest.inner_stride(stream.tensor),
-                  length);
+        write_row(buffer + at, stream.type, element(stream.type, data, offset),
+                  nest.inner_stride(stream.tensor), length);
       });
     }
 
@@ -267,7 +271,8 @@ PointwiseProblem epilogue_pointwise(Epilogue const& epilogue, std::span<std::str
                                     TensorDescription const& result, bool in_double) {
   PointwiseProblem problem{epilogue.expression, in_double, accumulator, source, {}, epilogue.stores, result};
   for (std::size_t i = 0; i < epilogue.operands.size(); ++i)
-    problem.operands.push_back({epilogue.operands[i].type, spread_operand(epilogue, i, result.shape(), indices)});
+    problem.operands.push_back(
+        {epilogue.operands[i].type, spread_operand(epilogue, i, result.shape(), indices)});
   return problem;
 }
 

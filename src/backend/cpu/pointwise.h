@@ -10,8 +10,8 @@
 
 namespace cosmati::cpu {
 
-// result = expression(acc, c, operands...), evaluated in float, or in double. All layouts are of the shape of the
-// result; a stride of 0 repeats. The result may lie where an input of the same type and strides lies.
+// result = expression(acc, c, operands...), evaluated in float, or in double. All layouts are of the shape of
+// the result; a stride of 0 repeats. The result may lie where an input of the same type and strides lies.
 struct PointwiseProblem {
   epilogue::Expression expression;
   bool in_double = false;

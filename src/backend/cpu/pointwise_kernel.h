@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/plan/make_plan.h"
 #include "src/backend/cpu/pointwise.h"
+#include "src/plan/make_plan.h"
 
 namespace cosmati::cpu {
 
@@ -54,7 +54,9 @@ Candidate<Problem> pointwise_candidate(char const* name) {
   using Own = PointwiseKernel<Problem, build>;
   return {name,
           {},
-          [](Problem const& problem, Device const& device) { return Own(problem, device.threads).workspace_bytes(); },
+          [](Problem const& problem, Device const& device) {
+            return Own(problem, device.threads).workspace_bytes();
+          },
           [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
             return std::make_unique<Own>(plan.problem, plan.device.threads);
           }};

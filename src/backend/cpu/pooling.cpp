@@ -20,7 +20,8 @@ template <class Real>
 COSMATI_ALWAYS_INLINE void take_larger(Real const* values, int tap, Real* best, int* best_tap, Index count) {
   COSMATI_INDEPENDENT
   for (Index i = 0; i < count; ++i) {
-    bool const larger = best_tap[i] < 0 || values[i] > best[i] || (values[i] != values[i] && best[i] == best[i]);
+    bool const larger =
+        best_tap[i] < 0 || values[i] > best[i] || (values[i] != values[i] && best[i] == best[i]);
     best[i] = larger ? values[i] : best[i];
     best_tap[i] = larger ? tap : best_tap[i];
   }
@@ -74,15 +75,16 @@ class PoolingKernel final : public Kernel<PoolingProblem> {
  private:
   // The first element of a piece of a line: of y forward, of x backward.
   struct Place {
-    Index at[4];   // n, c, row, column
-    Index count;   // elements along the line
+    Index at[4];  // n, c, row, column
+    Index count;  // elements along the line
   };
 
   // Threads share the lines; the image rows of a plane are neighbours.
   template <class Visit>
   void for_each_line(Index rows, Visit const& visit) const {
     bool const along_columns = lines_.along == 3;
-    Index const outer = along_columns ? problem_.x.extent(0) * problem_.x.extent(1) : problem_.x.extent(lines_.across);
+    Index const outer =
+        along_columns ? problem_.x.extent(0) * problem_.x.extent(1) : problem_.x.extent(lines_.across);
     Index const length = along_columns ? 1 : problem_.x.extent(lines_.along);
     Index const pieces = (length + chunk - 1) / chunk;
     parallel_parts(threads_, [&](int part, int parts) {
@@ -120,7 +122,8 @@ class PoolingKernel final : public Kernel<PoolingProblem> {
     }
   }
 
-  // Calls tap(number, h, position in the piece, offset of its first value in x, count) for the taps of a piece of y.
+  // Calls tap(number, h, position in the piece, offset of its first value in x, count) for the taps of a
+  // piece of y.
   template <class Tap>
   void for_each_tap(Place const& place, Tap const& tap) const {
     auto const& [n, c, p, q] = place.at;
@@ -149,7 +152,8 @@ class PoolingKernel final : public Kernel<PoolingProblem> {
     alignas(64) Real values[chunk];
     alignas(64) int best_tap[chunk];
     DataType const type = problem_.x.type;
-    Index const step = problem_.x.layout.stride[lines_.along] * (lines_.along == 3 ? lines_.columns.stride : 1);
+    Index const step =
+        problem_.x.layout.stride[lines_.along] * (lines_.along == 3 ? lines_.columns.stride : 1);
     std::fill(best, best + place.count, Real(0));
     std::fill(best_tap, best_tap + place.count, -1);
     bool const maximum = problem_.mode == PoolingMode::max;
@@ -235,8 +239,8 @@ class PoolingKernel final : public Kernel<PoolingProblem> {
   }
 
   // Adds what windows pass to their tap (r, s): to sum[i * step].
-  void add_windows(PoolingProblem::Arguments const& arguments, void const* taps, Place const& windows, Index r,
-                   Index s, Real* sum, Index step) const {
+  void add_windows(PoolingProblem::Arguments const& arguments, void const* taps, Place const& windows,
+                   Index r, Index s, Real* sum, Index step) const {
     alignas(64) Real dy[chunk];
     alignas(64) int chosen[chunk];
     auto const& [n, c, p, q] = windows.at;
@@ -250,13 +254,13 @@ class PoolingKernel final : public Kernel<PoolingProblem> {
     }
     TensorDescription const& from = taps != nullptr ? taps_ : problem_.indices;
     void const* const data = taps != nullptr ? taps : arguments.saved_indices;
-    read_integers(from.type, element(from.type, data, offset(from, n, c, p, q)), from.layout.stride[lines_.along],
-                  chosen, windows.count);
+    read_integers(from.type, element(from.type, data, offset(from, n, c, p, q)),
+                  from.layout.stride[lines_.along], chosen, windows.count);
     bool const by_tap = taps != nullptr || from.type == DataType::u8;
     Index const row = lines_.rows.place(p, r) * lines_.columns.image;
     for (Index i = 0; i < windows.count; ++i) {
-      Index const mine = by_tap ? r * lines_.columns.taps + s
-                                : row + lines_.columns.place(lines_.along == 3 ? q + i : q, s);
+      Index const mine =
+          by_tap ? r * lines_.columns.taps + s : row + lines_.columns.place(lines_.along == 3 ? q + i : q, s);
       sum[i * step] += chosen[i] == mine ? dy[i] : Real(0);
     }
   }

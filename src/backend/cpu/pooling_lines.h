@@ -35,12 +35,13 @@ struct PoolingAxis {
   }
 };
 
-// Lines run along the dimension whose elements are neighbours in memory: images (n), channels (c), or columns (w).
+// Lines run along the dimension whose elements are neighbours in memory: images (n), channels (c), or columns
+// (w).
 struct PoolingLines {
   PoolingAxis rows, columns;
-  int along;         // 0, 1 or 3
-  int across;        // the other one of n and c where along is one of them
-  Index count;       // elements of a line of y where along is 0 or 1; its columns where it is 3
+  int along;    // 0, 1 or 3
+  int across;   // the other one of n and c where along is one of them
+  Index count;  // elements of a line of y where along is 0 or 1; its columns where it is 3
 
   explicit PoolingLines(PoolingProblem const& p)
       : rows(axis(p, 0)), columns(axis(p, 1)), along(3), across(1) {
@@ -54,7 +55,7 @@ struct PoolingLines {
     count = p.y.extent(along);
   }
   static PoolingAxis axis(PoolingProblem const& p, int i) {
-    return {p.x.extent(2 + i), p.y.extent(2 + i), p.window[i], p.stride[i],
+    return {p.x.extent(2 + i), p.y.extent(2 + i), p.window[i],  p.stride[i],
             p.pad_begin[i],    p.pad_end[i],      p.dilation[i]};
   }
 };

@@ -26,7 +26,8 @@ COSMATI_CLONES double squared_distance(double const* a, double const* b, Index c
 }
 
 // sum += factor * (a - b)
-COSMATI_CLONES void add_difference(double factor, double const* a, double const* b, double* sum, Index count) {
+COSMATI_CLONES void add_difference(double factor, double const* a, double const* b, double* sum,
+                                   Index count) {
   COSMATI_INDEPENDENT
   for (Index i = 0; i < count; ++i) sum[i] += factor * (a[i] - b[i]);
 }
@@ -40,13 +41,16 @@ class RbfKernel final : public Kernel<RbfProblem> {
         classes_(problem.centres.extent(0)),
         threads_(count_ * classes_ * features_ < 32768 ? 1 : threads) {}
 
-  std::size_t workspace_bytes() const { return places().sums + static_cast<std::size_t>(threads_) * row_bytes(); }
+  std::size_t workspace_bytes() const {
+    return places().sums + static_cast<std::size_t>(threads_) * row_bytes();
+  }
 
   void run(RbfProblem::Arguments const& arguments, std::byte* workspace) const override {
     if (problem_.labels.present())
       check_labels("rbf", problem_.labels, arguments.labels, problem_.centres.extent(0));
     Workspace const memory{workspace, *this};
-    convert_elements(problem_.centres, arguments.centres, dense(classes_, features_), memory.centres(), threads_);
+    convert_elements(problem_.centres, arguments.centres, dense(classes_, features_), memory.centres(),
+                     threads_);
     convert_elements(problem_.x, arguments.x, dense(count_, features_), memory.x(), threads_);
     parallel_parts(threads_, [&](int part, int parts) {
       auto const [first, last] = share(count_, part, parts);
@@ -71,7 +75,9 @@ class RbfKernel final : public Kernel<RbfProblem> {
   static TensorDescription dense(Index rows, Index columns) {
     return describe(DataType::f64, Shape{rows, columns});
   }
-  static std::size_t bytes(Index elements) { return round_up(static_cast<std::size_t>(elements) * sizeof(double)); }
+  static std::size_t bytes(Index elements) {
+    return round_up(static_cast<std::size_t>(elements) * sizeof(double));
+  }
   std::size_t row_bytes() const { return bytes(features_); }
   Places places() const {
     Places p{};
@@ -82,7 +88,8 @@ class RbfKernel final : public Kernel<RbfProblem> {
     return p;
   }
 
-  // The parts of the workspace. `distances` holds their gradients once a row is done, in the backward direction.
+  // The parts of the workspace. `distances` holds their gradients once a row is done, in the backward
+  // direction.
   struct Workspace {
     std::byte* memory;
     RbfKernel const& kernel;
@@ -128,14 +135,15 @@ class RbfKernel final : public Kernel<RbfProblem> {
   }
 
   // dx[n] = sum over i of ddistance[n, i] * 2 * (x[n] - centre[i])
-  void gradient_of_x(RbfProblem::Arguments const& arguments, Index n, Workspace const& memory, double* sum) const {
+  void gradient_of_x(RbfProblem::Arguments const& arguments, Index n, Workspace const& memory,
+                     double* sum) const {
     std::fill(sum, sum + features_, 0.0);
     for (Index i = 0; i < classes_; ++i)
       add_difference(2 * memory.distances()[n * classes_ + i], memory.x() + n * features_,
                      memory.centres() + i * features_, sum, features_);
     Layout const& layout = problem_.x.layout;
-    write_row(sum, problem_.x.type, element(problem_.x.type, arguments.dx, n * layout.stride[0]), layout.stride[1],
-              features_);
+    write_row(sum, problem_.x.type, element(problem_.x.type, arguments.dx, n * layout.stride[0]),
+              layout.stride[1], features_);
   }
 
   // dcentre[i] = sum over n of ddistance[n, i] * 2 * (centre[i] - x[n])
@@ -149,8 +157,8 @@ class RbfKernel final : public Kernel<RbfProblem> {
           add_difference(2 * memory.distances()[n * classes_ + i], memory.centres() + i * features_,
                          memory.x() + n * features_, sum, features_);
         TensorDescription const& to = problem_.dcentres;
-        write_row(sum, to.type, element(to.type, arguments.dcentres, i * to.layout.stride[0]), to.layout.stride[1],
-                  features_);
+        write_row(sum, to.type, element(to.type, arguments.dcentres, i * to.layout.stride[0]),
+                  to.layout.stride[1], features_);
       }
     });
   }
@@ -162,7 +170,8 @@ class RbfKernel final : public Kernel<RbfProblem> {
 
 std::string violates_rbf_size(RbfProblem const& problem, Device const&) {
   if (problem.x.layout.size() > 0 && problem.centres.layout.size() > 0) return {};
-  return "x " + to_string(problem.x.shape()) + " or centres " + to_string(problem.centres.shape()) + " has no element";
+  return "x " + to_string(problem.x.shape()) + " or centres " + to_string(problem.centres.shape()) +
+         " has no element";
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ COSMATI_ALWAYS_INLINE double joined(double so_far, double value) {
 template <ReduceOperation operation>
 COSMATI_ALWAYS_INLINE double combined(double so_far, double value) {
   constexpr bool squares = operation == ReduceOperation::sum_of_squares;
-  return joined<squares ? ReduceOperation::sum : operation>(so_far, value);
+  return joined < squares ? ReduceOperation::sum : operation > (so_far, value);
 }
 
 // Eight results side by side, so that additions do not wait for each other.
@@ -46,9 +46,10 @@ template <ReduceOperation operation>
 COSMATI_ALWAYS_INLINE double join_row(double so_far, double const* row, Index count) {
   constexpr int lanes = 8;
   double lane[lanes];
-  for (double& value : lane) value = operation == ReduceOperation::max   ? -HUGE_VAL
-                                     : operation == ReduceOperation::min ? HUGE_VAL
-                                                                         : 0.0;
+  for (double& value : lane)
+    value = operation == ReduceOperation::max   ? -HUGE_VAL
+            : operation == ReduceOperation::min ? HUGE_VAL
+                                                : 0.0;
   Index i = 0;
   for (; i + lanes <= count; i += lanes)
     for (int l = 0; l < lanes; ++l) lane[l] = joined<operation>(lane[l], row[i + l]);
@@ -63,20 +64,24 @@ COSMATI_ALWAYS_INLINE void join_rows(double* so_far, double const* row, Index co
   for (Index i = 0; i < count; ++i) so_far[i] = joined<operation>(so_far[i], row[i]);
 }
 
-COSMATI_CLONES double join_into_one(ReduceOperation operation, double so_far, double const* row, Index count) {
+COSMATI_CLONES double join_into_one(ReduceOperation operation, double so_far, double const* row,
+                                    Index count) {
   switch (operation) {
     case ReduceOperation::max: return join_row<ReduceOperation::max>(so_far, row, count);
     case ReduceOperation::min: return join_row<ReduceOperation::min>(so_far, row, count);
-    case ReduceOperation::sum_of_squares: return join_row<ReduceOperation::sum_of_squares>(so_far, row, count);
+    case ReduceOperation::sum_of_squares:
+      return join_row<ReduceOperation::sum_of_squares>(so_far, row, count);
     default: return join_row<ReduceOperation::sum>(so_far, row, count);
   }
 }
 
-COSMATI_CLONES void join_side_by_side(ReduceOperation operation, double* so_far, double const* row, Index count) {
+COSMATI_CLONES void join_side_by_side(ReduceOperation operation, double* so_far, double const* row,
+                                      Index count) {
   switch (operation) {
     case ReduceOperation::max: return join_rows<ReduceOperation::max>(so_far, row, count);
     case ReduceOperation::min: return join_rows<ReduceOperation::min>(so_far, row, count);
-    case ReduceOperation::sum_of_squares: return join_rows<ReduceOperation::sum_of_squares>(so_far, row, count);
+    case ReduceOperation::sum_of_squares:
+      return join_rows<ReduceOperation::sum_of_squares>(so_far, row, count);
     default: return join_rows<ReduceOperation::sum>(so_far, row, count);
   }
 }
@@ -89,13 +94,13 @@ ReduceOperation combination(ReduceOperation operation) {
 
 Reduction::Reduction(ReduceProblem const& problem, int threads) : problem_(problem), threads_(threads) {
   Layout kept = problem.x.layout, reduced = problem.x.layout;
-  for (int d = 0; d < kept.rank(); ++d)
-    (problem.y.extent(d) == 1 ? kept : reduced).shape[d] = 1;
+  for (int d = 0; d < kept.rank(); ++d) (problem.y.extent(d) == 1 ? kept : reduced).shape[d] = 1;
   kept_ = make_loop_nest<2>({kept, problem.y.layout});
   reduced_ = make_loop_nest<1>({reduced});
   inner_reduced_ = kept_.rank == 0 || (reduced_.rank > 0 && reduced_.inner_stride(0) < kept_.inner_stride(0));
   width_ = inner_reduced_ ? 1 : std::min(chunk, kept_.inner());
-  groups_ = inner_reduced_ ? kept_.size() : kept_.rows() * ((kept_.inner() + width_ - 1) / std::max<Index>(width_, 1));
+  groups_ = inner_reduced_ ? kept_.size()
+                           : kept_.rows() * ((kept_.inner() + width_ - 1) / std::max<Index>(width_, 1));
   if (kept_.size() * reduced_.size() < small_work) threads_ = 1;
   split_ = threads_ > 1 && groups_ < 2 * threads_;
 }
@@ -173,7 +178,8 @@ void Reduction::run(void const* x, void* y, std::byte* workspace) const {
   for (Index group = 0; group < groups_; ++group) {
     double* const results = partial(0) + group * width_;
     for (int part = 1; part < threads_; ++part)
-      join_side_by_side(combination(problem_.operation), results, partial(part) + group * width_, width_of(group));
+      join_side_by_side(combination(problem_.operation), results, partial(part) + group * width_,
+                        width_of(group));
     store_group(results, y, group);
   }
 }

@@ -100,7 +100,8 @@ class SoftmaxKernel final : public Kernel<SoftmaxProblem> {
       exponentials(rows.a, 0, rows.a, rows.scratch);
       for (Index j = 0; j < length_; ++j) rows.a[j] = rows.b[j] - rows.a[j] * static_cast<Real>(sum);
     } else {
-      for (Index j = 0; j < length_; ++j) sum += static_cast<double>(rows.b[j]) * static_cast<double>(rows.a[j]);
+      for (Index j = 0; j < length_; ++j)
+        sum += static_cast<double>(rows.b[j]) * static_cast<double>(rows.a[j]);
       for (Index j = 0; j < length_; ++j) rows.a[j] *= rows.b[j] - static_cast<Real>(sum);
     }
     write(rows.a, problem_.x, arguments.dx, nest_.offset(2, i));

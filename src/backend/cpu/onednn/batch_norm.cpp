@@ -8,7 +8,8 @@ namespace {
 using Arguments = BatchNormProblem::Arguments;
 
 std::string violates_batch_norm(BatchNormProblem const& p, Device const& device) {
-  if (p.statistics.type != DataType::f32 || (p.statistics.extent(0) > 1 && p.statistics.layout.stride[0] != 1))
+  if (p.statistics.type != DataType::f32 ||
+      (p.statistics.extent(0) > 1 && p.statistics.layout.stride[0] != 1))
     return "the statistics are " + to_string(p.statistics) + "; they must be dense f32";
   for (TensorDescription const* t : {&p.x, &p.y, &p.dx}) {
     if (!t->present()) continue;
@@ -16,7 +17,8 @@ std::string violates_batch_norm(BatchNormProblem const& p, Device const& device)
       return std::string("x is ") + name_of(p.x.type) + ", another tensor " + name_of(t->type) +
              "; all must be f32, or all bf16";
     if (!(t->layout == p.x.layout))
-      return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) + "; the layouts must be the same";
+      return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) +
+             "; the layouts must be the same";
   }
   if (p.x.type == DataType::bf16 && !device.avx512) return "bf16 needs AVX-512, which this processor lacks";
   return {};
@@ -39,7 +41,8 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
   float const epsilon = static_cast<float>(p.epsilon);
   auto const scale_and_shift = Flags::use_scale | Flags::use_shift;
   auto const forward = [&](dnnl::prop_kind kind, Flags flags) {
-    return dnnl::batch_normalization_forward::primitive_desc({kind, x, epsilon, flags}, user_scratchpad(), engine());
+    return dnnl::batch_normalization_forward::primitive_desc({kind, x, epsilon, flags}, user_scratchpad(),
+                                                             engine());
   };
   auto const source = recipe.argument([](Arguments const& run, int) { return run.x; }, x);
   auto const scale = recipe.argument([](Arguments const& run, int) { return run.scale; }, statistics);
@@ -55,8 +58,10 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
          {DNNL_ARG_SHIFT, scale},  // demanded, not read
          {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, x)},
          {DNNL_ARG_MEAN, recipe.argument([](Arguments const& run, int) { return run.mean; }, statistics)},
-         {DNNL_ARG_VARIANCE, recipe.argument([](Arguments const& run, int) { return run.variance; }, statistics)},
-         {DNNL_ARG_DIFF_SRC, recipe.argument([](Arguments const& run, int) -> void const* { return run.dx; }, x)},
+         {DNNL_ARG_VARIANCE,
+          recipe.argument([](Arguments const& run, int) { return run.variance; }, statistics)},
+         {DNNL_ARG_DIFF_SRC,
+          recipe.argument([](Arguments const& run, int) -> void const* { return run.dx; }, x)},
          {DNNL_ARG_DIFF_SCALE,
           recipe.argument([](Arguments const& run, int) -> void const* { return run.dscale; }, statistics)},
          {DNNL_ARG_DIFF_SHIFT,
@@ -74,11 +79,13 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
        {DNNL_ARG_SCALE, scale},
        {DNNL_ARG_SHIFT, recipe.argument([](Arguments const& run, int) { return run.bias; }, statistics)},
        {DNNL_ARG_MEAN,
-        training ? recipe.argument([](Arguments const& run, int) -> void const* { return run.saved_mean; }, statistics)
+        training ? recipe.argument([](Arguments const& run, int) -> void const* { return run.saved_mean; },
+                                   statistics)
                  : recipe.argument([](Arguments const& run, int) { return run.mean; }, statistics)},
        {DNNL_ARG_VARIANCE,
         training
-            ? recipe.argument([](Arguments const& run, int) -> void const* { return run.saved_variance; }, statistics)
+            ? recipe.argument([](Arguments const& run, int) -> void const* { return run.saved_variance; },
+                              statistics)
             : recipe.argument([](Arguments const& run, int) { return run.variance; }, statistics)},
        {DNNL_ARG_DST, recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, x)}});
   return recipe;

@@ -10,7 +10,8 @@ namespace {
 using Arguments = ConvolutionProblem::Arguments;
 using Binding = Program::Binding;
 
-// How the primitive sees the images: as they lie, copied to NCHW or NHWC, or to the blocks of channels that it prefers.
+// How the primitive sees the images: as they lie, copied to NCHW or NHWC, or to the blocks of channels that
+// it prefers.
 enum class Images { as_they_lie, nchw, nhwc, blocked };
 
 struct Geometry {
@@ -66,10 +67,10 @@ struct Build {
                                                               dnnl::primitive_attr const& attributes) const {
     auto const algorithm = dnnl::algorithm::convolution_direct;
     auto const& g = geometry;
-    auto const description =
-        bias ? dnnl::convolution_forward::desc(kind, algorithm, x, w, bias, result, g.stride, g.dilation, g.begin,
-                                               g.end)
-             : dnnl::convolution_forward::desc(kind, algorithm, x, w, result, g.stride, g.dilation, g.begin, g.end);
+    auto const description = bias ? dnnl::convolution_forward::desc(kind, algorithm, x, w, bias, result,
+                                                                    g.stride, g.dilation, g.begin, g.end)
+                                  : dnnl::convolution_forward::desc(kind, algorithm, x, w, result, g.stride,
+                                                                    g.dilation, g.begin, g.end);
     return {description, attributes, engine()};
   }
 
@@ -81,10 +82,9 @@ struct Build {
     bool const integers = is_integer(problem.x.type);
     Kind const sum = integers ? Kind::s32 : Kind::f32;
     bool const is_accumulator = is_plain(problem.epilogue);
-    auto post = integers ? std::nullopt
-                         : match_post_ops(problem.epilogue, "k", problem.y.extent(1), 4, 1);
-    bool const direct_type =
-        kind_of(problem.y.type) == sum || (problem.y.type == DataType::bf16 && problem.x.type == DataType::bf16);
+    auto post = integers ? std::nullopt : match_post_ops(problem.epilogue, "k", problem.y.extent(1), 4, 1);
+    bool const direct_type = kind_of(problem.y.type) == sum ||
+                             (problem.y.type == DataType::bf16 && problem.x.type == DataType::bf16);
     bool const finished = direct_type && (is_accumulator || post);
     if (!finished) post.reset();
     TensorDescription target = problem.y;
@@ -102,9 +102,10 @@ struct Build {
     auto& program = recipe.program;
     auto const source = program.reordered(argument_x(), primitive.src_desc());
     auto const weights = program.reordered(argument_w(), primitive.weights_desc());
-    auto const to = finished || in_place
-                        ? recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, given)
-                        : program.temporary(given);
+    auto const to =
+        finished || in_place
+            ? recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, given)
+            : program.temporary(given);
     auto const destination = program.output(to, primitive.dst_desc());
     std::vector<Binding> bindings{
         {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, destination}};
@@ -128,8 +129,8 @@ struct Build {
     x = image_descriptor(images, given);
     auto const& g = geometry;
     dnnl::convolution_backward_data::primitive_desc const primitive(
-        {dnnl::algorithm::convolution_direct, x, w, y, g.stride, g.dilation, g.begin, g.end}, user_scratchpad(),
-        engine(), hint());
+        {dnnl::algorithm::convolution_direct, x, w, y, g.stride, g.dilation, g.begin, g.end},
+        user_scratchpad(), engine(), hint());
     require_fast(primitive);
     auto& program = recipe.program;
     auto const dy = program.reordered(argument_dy(), primitive.diff_dst_desc());
@@ -150,13 +151,12 @@ struct Build {
     bool const with_bias = problem.db.present();
     Descriptor const bias = with_bias ? descriptor(problem.db) : Descriptor();
     auto const algorithm = dnnl::algorithm::convolution_direct;
-    auto const description = with_bias
-                                 ? dnnl::convolution_backward_weights::desc(algorithm, x, w, bias, y, g.stride,
-                                                                            g.dilation, g.begin, g.end)
-                                 : dnnl::convolution_backward_weights::desc(algorithm, x, w, y, g.stride,
-                                                                            g.dilation, g.begin, g.end);
-    dnnl::convolution_backward_weights::primitive_desc const primitive(description, user_scratchpad(), engine(),
-                                                                       hint());
+    auto const description = with_bias ? dnnl::convolution_backward_weights::desc(
+                                             algorithm, x, w, bias, y, g.stride, g.dilation, g.begin, g.end)
+                                       : dnnl::convolution_backward_weights::desc(
+                                             algorithm, x, w, y, g.stride, g.dilation, g.begin, g.end);
+    dnnl::convolution_backward_weights::primitive_desc const primitive(description, user_scratchpad(),
+                                                                       engine(), hint());
     require_fast(primitive);
     auto& program = recipe.program;
     auto const source = program.reordered(argument_x(), primitive.src_desc());
@@ -221,10 +221,12 @@ std::string violates_convolution_types(ConvolutionProblem const& p, Device const
   std::string const types = std::string("the inputs are ") + name_of(first) + " and " + name_of(second);
   if (first == DataType::f32 && second == DataType::f32) {
   } else if (first == DataType::bf16 && second == DataType::bf16) {
-    if (!device.avx512_bf16) return types + "; oneDNN's bf16 products need AVX-512 BF16, which this processor lacks";
+    if (!device.avx512_bf16)
+      return types + "; oneDNN's bf16 products need AVX-512 BF16, which this processor lacks";
   } else if (forward && (first == DataType::s8 || first == DataType::u8) && second == DataType::s8) {
     if (!device.avx512_vnni)
-      return types + "; 8-bit products need AVX-512 VNNI, which this processor lacks: oneDNN would saturate sums";
+      return types +
+             "; 8-bit products need AVX-512 VNNI, which this processor lacks: oneDNN would saturate sums";
   } else {
     return types + "; oneDNN convolves f32 with f32, bf16 with bf16, and forward s8 or u8 with s8";
   }
@@ -237,9 +239,7 @@ std::string violates_convolution_types(ConvolutionProblem const& p, Device const
   return {};
 }
 
-bool is_nhwc(TensorDescription const& t) {
-  return t.layout.permuted(0, 2, 3, 1).is_row_major();
-}
+bool is_nhwc(TensorDescription const& t) { return t.layout.permuted(0, 2, 3, 1).is_row_major(); }
 bool is_nchw(TensorDescription const& t) { return t.layout.is_row_major(); }
 
 std::string violates_plain_images(ConvolutionProblem const& p, Device const&) {
@@ -248,16 +248,48 @@ std::string violates_plain_images(ConvolutionProblem const& p, Device const&) {
          "; images as they lie must be dense, both NCHW or both NHWC";
 }
 
+// Measured with NCHW images, in GFLOP/s of 230: as they lie, oneDNN multiplies matrices after im2col, which
+// wins where nothing needs im2col (1x1: 222 against 196) and where dx has too few channels for a vector (1
+// channel: 27 against 13). Else copies to NHWC and back pay: 8 channels 3x3 89 against 29, 12 to 20 channels
+// 100 against 58, the filter gradient of 6 to 16 channels 178 against 60. oneDNN's blocks of channels give
+// 58, 100 and 103 there.
+bool few_channels(ConvolutionProblem const& p) {
+  return p.direction == ConvolutionDirection::data && p.groups == 1 && p.x.extent(1) <= 3 &&
+         p.x.type == DataType::f32;
+}
+
+bool pointwise(ConvolutionProblem const& p) {
+  bool result = p.groups == 1;
+  for (int i : {0, 1})
+    result = result && p.w.extent(2 + i) == 1 && p.stride[i] == 1 && p.pad_begin[i] == 0 && p.pad_end[i] == 0;
+  return result;
+}
+
+std::string advises_against_plain(ConvolutionProblem const& p, Device const&) {
+  if (few_channels(p))
+    return is_nchw(p.x) ? ""
+                        : "dx has " + std::to_string(p.x.extent(1)) + " channels: NCHW is faster up to 3";
+  if (is_nhwc(p.x) && is_nhwc(p.y)) return {};
+  return pointwise(p) ? "" : "the images are NCHW: NHWC is faster, copies included, unless the filter is 1x1";
+}
+
+std::string advises_against_nchw(ConvolutionProblem const& p, Device const&) {
+  return few_channels(p) ? "" : "NHWC is faster, unless the direction is data and dx has up to 3 channels";
+}
+
 }  // namespace
 
 std::vector<Candidate<ConvolutionProblem>> convolution_candidates() {
   using Problem = ConvolutionProblem;
   return {recipe_candidate<Problem, build_convolution<Images::as_they_lie>>(
-              "onednn_plain", {{violates_convolution_types}, {violates_plain_images}}),
-          recipe_candidate<Problem, build_convolution<Images::nchw>>("onednn_nchw", {{violates_convolution_types}}),
+              "onednn_plain",
+              {{violates_convolution_types}, {violates_plain_images}, {advises_against_plain, true}}),
+          recipe_candidate<Problem, build_convolution<Images::nchw>>(
+              "onednn_nchw", {{violates_convolution_types}, {advises_against_nchw, true}}),
+          recipe_candidate<Problem, build_convolution<Images::nhwc>>("onednn_nhwc",
+                                                                     {{violates_convolution_types}}),
           recipe_candidate<Problem, build_convolution<Images::blocked>>("onednn_blocked",
-                                                                        {{violates_convolution_types}}),
-          recipe_candidate<Problem, build_convolution<Images::nhwc>>("onednn_nhwc", {{violates_convolution_types}})};
+                                                                        {{violates_convolution_types}})};
 }
 
 }  // namespace cosmati::cpu::onednn

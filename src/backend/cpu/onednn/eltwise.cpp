@@ -31,7 +31,8 @@ std::string violates_activation(ActivationProblem const& p, Device const&) {
   TensorDescription const& other = backward ? p.dx : p.y;
   for (TensorDescription const* t : {&p.y, &other})
     if (!(t->layout == p.x.layout) || !t->layout.is_dense())
-      return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) + "; all must be dense and of one layout";
+      return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) +
+             "; all must be dense and of one layout";
   return {};
 }
 
@@ -42,33 +43,34 @@ Recipe<ActivationProblem> build(ActivationProblem const& p, Device const&) {
   float const alpha = p.function == ActivationFunction::silu ? 1.0f : static_cast<float>(p.alpha);
   bool const forward = p.direction == Direction::forward;
   dnnl::eltwise_forward::primitive_desc const primitive(
-      {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, algorithm, flat, alpha},
+      {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, algorithm, flat,
+       alpha},
       user_scratchpad(), engine());
   auto const x = recipe.argument([](Arguments const& run, int) { return run.x; }, flat);
   if (forward) {
     if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for this function");
     recipe.program.add(
-        primitive,
-        {{DNNL_ARG_SRC, x},
-         {DNNL_ARG_DST, recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, flat)}});
+        primitive, {{DNNL_ARG_SRC, x},
+                    {DNNL_ARG_DST,
+                     recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, flat)}});
     return recipe;
   }
-  dnnl::eltwise_backward::primitive_desc const backward({algorithm, flat, flat, alpha}, user_scratchpad(), engine(),
-                                                        primitive);
+  dnnl::eltwise_backward::primitive_desc const backward({algorithm, flat, flat, alpha}, user_scratchpad(),
+                                                        engine(), primitive);
   if (is_slow(backward)) throw Unsupported("oneDNN has only its naive loops for this function");
   recipe.program.add(
-      backward,
-      {{DNNL_ARG_SRC, x},
-       {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, flat)},
-       {DNNL_ARG_DIFF_SRC, recipe.argument([](Arguments const& run, int) -> void const* { return run.dx; }, flat)}});
+      backward, {{DNNL_ARG_SRC, x},
+                 {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, flat)},
+                 {DNNL_ARG_DIFF_SRC,
+                  recipe.argument([](Arguments const& run, int) -> void const* { return run.dx; }, flat)}});
   return recipe;
 }
 
 }  // namespace
 
 Candidate<ActivationProblem> eltwise_candidate() {
-  return recipe_candidate<ActivationProblem, build>("onednn",
-                                                    {{violates_f32<ActivationProblem>}, {violates_activation}});
+  return recipe_candidate<ActivationProblem, build>(
+      "onednn", {{violates_f32<ActivationProblem>}, {violates_activation}});
 }
 
 }  // namespace cosmati::cpu::onednn

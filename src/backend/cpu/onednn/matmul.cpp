@@ -22,7 +22,8 @@ std::string violates_operands(GemmProblem const& problem, Device const& device) 
   }
   if (is_byte(a) && is_byte(b) && (a == DataType::s8 || b == DataType::s8)) {
     if (!device.avx512_vnni)
-      return types + "; 8-bit products need AVX-512 VNNI, which this processor lacks: oneDNN would saturate sums";
+      return types +
+             "; 8-bit products need AVX-512 VNNI, which this processor lacks: oneDNN would saturate sums";
     return {};
   }
   return types + "; oneDNN multiplies f32 by f32, bf16 by bf16, s8 by s8, u8 by s8 and s8 by u8";
@@ -32,7 +33,8 @@ std::string violates_depth(GemmProblem const& problem, Device const&) {
   return problem.k() > 0 ? "" : "k is 0; it must be at least 1";
 }
 
-// A matrix stack that oneDNN can read: one of the two strides is 1, the other is at least as long as a row or column.
+// A matrix stack that oneDNN can read: one of the two strides is 1, the other is at least as long as a row or
+// column.
 bool is_plain(TensorDescription const& t) {
   Layout const& l = t.layout;
   auto const rows = [&](int row, int column) {
@@ -52,7 +54,8 @@ TensorDescription cleaned(TensorDescription t) {
   return t;
 }
 
-// (batch, rows, columns) as oneDNN wants it: without a batch where there is one, a batch of 1 where it is shared.
+// (batch, rows, columns) as oneDNN wants it: without a batch where there is one, a batch of 1 where it is
+// shared.
 Descriptor matrix(TensorDescription const& description, Kind kind, Index batch) {
   TensorDescription const t = cleaned(description);
   Layout const& l = t.layout;
@@ -96,8 +99,9 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
   Recipe<GemmProblem> recipe;
   Index const batch = problem.batch();
   bool const integers = is_byte(problem.a.type);
-  bool const swapped = (problem.d.layout.stride[2] != 1 && problem.n() > 1 && problem.d.layout.stride[1] == 1) ||
-                       (integers && problem.b.type == DataType::u8);
+  bool const swapped =
+      (problem.d.layout.stride[2] != 1 && problem.n() > 1 && problem.d.layout.stride[1] == 1) ||
+      (integers && problem.b.type == DataType::u8);
   TensorDescription const left = swapped ? transposed(problem.b) : problem.a;
   TensorDescription const right = swapped ? transposed(problem.a) : problem.b;
   TensorDescription const target = swapped ? transposed(problem.d) : problem.d;
@@ -105,9 +109,10 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
   auto& program = recipe.program;
   auto const operand = [&](TensorDescription const& t, bool is_a) {
     Descriptor const given = matrix(t, kind_of(t.type), batch);
-    auto const slot = recipe.argument(is_a ? +[](Arguments const& run, int) { return run.a; }
-                                           : +[](Arguments const& run, int) { return run.b; },
-                                      given);
+    auto const slot = recipe.argument(
+        is_a ? +[](Arguments const& run, int) { return run.a; }
+             : +[](Arguments const& run, int) { return run.b; },
+        given);
     return is_plain(t) && attempt.plain ? slot : program.reordered(slot, dense(given, given.data_type()));
   };
   auto const source = operand(left, !swapped);
@@ -116,25 +121,26 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
   auto post = integers || !attempt.fuse
                   ? std::nullopt
                   : match_post_ops(problem.epilogue, swapped ? "m" : "n", swapped ? problem.m() : problem.n(),
-                                        batch == 1 ? 2 : 3, batch == 1 ? 1 : 2);
+                                   batch == 1 ? 2 : 3, batch == 1 ? 1 : 2);
   // oneDNN takes the channel of an element from its offset, as if there were no gaps.
   if (post && !post->operands.empty() && !target.layout.is_row_major()) post.reset();
   bool const is_accumulator = problem.epilogue.expression == epilogue::Expression();
   Kind const sum = integers ? Kind::s32 : Kind::f32;
-  bool const direct_type = kind_of(target.type) == sum || (!integers && target.type == DataType::bf16 &&
-                                                           problem.a.type == DataType::bf16);
-  bool const direct_place = attempt.plain && is_plain(target) && (target.layout.stride[2] == 1 || target.extent(2) == 1) &&
+  bool const direct_type = kind_of(target.type) == sum ||
+                           (!integers && target.type == DataType::bf16 && problem.a.type == DataType::bf16);
+  bool const direct_place = attempt.plain && is_plain(target) &&
+                            (target.layout.stride[2] == 1 || target.extent(2) == 1) &&
                             !target.layout.overlaps();
   bool const finished = direct_type && direct_place && (is_accumulator || post);
   if (!finished) post.reset();
-  bool const in_place =
-      direct_place && kind_of(target.type) == sum && !reads_whole_arrays(problem.epilogue);
+  bool const in_place = direct_place && kind_of(target.type) == sum && !reads_whole_arrays(problem.epilogue);
 
   Descriptor const result = matrix(target, kind_of(target.type), batch);
   Descriptor const given = finished || in_place ? result : dense(result, sum);
-  auto const destination = finished || in_place
-                               ? recipe.argument([](Arguments const& run, int) -> void const* { return run.d; }, given)
-                               : program.temporary(given);
+  auto const destination =
+      finished || in_place
+          ? recipe.argument([](Arguments const& run, int) -> void const* { return run.d; }, given)
+          : program.temporary(given);
 
   auto attributes = user_scratchpad();
   Descriptor bias;
@@ -187,7 +193,8 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
 }  // namespace
 
 Candidate<GemmProblem> matmul_candidate() {
-  return recipe_candidate<GemmProblem, build_matmul>("onednn_matmul", {{violates_operands}, {violates_depth}});
+  return recipe_candidate<GemmProblem, build_matmul>("onednn_matmul",
+                                                     {{violates_operands}, {violates_depth}});
 }
 
 }  // namespace cosmati::cpu::onednn

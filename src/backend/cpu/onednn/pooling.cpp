@@ -9,9 +9,9 @@ using Arguments = PoolingProblem::Arguments;
 
 std::string violates_pooling(PoolingProblem const& p, Device const& device) {
   if (p.x.type != p.y.type || (p.x.type != DataType::f32 && p.x.type != DataType::bf16))
-    return std::string("x is ") + name_of(p.x.type) + ", y is " + name_of(p.y.type) + "; both must be f32 or bf16";
-  if (p.x.type == DataType::bf16 && !device.avx512)
-    return "bf16 needs AVX-512, which this processor lacks";
+    return std::string("x is ") + name_of(p.x.type) + ", y is " + name_of(p.y.type) +
+           "; both must be f32 or bf16";
+  if (p.x.type == DataType::bf16 && !device.avx512) return "bf16 needs AVX-512, which this processor lacks";
   if (p.mode == PoolingMode::max)
     return "the mode is max: oneDNN's loses a NaN, and has indices of its own; it must be average";
   if (p.x.type == DataType::bf16 && p.direction == Direction::backward)
@@ -44,19 +44,20 @@ Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
   if (p.direction == Direction::forward) {
     auto const primitive = forward(dnnl::prop_kind::forward_inference);
     if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
-    program.add(primitive,
-                {{DNNL_ARG_SRC, recipe.argument([](Arguments const& run, int) { return run.x; }, x)},
-                 {DNNL_ARG_DST, recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, y)}});
+    program.add(
+        primitive,
+        {{DNNL_ARG_SRC, recipe.argument([](Arguments const& run, int) { return run.x; }, x)},
+         {DNNL_ARG_DST, recipe.argument([](Arguments const& run, int) -> void const* { return run.y; }, y)}});
     return recipe;
   }
-  dnnl::pooling_v2_backward::primitive_desc const primitive({algorithm, x, y, stride, window, gaps, begin, end},
-                                                            user_scratchpad(), engine(),
-                                                            forward(dnnl::prop_kind::forward_training));
+  dnnl::pooling_v2_backward::primitive_desc const primitive(
+      {algorithm, x, y, stride, window, gaps, begin, end}, user_scratchpad(), engine(),
+      forward(dnnl::prop_kind::forward_training));
   if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
-  program.add(
-      primitive,
-      {{DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, y)},
-       {DNNL_ARG_DIFF_SRC, recipe.argument([](Arguments const& run, int) -> void const* { return run.dx; }, x)}});
+  program.add(primitive,
+              {{DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, y)},
+               {DNNL_ARG_DIFF_SRC,
+                recipe.argument([](Arguments const& run, int) -> void const* { return run.dx; }, x)}});
   return recipe;
 }
 

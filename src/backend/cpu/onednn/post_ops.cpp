@@ -41,10 +41,10 @@ class Chain {
   bool is_constant(int i) const { return node(i).op == Op::constant; }
   float value(int i) const { return static_cast<float>(node(i).constant); }
 
-  // Describes the operation of `n` and returns the node that it continues from, or -1. relu is left out: oneDNN's
-  // makes 0 of a NaN.
+  // Describes the operation of `n` and returns the node that it continues from, or -1. relu is left out:
+  // oneDNN's makes 0 of a NaN.
   int step(Node const& n, Link& link) const {
-    auto const [a, b, c] = n.operand;
+    int const a = n.operand[0], b = n.operand[1];
     auto const unary = [&](algorithm operation, float alpha = 0, float beta = 0) {
       link = {operation, alpha, beta, -1};
       return a;
@@ -57,7 +57,8 @@ class Chain {
       case Op::abs: return unary(algorithm::eltwise_abs);
       case Op::tanh: return unary(algorithm::eltwise_tanh);
       case Op::sigmoid: return unary(algorithm::eltwise_logistic);
-      case Op::leaky_relu: return is_constant(b) && value(b) != 0 ? unary(algorithm::eltwise_relu, value(b)) : -1;
+      case Op::leaky_relu:
+        return is_constant(b) && value(b) != 0 ? unary(algorithm::eltwise_relu, value(b)) : -1;
       case Op::elu: return is_constant(b) ? unary(algorithm::eltwise_elu, value(b)) : -1;
       case Op::gelu: return unary(algorithm::eltwise_gelu_erf);
       case Op::gelu_tanh: return unary(algorithm::eltwise_gelu_tanh);

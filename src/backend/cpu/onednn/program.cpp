@@ -45,7 +45,7 @@ dnnl::primitive_attr user_scratchpad() {
 
 struct Program::Bound {
   dnnl::stream stream;
-  std::vector<dnnl::memory> memories;                    // by slot
+  std::vector<dnnl::memory> memories;                   // by slot
   std::vector<std::vector<dnnl_exec_arg_t>> arguments;  // by step
 
   explicit Bound(Program const& program) : stream(engine()) {
@@ -133,7 +133,8 @@ void Program::run(std::span<void* const> arguments, std::byte* workspace) const 
   std::unique_ptr<Bound> bound = pool_->take(*this);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     void* const data = slots_[i].is_argument ? arguments[slots_[i].offset] : workspace + slots_[i].offset;
-    check(dnnl_memory_set_data_handle_v2(bound->memories[i].get(), data, bound->stream.get()), "take a pointer");
+    check(dnnl_memory_set_data_handle_v2(bound->memories[i].get(), data, bound->stream.get()),
+          "take a pointer");
   }
   for (std::size_t i = 0; i < primitives_.size(); ++i)
     check(dnnl_primitive_execute(primitives_[i].get(), bound->stream.get(),

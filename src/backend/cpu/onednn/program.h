@@ -18,15 +18,15 @@ using Tag = dnnl::memory::format_tag;
 using Kind = dnnl::memory::data_type;
 
 dnnl::engine const& engine();
-Kind kind_of(DataType type);         // undef where oneDNN 2.6 does not compute with the type
+Kind kind_of(DataType type);  // undef where oneDNN 2.6 does not compute with the type
 Descriptor descriptor(TensorDescription const& description);
 Descriptor any_layout(Descriptor const& descriptor);  // oneDNN may choose
 dnnl::primitive_attr user_scratchpad();
 
-// First arguments and steps are added (primitive descriptors only: cheap enough for a plan); then create() makes the
-// primitives; then run() may be called by many threads at once. Memory objects hold pointers, so each run takes a
-// set of them from a pool, which grows to the largest number of concurrent runs; from then on a run allocates
-// nothing (beyond what oneDNN does inside).
+// First arguments and steps are added (primitive descriptors only: cheap enough for a plan); then create()
+// makes the primitives; then run() may be called by many threads at once. Memory objects hold pointers, so
+// each run takes a set of them from a pool, which grows to the largest number of concurrent runs; from then
+// on a run allocates nothing (beyond what oneDNN does inside).
 class Program {
  public:
   using Slot = int;
@@ -41,7 +41,8 @@ class Program {
 
   // The slot itself if its memory is already as wanted, else a temporary that a reorder fills, now.
   Slot reordered(Slot from, Descriptor const& wanted);
-  // For an output: the slot itself, or a temporary; then, after the steps that fill it, copy_back(temporary, to).
+  // For an output: the slot itself, or a temporary; then, after the steps that fill it, copy_back(temporary,
+  // to).
   Slot output(Slot to, Descriptor const& given);
   void copy_back(Slot from, Slot to);
 

@@ -13,7 +13,8 @@
 
 namespace cosmati::cpu::onednn {
 
-// What is left of an epilogue after the primitives: from the accumulator, in a temporary or in the result itself.
+// What is left of an epilogue after the primitives: from the accumulator, in a temporary or in the result
+// itself.
 struct Tail {
   Pointwise pointwise;
   std::optional<Program::Slot> accumulator;  // absent: the result
@@ -128,7 +129,8 @@ std::string violates_types(Problem const& problem, std::initializer_list<DataTyp
     if (!violation.empty() || std::find(legal.begin(), legal.end(), description.type) != legal.end()) return;
     std::string names;
     for (DataType type : legal) names += (names.empty() ? "" : ", ") + std::string(name_of(type));
-    violation = std::string("tensor ") + name + " is " + name_of(description.type) + "; oneDNN takes " + names;
+    violation =
+        std::string("tensor ") + name + " is " + name_of(description.type) + "; oneDNN takes " + names;
   });
   return violation;
 }
@@ -149,7 +151,8 @@ std::string violates_f32(Problem const& problem, Device const&) {
   return violates_types(problem, {DataType::f32});
 }
 
-// A candidate whose requirements are `requirements`, then that the tensors have elements and that `build` succeeds.
+// A candidate whose requirements are `requirements`, then that the tensors have elements and that `build`
+// succeeds.
 template <class Problem, auto build>
 Candidate<Problem> recipe_candidate(char const* name,
                                     std::vector<typename Candidate<Problem>::Requirement> requirements) {

@@ -16,7 +16,8 @@ std::string violates_need(GemmProblem const& problem, Device const&) {
 
 class SgemmKernel final : public Kernel<GemmProblem> {
  public:
-  explicit SgemmKernel(Plan<GemmProblem> const& plan) : problem_(plan.problem), threads_(plan.device.threads) {
+  explicit SgemmKernel(Plan<GemmProblem> const& plan)
+      : problem_(plan.problem), threads_(plan.device.threads) {
     read_blas_form(problem_.epilogue.expression, form_);
     read_blas_operand(problem_.a, a_);
     read_blas_operand(problem_.b, b_);
@@ -43,8 +44,8 @@ class SgemmKernel final : public Kernel<GemmProblem> {
     auto const* const b = static_cast<float const*>(arguments.b) + i * problem_.b.layout.stride[0];
     auto* const d = static_cast<float*>(arguments.d) + i * problem_.d.layout.stride[0];
     if (d_.letter == 'N')
-      dnnl_sgemm(a_.letter, b_.letter, problem_.m(), problem_.n(), problem_.k(), alpha, a, a_.leading, b, b_.leading,
-                 beta, d, d_.leading);
+      dnnl_sgemm(a_.letter, b_.letter, problem_.m(), problem_.n(), problem_.k(), alpha, a, a_.leading, b,
+                 b_.leading, beta, d, d_.leading);
     else
       dnnl_sgemm(flipped(b_.letter), flipped(a_.letter), problem_.n(), problem_.m(), problem_.k(), alpha, b,
                  b_.leading, a, a_.leading, beta, d, d_.leading);
@@ -60,7 +61,10 @@ class SgemmKernel final : public Kernel<GemmProblem> {
 
 Candidate<GemmProblem> sgemm_candidate() {
   return {"onednn_sgemm",
-          {{violates_size<GemmProblem>}, {violates_f32<GemmProblem>}, {violates_blas_form}, {violates_blas_strides},
+          {{violates_size<GemmProblem>},
+           {violates_f32<GemmProblem>},
+           {violates_blas_form},
+           {violates_blas_strides},
            {violates_need, true}},
           nullptr,
           [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
