@@ -93,7 +93,7 @@ TEST_P(EachVariant, GradientsAgreeWithDifferences) {
     double squares = 0;
     for (float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
     ASSERT_GT(squares, 0) << parameter.name;
-    double const step = std::min(1e-3 * (1 + middle) / squares, 0.01 / std::sqrt(squares));
+    double const step = std::min(1e-3 * (1 + middle) / squares, 0.03 / std::sqrt(squares));
     double difference = 0;
     for (int sign : {1, -1}) {
       for (std::size_t i = 0; i < value.size(); ++i)
@@ -102,7 +102,8 @@ TEST_P(EachVariant, GradientsAgreeWithDifferences) {
       difference += sign * loss();
     }
     std::copy(value.begin(), value.end(), parameters.value(p));
-    EXPECT_NEAR(difference / (2 * step) / squares, 1, 0.03) << parameter.name;
+    double const rounding = 3e-7 * (1 + middle) / (2 * step);  // of two f32 losses
+    EXPECT_NEAR(difference / (2 * step) / squares, 1, 0.03 + rounding / squares) << parameter.name;
   }
 }
 
