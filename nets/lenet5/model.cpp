@@ -88,7 +88,7 @@ nets::Network Model::make_network() {
 double Model::initial_limit(nets::Parameter const& parameter) const {
   Shape const& shape = parameter.description.shape();
   Index const outputs = shape[0];
-  auto const inputs = static_cast<double>(shape.size() / outputs);
+  double const inputs = static_cast<double>(shape.size()) / static_cast<double>(outputs);
   Index const window = shape.rank == 4 ? shape[2] * shape[3] : 1;
   switch (variant_) {
     case Variant::modern: return std::sqrt(6 / inputs);
