@@ -19,15 +19,22 @@ ACTIVATIONS = {"Relu": "relu", "LeakyRelu": "leaky_relu", "Sigmoid": "sigmoid", 
 FOLDERS = ("node", "pytorch-converted", "pytorch-operator")
 
 
+def operators(model):
+    """The nodes that compute; a Constant is an input."""
+    return [node for node in model.graph.node if node.op_type != "Constant"]
+
+
 class Case:
-    """A model of one node, with its inputs and the outputs that it should give."""
+    """A model of one operator, with its inputs and the outputs that it should give."""
 
     def __init__(self, folder, model):
         self.name = os.path.basename(folder)
         self.opset = model.opset_import[0].version
-        self.node = model.graph.node[0]
+        self.node, = operators(model)
         self.attributes = {a.name: onnx.helper.get_attribute_value(a) for a in self.node.attribute}
         constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+        constants.update({node.output[0]: numpy_helper.to_array(node.attribute[0].t)
+                          for node in model.graph.node if node.op_type == "Constant"})
         data = os.path.join(folder, "test_data_set_0")
 
         def load(kind, index):
@@ -205,7 +212,7 @@ def main():
         program = Program(a.cosmati, a.backend, folder)
         for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
             model = onnx.load(os.path.join(path, "model.onnx"))
-            if len(model.graph.node) != 1 or model.graph.node[0].op_type not in RUNNERS:
+            if [node.op_type in RUNNERS for node in operators(model)] != [True]:
                 continue
             case = Case(path.rstrip("/"), model)
             if case.node.op_type in SPATIAL and case.inputs[0].ndim > 4:
