@@ -47,10 +47,12 @@ ScheduleKind parse_schedule_kind(std::string const& name) {
 double Schedule::rate_at(long long step, long long total) const {
   check(*this, step, total);
   double const t = std::min(1.0, static_cast<double>(step) / static_cast<double>(total));
-  long long const drops = step / period;
   switch (kind) {
     case ScheduleKind::constant: return rate;
-    case ScheduleKind::step: return rate * std::pow(decay, static_cast<double>(drops));
+    case ScheduleKind::step: {
+      long long const drops = step / period;
+      return rate * std::pow(decay, static_cast<double>(drops));
+    }
     case ScheduleKind::inverse: return rate / std::pow(1 + decay * static_cast<double>(step), power);
     case ScheduleKind::cosine: return along_cosine(rate, 0, t);
     case ScheduleKind::one_cycle: break;
