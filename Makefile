@@ -26,6 +26,7 @@ test:  ## every test: under sanitizers (clang++), then optimised (g++), checks a
 	ctest --preset release
 
 figures: build  ## measure every figure that the project promises: met, or short by how much
+	@tools/setup.sh test
 	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py; exit $$status
 
 fuzz:  ## every parser, for FUZZ_SECONDS each (600)
