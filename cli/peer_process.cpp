@@ -12,7 +12,7 @@
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has it in no header; glibc has
 
 namespace cosmati::cli {
 namespace {

@@ -77,7 +77,7 @@ class Activation final : public Subject {
     notes.transcendental = true;
     notes.exact = problem.function == ActivationFunction::relu;
     notes.operations = static_cast<double>(problem.x.layout.size());
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {

@@ -60,7 +60,7 @@ class Dropout final : public Subject {
     if (backward) job.input_options["x"] = "dy";
     DropoutProblem::Arguments arguments;
     arguments.step = static_cast<unsigned long long>(step_);
-    job.task = make_task(std::move(problem), std::move(notes), arguments);
+    job.task = make_task(std::move(problem), notes, arguments);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {
@@ -116,7 +116,7 @@ class Transform final : public Subject {
     notes.terms = 0;
     Job job;
     job.outputs.push_back({"y", "out", image_file_order(to, file.layout.rank() - 2)});
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {
@@ -201,7 +201,7 @@ Job Reduce::job(Inputs const& inputs, Common const& common) const {
   notes.exact = problem.operation != ReduceOperation::mean;
   Job job;
   job.outputs.push_back({"y", "out", kept});
-  job.task = make_task(std::move(problem), std::move(notes));
+  job.task = make_task(std::move(problem), notes);
   return job;
 }
 
@@ -242,7 +242,7 @@ class Add final : public Subject {
     notes.linear = true;
     Job job;
     job.outputs.push_back({"y", "out", identity_order(problem.a.layout.rank())});
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {

@@ -107,7 +107,7 @@ class Gemm final : public Subject {
   }
   // The common batch of all operands; those of batch 1 are shared.
   static Index common_batch(Inputs const& inputs,
-                            std::vector<std::pair<char const*, TensorDescription*>> operands) {
+                            std::vector<std::pair<char const*, TensorDescription*>> const& operands) {
     Index batch = 1;
     char const* from = "a";
     for (auto const& [name, operand] : operands)
@@ -177,7 +177,7 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   for (auto const& store : problem.epilogue.expression.stores())
     job.outputs.push_back({"store " + store.name, "store " + store.name, order});
   job.warnings = epilogue.warnings();
-  job.task = make_task(std::move(problem), std::move(notes), {}, epilogue.scalars());
+  job.task = make_task(std::move(problem), notes, {}, epilogue.scalars());
   return job;
 }
 

@@ -113,7 +113,7 @@ class BatchNorm final : public Subject {
     Index const channels = problem.x.extent(1);
     notes.terms = training_ || backward ? (channels == 0 ? 0 : problem.x.layout.size() / channels) : 4;
     notes.operations = 4.0 * static_cast<double>(problem.x.layout.size());
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {
@@ -192,7 +192,7 @@ class Lrn final : public Subject {
     notes.terms = size_;
     notes.transcendental = true;
     notes.operations = static_cast<double>(problem.x.layout.size()) * static_cast<double>(2 * size_);
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {

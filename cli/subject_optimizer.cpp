@@ -93,7 +93,7 @@ class Optimizer final : public Subject {
     notes.label = shape_text(problem.parameter.shape());
     notes.terms = 8;
     notes.operations = (adam_ ? 12.0 : 4.0) * static_cast<double>(problem.parameter.layout.size());
-    job.task = make_task(std::move(problem), std::move(notes), arguments_);
+    job.task = make_task(std::move(problem), notes, arguments_);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {

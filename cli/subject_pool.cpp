@@ -139,7 +139,7 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   notes.operations = static_cast<double>(problem.y.layout.size()) * static_cast<double>(notes.terms);
   notes.linear = problem.mode != PoolingMode::max;
   notes.exact = problem.mode == PoolingMode::max;
-  job.task = make_task(std::move(problem), std::move(notes));
+  job.task = make_task(std::move(problem), notes);
   return job;
 }
 

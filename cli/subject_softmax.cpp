@@ -78,7 +78,7 @@ class Softmax final : public Subject {
       if (!forward_first) problem.y = given;
       problem.dy = inputs.at("dy");
     }
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {
@@ -140,7 +140,7 @@ class CrossEntropy final : public Subject {
     notes.terms = problem.x.extent(1);
     notes.operations = 4.0 * static_cast<double>(problem.x.layout.size());
     notes.classes = problem.x.extent(1);
-    job.task = make_task(std::move(problem), std::move(notes));
+    job.task = make_task(std::move(problem), notes);
     return job;
   }
   std::vector<std::string> kernels(Backend backend) const override {
@@ -238,7 +238,7 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
   notes.operations =
       3.0 * static_cast<double>(problem.x.layout.size()) * static_cast<double>(problem.centres.extent(0));
   notes.classes = problem.centres.extent(0);
-  job.task = make_task(std::move(problem), std::move(notes));
+  job.task = make_task(std::move(problem), notes);
   return job;
 }
 

@@ -179,11 +179,12 @@ class TaskOf final : public Task {
 };
 
 template <class Problem>
-std::unique_ptr<Task> make_task(Problem problem, Notes notes, typename Problem::Arguments arguments = {},
+std::unique_ptr<Task> make_task(Problem problem, Notes const& notes,
+                                typename Problem::Arguments arguments = {},
                                 std::vector<double> scalars = {}) {
   validate(problem);
   auto task = std::make_unique<TaskOf<Problem>>(std::move(problem), std::move(arguments), std::move(scalars));
-  task->notes = std::move(notes);
+  task->notes = notes;
   return task;
 }
 

@@ -46,7 +46,7 @@ bool warm_up(std::function<void()> const& call) {
 
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return std::nan("");
-  auto const rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  auto const rank = std::lround(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + rank, values.end());
   return values[static_cast<std::size_t>(rank)];
 }
