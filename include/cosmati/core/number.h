@@ -76,7 +76,10 @@ COSMATI_CONSTEXPR double decode(unsigned pattern, FloatFormat format) {
   unsigned const magnitude = exponent << format.mantissa_bits | mantissa;
   if (magnitude > format.largest_finite()) {
     bool const infinite = format.has_infinity && mantissa == 0;
-    return infinite ? sign * __builtin_huge_val() : __builtin_nan("");
+    // NVRTC has no __builtin_huge_val and no __builtin_nan.
+    unsigned long long const pattern_of_f64 = infinite ? 0x7ff0000000000000ULL : 0x7ff8000000000000ULL;
+    double const special = __builtin_bit_cast(double, pattern_of_f64);
+    return infinite ? sign * special : special;
   }
   if (exponent == 0) return sign * mantissa * power_of_two(1 - format.bias() - format.mantissa_bits);
   double const significand = 1.0 + mantissa * power_of_two(-format.mantissa_bits);
@@ -149,6 +152,11 @@ COSMATI_CONSTEXPR s32 convert<s32>(double value) {
   return static_cast<s32>(round_to_integer(value, -2147483648LL, 2147483647LL));
 }
 
+template <class A, class B>
+inline constexpr bool is_same = false;
+template <class A>
+inline constexpr bool is_same<A, A> = true;
+
 template <class Number>
 struct TypeTag {
   using type = Number;
@@ -172,9 +180,38 @@ COSMATI_CONSTEXPR decltype(auto) visit_type(DataType type, Visit&& visit) {
   return visit(TypeTag<s32>{});
 }
 
-COSMATI_CONSTEXPR int size_of(DataType type) {
-  return visit_type(type, [](auto tag) { return static_cast<int>(sizeof(typename decltype(tag)::type)); });
-}
+// Function objects instead of lambdas: NVRTC takes a generic lambda for a function of the host.
+namespace visitors {
+
+struct SizeOf {
+  template <class Tag>
+  COSMATI_CONSTEXPR int operator()(Tag) const {
+    return static_cast<int>(sizeof(typename Tag::type));
+  }
+};
+
+struct Load {
+  void const* data;
+  Index index;
+  template <class Tag>
+  COSMATI_CONSTEXPR double operator()(Tag) const {
+    return static_cast<double>(static_cast<typename Tag::type const*>(data)[index]);
+  }
+};
+
+struct Store {
+  void* data;
+  Index index;
+  double value;
+  template <class Tag>
+  COSMATI_CONSTEXPR void operator()(Tag) const {
+    static_cast<typename Tag::type*>(data)[index] = convert<typename Tag::type>(value);
+  }
+};
+
+}  // namespace visitors
+
+COSMATI_CONSTEXPR int size_of(DataType type) { return visit_type(type, visitors::SizeOf{}); }
 
 COSMATI_CONSTEXPR bool is_integer(DataType type) {
   return type == DataType::s8 || type == DataType::u8 || type == DataType::s32;
@@ -188,17 +225,12 @@ COSMATI_CONSTEXPR char const* name_of(DataType type) {
 
 // Element `index` of the array of `type` at `data`, as a double (exact).
 COSMATI_CONSTEXPR double load(DataType type, void const* data, Index index) {
-  return visit_type(type, [=](auto tag) {
-    return static_cast<double>(static_cast<typename decltype(tag)::type const*>(data)[index]);
-  });
+  return visit_type(type, visitors::Load{data, index});
 }
 
 // Rounds `value` into element `index` of the array of `type` at `data`.
 COSMATI_CONSTEXPR void store(DataType type, void* data, Index index, double value) {
-  visit_type(type, [=](auto tag) {
-    using Number = typename decltype(tag)::type;
-    static_cast<Number*>(data)[index] = convert<Number>(value);
-  });
+  visit_type(type, visitors::Store{data, index, value});
 }
 
 }  // namespace cosmati

@@ -1,0 +1,72 @@
+// What the bodies of arch/ call where there is no GPU: a thread block as cooperating fibers on one host
+// thread. Every function but launch() may be called by emulated threads only. Host only; implemented in
+// libcosmati. Memory model: what is asynchronous takes effect at the latest moment that the GPU's rules
+// allow, and is poisoned (0xff bytes, NaN in every float type) until then. Shared memory is 1024-byte
+// aligned, arrives poisoned and is fenced by guard bytes. To ThreadSanitizer each emulated thread is a
+// thread.
+#pragma once
+
+#if !defined(__CUDACC__)
+
+namespace cosmati::emulator {
+
+struct Grid {
+  int x = 1, y = 1, z = 1;
+};
+
+// Of the running thread.
+int thread();  // its index in the block
+int block_threads();
+Grid block();  // the position of its block in the grid
+Grid grid();
+unsigned char* shared_memory();  // dynamic shared memory of its block
+
+// __syncthreads(): an error if a thread of the block has left the kernel or waits elsewhere for ever.
+void block_barrier();
+
+// block_barrier(), and true for all threads if `mine` is for one of them: __syncthreads_or().
+bool block_any(bool mine);
+
+// A rendezvous of the lanes in `mask` (bit i: lane i) of the running thread's warp at the collective `name`:
+// the last to arrive calls compute(lanes, context), where lanes[i] is what lane i passed as `lane`, null
+// outside the mask; all go on after it. Lanes that come with another name or mask, or never, are an error
+// that names them.
+void warp_collective(char const* name, unsigned mask, void* lane,
+                     void (*compute)(void* const* lanes, void* context), void* context = nullptr);
+
+// Lets other threads of the block, other blocks of the launch too, run until ready(context) is true. `what`
+// is named where a deadlock is reported.
+void wait(char const* what, bool (*ready)(void* context), void* context);
+
+// cp.async: copies `valid` bytes and writes zeros up to `bytes` (4, 8 or 16; shared and global address are
+// multiples of it). Until wait_copies() the destination is poisoned.
+void copy_async(void* shared, void const* global, int bytes, int valid);
+void commit_copies();             // closes a group of the calling thread
+void wait_copies(int in_flight);  // all but the latest `in_flight` groups of the calling thread have arrived
+
+// Checks that [address, address + bytes) is a multiple of `bytes` and, where it lies in shared memory's
+// reservation, inside the part that the launch asked for.
+void check_access(void const* address, int bytes);
+
+// Runs body(params) for every thread of `grid` blocks of `threads` (1 to 1024) threads, blocks spread over
+// `host_threads` host threads (0: one for each core). Blocks may wait for each other in any order. Throws
+// Error(wrong_result) with thread coordinates for divergence, deadlock, a damaged guard or a misaligned
+// access; for an exception that leaves the kernel, an Error with its text and coordinates, in which it is
+// nested. All threads are taken out of the kernel first, by an exception of the emulator's own: what a kernel
+// calls must not be noexcept, or catch (...), where it may stop. Destructors run; a collective or wait in one
+// does nothing then.
+void launch(Grid grid, int threads, unsigned shared_bytes, void (*body)(void const* params),
+            void const* params, int host_threads = 0);
+
+// launch_kernel<kernel>(grid, threads, shared_bytes, params) for a kernel declared by COSMATI_KERNEL.
+template <auto kernel, class Params>
+void launch_kernel(Grid grid, int threads, unsigned shared_bytes, Params const& params,
+                   int host_threads = 0) {
+  launch(
+      grid, threads, shared_bytes, [](void const* bytes) { kernel(*static_cast<Params const*>(bytes)); },
+      &params, host_threads);
+}
+
+}  // namespace cosmati::emulator
+
+#endif

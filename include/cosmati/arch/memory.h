@@ -1,0 +1,116 @@
+// Accesses to memory that the language has no words for: asynchronous copies, loads through the read-only
+// path, what orders the memory of two blocks.
+#pragma once
+#include "cosmati/arch/vector.h"
+#if !defined(__CUDACC__)
+#include "cosmati/arch/emulator.h"
+#endif
+
+namespace cosmati::arch {
+
+// A vector that lies at an aligned address.
+template <class Vector>
+COSMATI_DEVICE Vector load(void const* address) {
+#if !defined(__CUDACC__)
+  emulator::check_access(address, static_cast<int>(sizeof(Vector)));
+#endif
+  return *static_cast<Vector const*>(address);
+}
+template <class Vector>
+COSMATI_DEVICE void store(void* address, Vector const& value) {
+#if !defined(__CUDACC__)
+  emulator::check_access(address, static_cast<int>(sizeof(Vector)));
+#endif
+  *static_cast<Vector*>(address) = value;
+}
+
+#if defined(__CUDACC__)
+
+// The same pointer, of which the compiler now knows that it points to global memory.
+template <class T>
+COSMATI_DEVICE T* as_global(T* pointer) {
+  return static_cast<T*>(__cvta_global_to_generic(__cvta_generic_to_global(pointer)));
+}
+
+// A vector in global memory that nobody writes while the kernel runs; the compiler may move the load.
+template <class Vector>
+COSMATI_DEVICE Vector load_constant(void const* address) {
+  constexpr int bytes = static_cast<int>(sizeof(Vector));
+  if constexpr (bytes == 16) {
+    struct Words {
+      unsigned word[4];
+    } words;
+    asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(words.word[0]), "=r"(words.word[1]), "=r"(words.word[2]), "=r"(words.word[3])
+        : "l"(address));
+    return __builtin_bit_cast(Vector, words);
+  } else if constexpr (bytes == 8) {
+    unsigned long long word;
+    asm("ld.global.nc.u64 %0, [%1];" : "=l"(word) : "l"(address));
+    return __builtin_bit_cast(Vector, word);
+  } else if constexpr (bytes == 4) {
+    unsigned word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(address));
+    return __builtin_bit_cast(Vector, word);
+  } else if constexpr (bytes == 2) {
+    unsigned short word;
+    asm("ld.global.nc.u16 %0, [%1];" : "=h"(word) : "l"(address));
+    return __builtin_bit_cast(Vector, word);
+  } else {
+    unsigned short word;  // there are no registers of a byte
+    asm("ld.global.nc.u8 %0, [%1];" : "=h"(word) : "l"(address));
+    return __builtin_bit_cast(Vector, static_cast<unsigned char>(word));
+  }
+}
+
+// Copies `valid` of `bytes` (4, 8 or 16) from global to shared memory and fills the rest with zeros; both
+// addresses are multiples of `bytes`. Reads nothing where valid is 0. Arrives by wait_copies().
+template <int bytes>
+COSMATI_DEVICE void copy_async(void* shared, void const* global, int valid) {
+  unsigned const to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(valid)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
+                 "r"(valid)
+                 : "memory");
+}
+COSMATI_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int in_flight>
+COSMATI_DEVICE void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(in_flight) : "memory");
+}
+
+// What this thread wrote to global memory is seen by other blocks before what it writes next.
+COSMATI_DEVICE void global_fence() { __threadfence(); }
+COSMATI_DEVICE unsigned atomic_increment(unsigned* counter) { return atomicAdd(counter, 1u); }
+
+#else
+
+template <class T>
+COSMATI_DEVICE T* as_global(T* pointer) {
+  return pointer;
+}
+template <class Vector>
+COSMATI_DEVICE Vector load_constant(void const* address) {
+  return load<Vector>(address);
+}
+
+template <int bytes>
+COSMATI_DEVICE void copy_async(void* shared, void const* global, int valid) {
+  emulator::copy_async(shared, global, bytes, valid);
+}
+COSMATI_DEVICE void commit_copies() { emulator::commit_copies(); }
+template <int in_flight>
+COSMATI_DEVICE void wait_copies() {
+  emulator::wait_copies(in_flight);
+}
+COSMATI_DEVICE void global_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+COSMATI_DEVICE unsigned atomic_increment(unsigned* counter) {
+  return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);
+}
+
+#endif
+
+}  // namespace cosmati::arch

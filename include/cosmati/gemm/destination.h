@@ -1,0 +1,101 @@
+// Destinations are the mirror of sources: where an element of D, of C or of a named operand lies.
+#pragma once
+#include "cosmati/arch/convert.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/gemm/arguments.h"
+#include "cosmati/gemm/requirements.h"
+
+namespace cosmati {
+
+// The part of a matrix that a block tile covers. With width > 1 neighbours along n are neighbours in memory,
+// and runs that start at a multiple of width are aligned to width elements.
+template <class Element, int width>
+class MatrixTile {
+  static_assert(
+      width >= 1 && (width & (width - 1)) == 0 && width * static_cast<int>(sizeof(Element)) <= 16,
+      "the width of a destination, or of an operand of the epilogue, must be a power of two elements "
+      "in at most 16 bytes");
+
+ public:
+  COSMATI_DEVICE MatrixTile(MatrixArguments const& matrix, Index batch, Index first_m, Index first_n)
+      : data_(base_of<Element>(matrix, batch) + first_m * matrix.row_stride + first_n * matrix.column_stride),
+        row_stride_(matrix.row_stride),
+        column_stride_(matrix.column_stride) {}
+
+  // Elements (m, n) to (m, n + count - 1) of which the first `valid` exist, as Real; n is a multiple of
+  // count.
+  template <class Real, int count>
+  COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[count]) const {
+    constexpr int step = width < count ? width : count;
+    COSMATI_UNROLL
+    for (int i = 0; i < count; i += step) {
+      Element const* const from = data_ + m * row_stride_ + (n + i) * column_stride_;
+      if (step > 1 && i + step <= valid) {
+        auto const run = arch::load<Vector<Element, step>>(from);
+        COSMATI_UNROLL
+        for (int e = 0; e < step; ++e) to[i + e] = arch::number_cast<Real>(run[e]);
+      } else {
+        COSMATI_UNROLL
+        for (int e = 0; e < step; ++e)
+          to[i + e] = i + e < valid ? arch::number_cast<Real>(from[e * column_stride_]) : Real{};
+      }
+    }
+  }
+
+  // The same way back, rounded to Element.
+  template <class Real, int count>
+  COSMATI_DEVICE void store(int m, int n, int valid, Real const (&from)[count]) const {
+    constexpr int step = width < count ? width : count;
+    COSMATI_UNROLL
+    for (int i = 0; i < count; i += step) {
+      Element* const to = data_ + m * row_stride_ + (n + i) * column_stride_;
+      if (step > 1 && i + step <= valid) {
+        Vector<Element, step> run;
+        COSMATI_UNROLL
+        for (int e = 0; e < step; ++e) run[e] = arch::number_cast<Element>(from[i + e]);
+        arch::store(to, run);
+      } else {
+        COSMATI_UNROLL
+        for (int e = 0; e < step; ++e)
+          if (i + e < valid) to[e * column_stride_] = arch::number_cast<Element>(from[i + e]);
+      }
+    }
+  }
+
+ private:
+  Element* data_;
+  Index row_stride_, column_stride_;
+};
+
+// D as a strided matrix.
+template <class Element_, int width_>
+struct StridedDestination {
+  using Element = Element_;
+  using Arguments = MatrixArguments;
+  using Tile = MatrixTile<Element, width_>;
+  static constexpr int width = width_;
+};
+
+// What a destination must have, as sentences: a kernel's D, in values of type Real.
+template <class Destination, class Real>
+struct DestinationRequirements {
+  static_assert(
+      requires { typename Destination::Arguments; },
+      "a destination names the type of what a launch hands to it: using Arguments = ...;");
+  static_assert(
+      requires { typename Destination::Tile; },
+      "a destination has a Tile: the part of D that a block stores");
+  static_assert(
+      requires { requires Destination::width >= 1; },
+      "a destination says how many neighbours along n it stores together: static constexpr int width");
+  static_assert(
+      required::MadeFrom<typename Destination::Tile, typename Destination::Arguments, Index, Index, Index>,
+      "a destination's tile is made by Tile(Arguments const&, Index batch, Index first_m, Index first_n)");
+  static_assert(
+      requires(typename Destination::Tile const tile, Real const (&value)[4]) { tile.store(0, 0, 4, value); },
+      "a destination's tile has template <int count> void store(int m, int n, int valid, Real const "
+      "(&value)[count]) const");
+  static constexpr bool satisfied = true;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,62 @@
+// The main loop that travels through registers: while a step is multiplied from one shared buffer, the next
+// one flies from global memory into registers, and lands in the other buffer. One barrier a step.
+#pragma once
+#include "cosmati/arch/thread.h"
+#include "cosmati/gemm/traits.h"
+
+namespace cosmati {
+
+// Steps of k that a block multiplies: [first, last) of block_k each.
+struct StepRange {
+  int first, last;
+};
+
+template <class Traits>
+struct MainLoopOf<MainLoop::double_buffered, Traits> {
+  using SharedStorage = typename Traits::SharedStorage;
+
+  // sums += a(m, k) * b(k, n) over the steps' k, for the tile that the sources were made for.
+  COSMATI_DEVICE static void run(typename Traits::Product& sums, SharedStorage& shared,
+                                 typename Traits::SourceA const& a, typename Traits::SourceB const& b,
+                                 StepRange steps) {
+    if (steps.first >= steps.last) return;
+    constexpr int block_k = Traits::policy.block_k, packs_deep = Traits::packs_deep;
+    int const thread = arch::thread();
+    ThreadPlace const place = Traits::place(thread);
+    typename Traits::LoaderA load_a(a, thread);
+    typename Traits::LoaderB load_b(b, thread);
+    typename Traits::Fragment fragment[2];
+
+    load_a.fetch(Index{block_k} * steps.first);
+    load_b.fetch(Index{block_k} * steps.first);
+    load_a.put(shared.a[0]);
+    load_b.put(shared.b[0]);
+    arch::block_barrier();
+    Traits::read(fragment[0], shared, 0, 0, place);
+
+    int stage = 0;
+    COSMATI_NO_UNROLL
+    for (int step = steps.first; step < steps.last; ++step) {
+      bool const more = step + 1 < steps.last;
+      if (more) {
+        load_a.fetch(Index{block_k} * (step + 1));
+        load_b.fetch(Index{block_k} * (step + 1));
+      }
+      COSMATI_UNROLL
+      for (int pack = 0; pack < packs_deep; ++pack) {
+        if (pack + 1 < packs_deep) {
+          Traits::read(fragment[(pack + 1) % 2], shared, stage, pack + 1, place);
+        } else if (more) {  // the other buffer was last read before the barrier of the step before
+          stage ^= 1;
+          load_a.put(shared.a[stage]);
+          load_b.put(shared.b[stage]);
+          arch::block_barrier();
+          Traits::read(fragment[0], shared, stage, 0, place);
+        }
+        sums.add_product(fragment[pack % 2]);
+      }
+    }
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,100 @@
+// The two ways from registers to D.
+#pragma once
+#include "cosmati/arch/thread.h"
+#include "cosmati/gemm/epilogue.h"
+#include "cosmati/gemm/traits.h"
+
+namespace cosmati {
+
+// The part of D that a tile covers: its first element and how many rows and columns exist.
+struct TileOfResult {
+  Index batch, first_m, first_n;
+  int rows, columns;
+};
+
+template <EpilogueSchedule schedule, class Traits, class Epilogue, class Destination>
+struct EpilogueScheduleOf {
+  static_assert(!is_same<Traits, Traits>, "no such epilogue schedule: the policy names direct or staged");
+};
+
+// Each thread stores the runs that it accumulated: the main loop's registers become values where they are.
+template <class Traits, class Epilogue, class Destination>
+struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destination> {
+  struct SharedStorage {};
+  using Real = typename Epilogue::Real;
+
+  COSMATI_DEVICE static void run(typename Traits::Product const& sums, SharedStorage&,
+                                 typename Epilogue::Arguments const& arguments,
+                                 typename Destination::Arguments const& destination, TileOfResult const& at) {
+    constexpr GemmPolicy policy = Traits::policy;
+    constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
+    constexpr int count = partition_n.vector;
+    ThreadPlace const place = Traits::place(arch::thread());
+    typename Epilogue::Tile const tile(arguments, at.batch, at.first_m, at.first_n);
+    typename Destination::Tile const d(destination, at.batch, at.first_m, at.first_n);
+    COSMATI_UNROLL
+    for (int i = 0; i < policy.thread_m; ++i) {
+      int const m = partition_m.position(place.warp_m, place.lane_m, i);
+      COSMATI_UNROLL
+      for (int j = 0; j < policy.thread_n; j += count) {
+        int const n = partition_n.position(place.warp_n, place.lane_n, j);
+        int const valid = policy.whole ? count : m < at.rows ? least(at.columns - n, count) : 0;
+        if (!policy.whole && valid <= 0) continue;
+        Real value[count];
+        COSMATI_UNROLL
+        for (int e = 0; e < count; ++e) value[e] = arch::number_cast<Real>(sums.get(i, j + e));
+        Epilogue::apply(tile, m, n, valid, value);
+        d.store(m, n, valid, value);
+      }
+    }
+  }
+};
+
+// A row of every thread at a time goes through shared memory; then the block walks over whole rows in a
+// rolled loop, so that the expression stands in the code once.
+template <class Traits, class Epilogue, class Destination>
+struct EpilogueScheduleOf<EpilogueSchedule::staged, Traits, Epilogue, Destination> {
+  using Real = typename Epilogue::Real;
+  static constexpr GemmPolicy policy = Traits::policy;
+  static constexpr int rows = policy.warps_m() * policy.lanes_m();  // of D, in shared memory at a time
+  static constexpr int pitch = policy.block_n + 16 / static_cast<int>(sizeof(Real));
+  static constexpr int count = least(most(Destination::width, 4), policy.block_n);  // columns a thread takes
+  struct SharedStorage {
+    alignas(16) Real value[rows][pitch];
+  };
+
+  COSMATI_DEVICE static void run(typename Traits::Product const& sums, SharedStorage& shared,
+                                 typename Epilogue::Arguments const& arguments,
+                                 typename Destination::Arguments const& destination, TileOfResult const& at) {
+    constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
+    int const thread = arch::thread();
+    ThreadPlace const place = Traits::place(thread);
+    typename Epilogue::Tile const tile(arguments, at.batch, at.first_m, at.first_n);
+    typename Destination::Tile const d(destination, at.batch, at.first_m, at.first_n);
+    COSMATI_NO_UNROLL
+    for (int pass = 0; pass < policy.thread_m; ++pass) {
+      arch::block_barrier();  // the main loop, or the pass before, has read what is overwritten now
+      COSMATI_UNROLL
+      for (int i = 0; i < policy.thread_m; ++i)
+        if (i == pass) COSMATI_UNROLL
+      for (int j = 0; j < policy.thread_n; ++j)
+        shared.value[place.warp_m * policy.lanes_m() + place.lane_m][partition_n.position(
+            place.warp_n, place.lane_n, j)] = arch::number_cast<Real>(sums.get(i, j));
+      arch::block_barrier();
+      COSMATI_NO_UNROLL
+      for (int item = thread; item < rows * (policy.block_n / count); item += Traits::threads) {
+        int const row = item / (policy.block_n / count), n = item % (policy.block_n / count) * count;
+        int const m = partition_m.position(row / policy.lanes_m(), row % policy.lanes_m(), pass);
+        int const valid = policy.whole ? count : m < at.rows ? least(at.columns - n, count) : 0;
+        if (valid <= 0) continue;
+        Real value[count];
+        COSMATI_UNROLL
+        for (int e = 0; e < count; ++e) value[e] = shared.value[row][n + e];
+        Epilogue::apply(tile, m, n, valid, value);
+        d.store(m, n, valid, value);
+      }
+    }
+  }
+};
+
+}  // namespace cosmati

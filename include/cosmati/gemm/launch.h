@@ -1,0 +1,175 @@
+// Launching a GEMM kernel from a program of one's own, without libcosmati: on a GPU under nvcc, in the
+// emulator under any other compiler. For the host; the run-time compiler never sees it.
+#pragma once
+#include "cosmati/gemm/kernel.h"
+
+namespace cosmati {
+
+enum class LaunchStatus : unsigned char {
+  success,
+  invalid,     // an extent below zero, a grid too large, splits that the policy or the workspace has not
+  misaligned,  // a width that a source or the destination promises and the pointer or a stride breaks
+};
+
+namespace launching {
+
+inline constexpr Index most_matrices = 65535;  // in z of a grid
+
+COSMATI_CONSTEXPR Index padded_to_256(Index bytes) { return (bytes + 255) / 256 * 256; }
+
+template <class Traits>
+COSMATI_CONSTEXPR Index tiles(Index m, Index n) {
+  return ceiling_divide(m, Traits::policy.block_m) * ceiling_divide(n, Traits::policy.block_n);
+}
+template <class Traits>
+COSMATI_CONSTEXPR Index counter_bytes(Index m, Index n, Index batch) {
+  Index const matrices = batch < most_matrices ? batch : most_matrices;
+  return padded_to_256(tiles<Traits>(m, n) * matrices * static_cast<Index>(sizeof(unsigned)));
+}
+
+// Runs of `width` elements of `bytes` start at multiples of their size; `pitch` leads from run to run.
+inline bool is_aligned(MatrixArguments const& matrix, Index unit, Index pitch, int width, Index bytes) {
+  if (width == 1) return true;
+  bool const base =
+      matrix.pointers != nullptr ||
+      reinterpret_cast<unsigned long long>(matrix.data) % static_cast<unsigned>(width * bytes) == 0;
+  return base && unit == 1 && pitch % width == 0 && matrix.batch_stride % width == 0;
+}
+template <class Element, Along along, int width>
+bool is_aligned(StridedSource<Element, along, width> const*, MatrixArguments const& matrix) {
+  bool const deep = along == Along::depth;
+  return is_aligned(matrix, deep ? matrix.column_stride : matrix.row_stride,
+                    deep ? matrix.row_stride : matrix.column_stride, width, sizeof(Element));
+}
+template <class Element, int width>
+bool is_aligned(StridedDestination<Element, width> const*, MatrixArguments const& matrix) {
+  return is_aligned(matrix, matrix.column_stride, matrix.row_stride, width, sizeof(Element));
+}
+template <class Own, class Arguments>
+bool is_aligned(Own const*, Arguments const&) {  // what the user wrote knows for itself
+  return true;
+}
+
+template <class Traits>
+LaunchStatus check(typename Traits::Params const& params, Index batch) {
+  constexpr GemmPolicy policy = Traits::policy;
+  ScheduleArguments const& schedule = params.schedule;
+  if (params.m < 0 || params.n < 0 || params.k < 0 || batch < 0) return LaunchStatus::invalid;
+  if (params.m == 0 || params.n == 0 || batch == 0) return LaunchStatus::success;
+  if (tiles<Traits>(params.m, params.n) > 0x7fffffff) return LaunchStatus::invalid;
+  if (policy.whole &&
+      (params.m % policy.block_m != 0 || params.n % policy.block_n != 0 || params.k % policy.block_k != 0))
+    return LaunchStatus::invalid;
+  if (schedule.splits < 1 || schedule.splits > 65535) return LaunchStatus::invalid;
+  if (schedule.splits > 1 &&
+      (!policy.split_k || schedule.partials == nullptr || schedule.counters == nullptr))
+    return LaunchStatus::invalid;
+  bool const aligned = is_aligned(static_cast<typename Traits::SourceA*>(nullptr), params.a) &&
+                       is_aligned(static_cast<typename Traits::SourceB*>(nullptr), params.b) &&
+                       is_aligned(static_cast<typename Traits::Destination*>(nullptr), params.d);
+  return aligned ? LaunchStatus::success : LaunchStatus::misaligned;
+}
+
+}  // namespace launching
+
+// Bytes of device memory, aligned to 256, that `splits` parts of k need; 0 for one part.
+template <class Traits>
+COSMATI_CONSTEXPR Index gemm_workspace_bytes(Index m, Index n, Index batch, int splits) {
+  if (splits <= 1) return 0;
+  Index const matrices = batch < launching::most_matrices ? batch : launching::most_matrices;
+  return launching::counter_bytes<Traits>(m, n, batch) +
+         launching::tiles<Traits>(m, n) * matrices * splits * Traits::threads *
+             partial_bytes_per_thread<typename Traits::Product>;
+}
+
+// Params::schedule for `splits` parts of k, each computed by blocks of their own; the policy has split_k.
+template <class Traits>
+ScheduleArguments split_schedule(void* workspace, Index m, Index n, Index batch, int splits) {
+  ScheduleArguments schedule;
+  schedule.splits = splits;
+  schedule.counters = static_cast<unsigned*>(workspace);
+  schedule.partials = static_cast<char*>(workspace) + launching::counter_bytes<Traits>(m, n, batch);
+  return schedule;
+}
+
+#if defined(__CUDACC__)
+
+namespace launching {
+
+// More than 48 KB a block must be asked for, once for each kernel and device.
+template <class Traits>
+cudaError_t allow_shared_memory() {
+  constexpr int bytes = static_cast<int>(sizeof(typename Traits::SharedStorage));
+  if constexpr (bytes <= 48 * 1024) {
+    return cudaSuccess;
+  } else {
+    static unsigned long long allowed = 0;  // bit i: device i
+    int device = 0;
+    if (cudaError_t const status = cudaGetDevice(&device); status != cudaSuccess) return status;
+    unsigned long long const bit = device < 64 ? 1ull << device : 0;
+    if ((__atomic_load_n(&allowed, __ATOMIC_RELAXED) & bit) != 0) return cudaSuccess;
+    cudaError_t const status =
+        cudaFuncSetAttribute(&gemm_kernel<Traits>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (status == cudaSuccess) __atomic_fetch_or(&allowed, bit, __ATOMIC_RELAXED);
+    return status;
+  }
+}
+
+}  // namespace launching
+
+// d(m, n) = epilogue(sum over k of a(m, k) * b(k, n)) for each matrix of the batch. Enqueues on `stream` and
+// returns; can be captured in a graph. Nothing happens where m, n or batch is 0. Returns the runtime's error,
+// cudaErrorInvalidValue or cudaErrorMisalignedAddress for what LaunchStatus says.
+template <class Traits>
+cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStream_t stream = nullptr) {
+  LaunchStatus const status = launching::check<Traits>(params, batch);
+  if (status != LaunchStatus::success)
+    return status == LaunchStatus::misaligned ? cudaErrorMisalignedAddress : cudaErrorInvalidValue;
+  if (params.m == 0 || params.n == 0 || batch == 0) return cudaSuccess;
+  if (cudaError_t const error = launching::allow_shared_memory<Traits>(); error != cudaSuccess) return error;
+
+  auto const tiles = static_cast<unsigned>(launching::tiles<Traits>(params.m, params.n));
+  auto const splits = static_cast<unsigned>(params.schedule.splits);
+  for (Index first = 0; first < batch; first += launching::most_matrices) {
+    Index const left = batch - first;
+    auto const matrices =
+        static_cast<unsigned>(left < launching::most_matrices ? left : launching::most_matrices);
+    params.schedule.first_batch = first;
+    if (splits > 1) {
+      cudaError_t const error =
+          cudaMemsetAsync(params.schedule.counters, 0, sizeof(unsigned) * tiles * matrices, stream);
+      if (error != cudaSuccess) return error;
+    }
+    void* arguments[] = {&params};
+    cudaError_t const error =
+        cudaLaunchKernel(&gemm_kernel<Traits>, dim3(tiles, splits, matrices), dim3(Traits::threads),
+                         arguments, sizeof(typename Traits::SharedStorage), stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+#else
+
+// The same in the emulator, finished when it returns; throws cosmati::Error where the kernel breaks a rule.
+template <class Traits>
+LaunchStatus launch_gemm(typename Traits::Params params, Index batch = 1, int host_threads = 0) {
+  LaunchStatus const status = launching::check<Traits>(params, batch);
+  if (status != LaunchStatus::success || params.m == 0 || params.n == 0 || batch == 0) return status;
+  auto const tiles = static_cast<int>(launching::tiles<Traits>(params.m, params.n));
+  for (Index first = 0; first < batch; first += launching::most_matrices) {
+    Index const left = batch - first;
+    auto const matrices = static_cast<int>(left < launching::most_matrices ? left : launching::most_matrices);
+    params.schedule.first_batch = first;
+    if (params.schedule.splits > 1)
+      for (Index i = 0; i < Index{tiles} * matrices; ++i) params.schedule.counters[i] = 0;
+    emulator::launch_kernel<&gemm_kernel<Traits>>({tiles, params.schedule.splits, matrices}, Traits::threads,
+                                                  sizeof(typename Traits::SharedStorage), params,
+                                                  host_threads);
+  }
+  return status;
+}
+
+#endif
+
+}  // namespace cosmati

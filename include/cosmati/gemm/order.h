@@ -1,0 +1,71 @@
+// How dense matrices lie in memory, in the words of mathematics and of BLAS, and what sources and
+// destinations make of it: D = A * B with A (m, k), B (k, n), D (m, n).
+#pragma once
+#include "cosmati/gemm/arguments.h"
+#include "cosmati/tile/run.h"
+
+namespace cosmati {
+
+// Element (i, j) of a matrix with leading dimension l lies at i * l + j, or at i + j * l.
+enum class Order : unsigned char { row_major, column_major };
+
+struct Orders {
+  Order a, b, d;
+};
+
+// BLAS' names are those of column-major matrices: N lies as it is multiplied, T lies transposed, and a
+// column-major matrix that is transposed is a row-major one.
+inline constexpr Orders NN{Order::column_major, Order::column_major, Order::column_major};
+inline constexpr Orders NT{Order::column_major, Order::row_major, Order::column_major};
+inline constexpr Orders TN{Order::row_major, Order::column_major, Order::column_major};
+inline constexpr Orders TT{Order::row_major, Order::row_major, Order::column_major};
+// What C and C++ programs have: a[i][j], b[i][j], d[i][j].
+inline constexpr Orders all_row_major{Order::row_major, Order::row_major, Order::row_major};
+
+// Sources see an operand as (outer, depth): A as (m, k), B as (n, k).
+COSMATI_CONSTEXPR Along along_of_a(Order order) {
+  return order == Order::row_major ? Along::depth : Along::outer;
+}
+COSMATI_CONSTEXPR Along along_of_b(Order order) {
+  return order == Order::row_major ? Along::outer : Along::depth;
+}
+
+// Strides are in elements; matrix i of a batch begins at data + i * batch_stride, in device memory.
+template <class Element>
+COSMATI_CONSTEXPR MatrixArguments row_major(Element* data, Index leading_dimension, Index batch_stride = 0) {
+  MatrixArguments matrix;
+  matrix.data = const_cast<void*>(static_cast<void const*>(data));  // kernels only read operands
+  matrix.row_stride = leading_dimension;
+  matrix.column_stride = 1;
+  matrix.batch_stride = batch_stride;
+  return matrix;
+}
+template <class Element>
+COSMATI_CONSTEXPR MatrixArguments column_major(Element* data, Index leading_dimension,
+                                               Index batch_stride = 0) {
+  MatrixArguments matrix = row_major(data, 1, batch_stride);
+  matrix.column_stride = leading_dimension;
+  return matrix;
+}
+
+// A, B and D as the parameters of a kernel want them. B's rows are n there: its transpose is what is seen.
+template <class Element>
+COSMATI_CONSTEXPR MatrixArguments matrix_a(Order order, Element const* data, Index leading_dimension,
+                                           Index batch_stride = 0) {
+  return order == Order::row_major ? row_major(data, leading_dimension, batch_stride)
+                                   : column_major(data, leading_dimension, batch_stride);
+}
+template <class Element>
+COSMATI_CONSTEXPR MatrixArguments matrix_b(Order order, Element const* data, Index leading_dimension,
+                                           Index batch_stride = 0) {
+  return order == Order::row_major ? column_major(data, leading_dimension, batch_stride)
+                                   : row_major(data, leading_dimension, batch_stride);
+}
+template <class Element>
+COSMATI_CONSTEXPR MatrixArguments matrix_d(Order order, Element* data, Index leading_dimension,
+                                           Index batch_stride = 0) {
+  return order == Order::row_major ? row_major(data, leading_dimension, batch_stride)
+                                   : column_major(data, leading_dimension, batch_stride);
+}
+
+}  // namespace cosmati

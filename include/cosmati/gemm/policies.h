@@ -1,0 +1,56 @@
+// The named policies, for shapes of problems: small, medium, large, tall (m much larger than n), wide (n much
+// larger than m), huge; for each type of sums.
+#pragma once
+#include "cosmati/core/number.h"
+#include "cosmati/gemm/policy.h"
+
+namespace cosmati {
+
+enum class PolicyName : unsigned char { small, medium, large, tall, wide, huge };
+inline constexpr int policy_name_count = 6;
+
+COSMATI_CONSTEXPR char const* name_of(PolicyName name) {
+  constexpr char const* names[policy_name_count] = {"small", "medium", "large", "tall", "wide", "huge"};
+  return names[static_cast<int>(name)];
+}
+
+// A thread's tile of sums is about half of the registers that `blocks` resident blocks leave it; a warp is 4
+// lanes by 8, or 8 by 4 where it is tall.
+COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, Multiply multiply,
+                                          DataType sum) {
+  struct Tiles {
+    int block_m, block_n, warp_m, warp_n, thread_m, thread_n, blocks;
+  };
+  constexpr Tiles one_register[policy_name_count] = {
+      // f32, s32
+      {64, 64, 32, 32, 8, 4, 4},  {128, 64, 32, 64, 8, 8, 3}, {128, 128, 32, 64, 8, 8, 2},
+      {256, 64, 64, 32, 8, 8, 2}, {64, 256, 32, 64, 8, 8, 2}, {256, 128, 64, 64, 16, 8, 1}};
+  constexpr Tiles two_registers[policy_name_count] = {
+      // f64
+      {32, 64, 16, 32, 4, 4, 4},  {64, 64, 32, 32, 8, 4, 3},  {128, 64, 32, 64, 8, 8, 1},
+      {128, 32, 32, 32, 8, 4, 3}, {32, 128, 16, 64, 4, 8, 3}, {128, 128, 32, 64, 8, 8, 1}};
+  constexpr Tiles half_a_register[policy_name_count] = {
+      // f16
+      {64, 64, 32, 64, 8, 8, 4},   {128, 64, 32, 64, 8, 8, 4},   {128, 128, 64, 64, 16, 8, 2},
+      {256, 64, 64, 64, 16, 8, 2}, {64, 256, 32, 128, 8, 16, 2}, {256, 128, 64, 64, 16, 8, 1}};
+  int const at = static_cast<int>(name);
+  Tiles const tiles = sum == DataType::f64   ? two_registers[at]
+                      : sum == DataType::f16 ? half_a_register[at]
+                                             : one_register[at];
+  GemmPolicy policy;
+  policy.block_m = tiles.block_m;
+  policy.block_n = tiles.block_n;
+  policy.block_k = 8 * pack_depth_of(multiply);
+  policy.warp_m = tiles.warp_m;
+  policy.warp_n = tiles.warp_n;
+  policy.thread_m = tiles.thread_m;
+  policy.thread_n = tiles.thread_n;
+  // Interleaving bytes takes registers.
+  policy.blocks = multiply == Multiply::dp4a && tiles.blocks > 1 ? tiles.blocks - 1 : tiles.blocks;
+  policy.main_loop = main_loop;
+  policy.multiply = multiply;
+  policy.stages = main_loop == MainLoop::multistage ? 4 : 2;
+  return policy;
+}
+
+}  // namespace cosmati

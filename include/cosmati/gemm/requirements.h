@@ -1,0 +1,157 @@
+// What a policy must satisfy, as sentences; the numbers stand in the name of the type that states them.
+#pragma once
+#include "cosmati/core/number.h"
+#include "cosmati/gemm/policy.h"
+
+namespace cosmati {
+
+namespace required {
+
+// Later sentences are computed from numbers that an earlier one may have refused.
+COSMATI_CONSTEXPR int quotient(int a, int b) { return b > 0 ? a / b : 0; }
+COSMATI_CONSTEXPR bool divides(int b, int a) { return b > 0 && a % b == 0; }
+
+template <class T, class... Arguments>
+concept MadeFrom = requires(Arguments const&... arguments) {
+  T(arguments...);
+};
+
+template <int block_m, int block_n, int block_k>
+struct BlockTile {
+  static_assert(block_m > 0 && block_n > 0 && block_k > 0,
+                "block_m, block_n and block_k must be positive: the tile of D of a block, and its step of k");
+};
+template <int block_m, int warp_m>
+struct BlockMOverWarpM {
+  static_assert(warp_m > 0, "warp_m must be positive: the rows of D of a warp");
+  static_assert(warp_m <= 0 || divides(warp_m, block_m), "block_m must be a multiple of warp_m");
+};
+template <int block_n, int warp_n>
+struct BlockNOverWarpN {
+  static_assert(warp_n > 0, "warp_n must be positive: the columns of D of a warp");
+  static_assert(warp_n <= 0 || divides(warp_n, block_n), "block_n must be a multiple of warp_n");
+};
+template <int warp_m, int thread_m>
+struct WarpMOverThreadM {
+  static_assert(thread_m > 0, "thread_m must be positive: the rows of D in a thread's registers");
+  static_assert(thread_m <= 0 || divides(thread_m, warp_m), "warp_m must be a multiple of thread_m");
+};
+template <int warp_n, int thread_n>
+struct WarpNOverThreadN {
+  static_assert(thread_n > 0, "thread_n must be positive: the columns of D in a thread's registers");
+  static_assert(thread_n <= 0 || divides(thread_n, warp_n), "warp_n must be a multiple of thread_n");
+};
+template <int lanes_m, int lanes_n>
+struct LanesOfAWarp {
+  static_assert(lanes_m * lanes_n == 32,
+                "a warp has 32 lanes: (warp_m / thread_m) * (warp_n / thread_n) must be 32");
+  static_assert(lanes_m == 1 || lanes_m % 2 == 0,
+                "the lanes along m, warp_m / thread_m, must be one or an even number");
+};
+template <int threads>
+struct ThreadsOfABlock {
+  static_assert(threads <= 1024,
+                "a block has at most 1024 threads: take a larger warp tile or a smaller block tile");
+};
+template <int block_k, int pack_depth>
+struct StepDepth {
+  static_assert(divides(pack_depth, block_k),
+                "block_k must be a multiple of the multiply's pack_depth (dp4a multiplies 4 depths at once)");
+  static_assert(quotient(block_k, pack_depth) % 2 == 0,
+                "block_k / pack_depth must be even: fragments alternate between two sets of registers");
+};
+template <int blocks, int raster_width>
+struct Scheduling {
+  static_assert(blocks >= 1, "blocks must be positive: the resident blocks that registers must allow");
+  static_assert(raster_width >= 1, "raster_width must be positive: the tiles across a band");
+};
+template <int stages>
+struct StagesOfDoubleBuffered {
+  static_assert(stages == 2, "the double_buffered main loop has stages = 2; multistage has 3 to 5");
+};
+template <int stages>
+struct StagesOfMultistage {
+  static_assert(stages >= 3 && stages <= 5,
+                "the multistage main loop has stages = 3, 4 or 5; double_buffered has 2");
+};
+template <class Sum>
+struct SumsOfFma {
+  static_assert(is_same<Sum, f32> || is_same<Sum, f64> || is_same<Sum, s32>,
+                "multiply fma accumulates in f32, f64 or s32; half2 accumulates in f16");
+};
+template <class Sum>
+struct SumsOfHalf2 {
+  static_assert(is_same<Sum, f16>, "multiply half2 accumulates in f16; fma accumulates in f32");
+};
+template <int thread_n>
+struct ColumnsOfHalf2 {
+  static_assert(thread_n % 2 == 0, "multiply half2 keeps two columns in a register: thread_n must be even");
+};
+template <class ElementA, class ElementB, class Sum>
+struct OperandsOfDp4a {
+  static constexpr bool bytes_a = is_same<ElementA, s8> || is_same<ElementA, u8>;
+  static constexpr bool bytes_b = is_same<ElementB, s8> || is_same<ElementB, u8>;
+  static_assert(bytes_a && bytes_b, "multiply dp4a takes s8 and u8 operands; fma takes all others");
+  static_assert(is_same<Sum, s32>, "multiply dp4a accumulates in s32");
+};
+template <class ElementA, class ElementB>
+struct HalvesByCopies {
+  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>,
+                "multiply half2 takes f16 as it lies in the multistage main loop; double_buffered converts");
+};
+
+template <Multiply multiply, MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands {
+  static_assert(multiply == Multiply::fma, "no such multiply: the policy names fma, half2 or dp4a");
+};
+template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands<Multiply::fma, main_loop, thread_n, ElementA, ElementB, Sum> : SumsOfFma<Sum> {};
+template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands<Multiply::dp4a, main_loop, thread_n, ElementA, ElementB, Sum>
+    : OperandsOfDp4a<ElementA, ElementB, Sum> {};
+template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands<Multiply::half2, main_loop, thread_n, ElementA, ElementB, Sum> : SumsOfHalf2<Sum>,
+                                                                                 ColumnsOfHalf2<thread_n> {};
+template <int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands<Multiply::half2, MainLoop::multistage, thread_n, ElementA, ElementB, Sum>
+    : SumsOfHalf2<Sum>, ColumnsOfHalf2<thread_n>, HalvesByCopies<ElementA, ElementB> {};
+
+template <MainLoop main_loop, int stages>
+struct Stages {
+  static_assert(main_loop == MainLoop::double_buffered,
+                "no such main loop: the policy names double_buffered or multistage");
+};
+template <int stages>
+struct Stages<MainLoop::double_buffered, stages> : StagesOfDoubleBuffered<stages> {};
+template <int stages>
+struct Stages<MainLoop::multistage, stages> : StagesOfMultistage<stages> {};
+
+// sm_90 has the most of all architectures so far; what a plan's own device has, the planner knows.
+template <int bytes>
+struct SharedMemoryOfABlock {
+  static_assert(bytes <= 227 * 1024,
+                "a block has at most 232448 bytes of shared memory on any GPU: take fewer stages, a smaller "
+                "block_k or a smaller block tile");
+};
+
+}  // namespace required
+
+template <GemmPolicy p, class ElementA, class ElementB, class Sum>
+struct ProductRequirements
+    : required::BlockTile<p.block_m, p.block_n, p.block_k>,
+      required::BlockMOverWarpM<p.block_m, p.warp_m>,
+      required::BlockNOverWarpN<p.block_n, p.warp_n>,
+      required::WarpMOverThreadM<p.warp_m, p.thread_m>,
+      required::WarpNOverThreadN<p.warp_n, p.thread_n>,
+      required::LanesOfAWarp<required::quotient(p.warp_m, p.thread_m),
+                             required::quotient(p.warp_n, p.thread_n)>,
+      required::ThreadsOfABlock<32 * required::quotient(p.block_m, p.warp_m) *
+                                required::quotient(p.block_n, p.warp_n)>,
+      required::StepDepth<p.block_k, pack_depth_of(p.multiply)>,
+      required::Scheduling<p.blocks, p.raster_width>,
+      required::Stages<p.main_loop, p.stages>,
+      required::Operands<p.multiply, p.main_loop, p.thread_n, ElementA, ElementB, Sum> {
+  static constexpr bool satisfied = true;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,157 @@
+// A whole GEMM in a line: dense matrices of one type, in any order, with a named policy or one of the user's
+// own.
+//
+//   using Gemm = SimpleGemm<float, NN>;
+//   launch_gemm<Gemm>(Gemm::params({.m = m, .n = n, .k = k, .a = {a, lda}, .b = {b, ldb}, .d = {d, ldd}}));
+#pragma once
+#include "cosmati/gemm/kernel.h"
+#include "cosmati/gemm/order.h"
+#include "cosmati/gemm/policies.h"
+
+namespace cosmati {
+
+namespace simple {
+
+// Sums are f32, but f64 of f64 and s32 of integers; D has the operands' type, but f32 of fp8 and s32 of
+// integers. dp4a multiplies bytes, fma everything else.
+template <class Element>
+struct Types {
+  using Sum = f32;
+  using Result = f32;
+  static constexpr DataType sum = DataType::f32;
+  static constexpr Multiply multiply = Multiply::fma;
+};
+template <>
+struct Types<f64> {
+  using Sum = f64;
+  using Result = f64;
+  static constexpr DataType sum = DataType::f64;
+  static constexpr Multiply multiply = Multiply::fma;
+};
+template <>
+struct Types<f16> : Types<f32> {
+  using Result = f16;
+};
+template <>
+struct Types<bf16> : Types<f32> {
+  using Result = bf16;
+};
+template <>
+struct Types<s32> {
+  using Sum = s32;
+  using Result = s32;
+  static constexpr DataType sum = DataType::s32;
+  static constexpr Multiply multiply = Multiply::fma;
+};
+template <>
+struct Types<s8> : Types<s32> {
+  static constexpr Multiply multiply = Multiply::dp4a;
+};
+template <>
+struct Types<u8> : Types<s8> {};
+
+template <class Element>
+COSMATI_CONSTEXPR GemmPolicy policy_of(GemmPolicy const& own) {
+  return own;
+}
+template <class Element>
+COSMATI_CONSTEXPR GemmPolicy policy_of(PolicyName name) {
+  return named_policy(name, MainLoop::double_buffered, Types<Element>::multiply, Types<Element>::sum);
+}
+
+COSMATI_CONSTEXPR int width_of(int alignment, int element_bytes) {
+  int const bytes = alignment < 16 ? alignment : 16;
+  return bytes > element_bytes ? bytes / element_bytes : 1;
+}
+
+// A column-major D is computed as its transpose, which is row-major: the callable is asked with (m, n) as
+// they are.
+template <class Callable>
+struct Transposed {
+  Callable callable;
+  template <class Real>
+  requires EpilogueCallable<Callable, Real> COSMATI_DEVICE Real operator()(Real sum, Index n, Index m) const {
+    return callable(sum, m, n);
+  }
+};
+
+struct NoCallable {};
+
+template <bool second, class First, class Second>
+struct Choose {
+  using type = First;
+};
+template <class First, class Second>
+struct Choose<true, First, Second> {
+  using type = Second;
+};
+
+template <class Real, class Callable, bool transposed>
+struct EpilogueOf {
+  using Seen = typename Choose<transposed, Callable, Transposed<Callable>>::type;
+  using type = CallableEpilogue<Real, Seen>;
+  COSMATI_CONSTEXPR static Seen arguments(Callable const& callable) { return {callable}; }
+};
+template <class Real, bool transposed>
+struct EpilogueOf<Real, NoCallable, transposed> {
+  using type = IdentityEpilogue<Real>;
+  COSMATI_CONSTEXPR static EpilogueArguments arguments(NoCallable) { return {}; }
+};
+
+template <class Element, Orders orders, auto policy, class Callable, int alignment>
+struct Parts {
+  static_assert(
+      requires { policy_of<Element>(policy); }, "the policy of a SimpleGemm is a PolicyName or a GemmPolicy");
+  static constexpr bool transposed = orders.d == Order::column_major;
+  static constexpr int width = width_of(alignment, static_cast<int>(sizeof(Element)));
+  using A = StridedSource<Element, along_of_a(orders.a), width>;
+  using B = StridedSource<Element, along_of_b(orders.b), width>;
+  using Sum = typename Types<Element>::Sum;
+  using Result = typename Types<Element>::Result;
+  using D = StridedDestination<Result, width_of(alignment, static_cast<int>(sizeof(Result)))>;
+  using Epilogue = EpilogueOf<Sum, Callable, transposed>;
+  static constexpr GemmPolicy own_policy = policy_of<Element>(policy);
+  using Traits = GemmTraits<own_policy, typename Choose<transposed, A, B>::type,
+                            typename Choose<transposed, B, A>::type, Sum, typename Epilogue::type, D>;
+};
+
+}  // namespace simple
+
+// D = A * B, or d(m, n) = callable(sum, m, n). `policy` is a PolicyName or a GemmPolicy. All pointers,
+// leading dimensions and batch strides are multiples of `alignment` bytes; those of single elements need no
+// more than sizeof(Element), and are slower.
+template <class Element, Orders orders, auto policy = PolicyName::large, class Callable = simple::NoCallable,
+          int alignment = 16>
+struct SimpleGemm : simple::Parts<Element, orders, policy, Callable, alignment>::Traits {
+  using Parts = simple::Parts<Element, orders, policy, Callable, alignment>;
+  using Params = typename Parts::Traits::Params;
+
+  template <class Any>
+  struct Matrix {
+    Any* data = nullptr;          // in device memory
+    Index leading_dimension = 0;  // elements between rows (row-major) or columns (column-major)
+    Index batch_stride = 0;       // elements between the matrices of a batch
+  };
+  struct Problem {
+    Index m = 0, n = 0, k = 0;
+    Matrix<Element const> a = {}, b = {};
+    Matrix<typename Parts::Result> d = {};
+    Callable epilogue = {};
+  };
+
+  COSMATI_CONSTEXPR static Params params(Problem const& p) {
+    MatrixArguments const a = matrix_a(orders.a, p.a.data, p.a.leading_dimension, p.a.batch_stride);
+    MatrixArguments const b = matrix_b(orders.b, p.b.data, p.b.leading_dimension, p.b.batch_stride);
+    Params params;
+    params.m = Parts::transposed ? p.n : p.m;
+    params.n = Parts::transposed ? p.m : p.n;
+    params.k = p.k;
+    params.a = Parts::transposed ? b : a;
+    params.b = Parts::transposed ? a : b;
+    params.d = row_major(p.d.data, p.d.leading_dimension, p.d.batch_stride);
+    params.epilogue = Parts::Epilogue::arguments(p.epilogue);
+    return params;
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,128 @@
+// Sources say where an element of an operand lies and whether it exists. Both operands are seen alike, as
+// (outer, depth): outer is m for A and n for B, depth is k.
+#pragma once
+#include "cosmati/arch/config.h"
+#include "cosmati/gemm/arguments.h"
+#include "cosmati/gemm/requirements.h"
+#include "cosmati/tile/run.h"
+
+namespace cosmati {
+
+// What a source must have; the block tile's first outer index and the batch go to its constructor:
+//   Source(Arguments const&, Index batch, Index first_outer, Index outer_extent, Index depth_extent)
+//   Row row(int outer, int depth)      a run's place in the tile, computed once a tile
+//   Step step(Index first_depth)       computed once a step, the same for all threads
+//   run<whole>(Row, Step, int more)    the run that starts `more` depths further; with `whole` it is all
+//   there
+template <class T>
+concept OperandSource = requires(T const source, typename T::Arguments arguments, typename T::Row row,
+                                 typename T::Step step) {
+  typename T::Element;
+  T(arguments, Index{}, Index{}, Index{}, Index{});
+  source.row(0, 0);
+  source.step(Index{});
+  {source.template run<false>(row, step, 0).valid};
+  requires T::width >= 1 && (T::width & (T::width - 1)) == 0;
+  requires T::along == Along::outer || T::along == Along::depth;
+};
+
+// The same as sentences, for who writes one.
+template <class Source>
+struct SourceRequirements {
+  static_assert(
+      requires { typename Source::Element; },
+      "a source names the type of its elements: using Element = ...;");
+  static_assert(
+      requires { typename Source::Arguments; },
+      "a source names the type of what a launch hands to it: using Arguments = ...;");
+  static_assert(
+      requires { typename Source::Row; } && requires { typename Source::Step; },
+      "a source has two cursors: struct Row, computed once a tile, and struct Step, computed once a step");
+  static_assert(
+      requires { requires Source::along == Along::outer || Source::along == Along::depth; },
+      "a source says how its runs lie: static constexpr Along along = Along::outer or Along::depth;");
+  static_assert(
+      requires { requires Source::width >= 1 && (Source::width & (Source::width - 1)) == 0; },
+      "a source's width, the elements of a run, is a static constexpr power of two");
+  static_assert(
+      requires { requires Source::width* static_cast<int>(sizeof(typename Source::Element)) <= 16; },
+      "a source's run, width elements, has at most 16 bytes");
+  static_assert(
+      required::MadeFrom<Source, typename Source::Arguments, Index, Index, Index, Index>,
+      "a source is made by Source(Arguments const&, Index batch, Index first_outer, Index outer_extent, "
+      "Index "
+      "depth_extent)");
+  static_assert(
+      requires(Source const source, typename Source::Row row) { row = source.row(0, 0); },
+      "a source has Row row(int outer, int depth) const: a run's place in the tile");
+  static_assert(
+      requires(Source const source, typename Source::Step step) { step = source.step(Index{}); },
+      "a source has Step step(Index first_depth) const: what all threads share in a step");
+  static_assert(
+      requires(Source const source, typename Source::Row row, typename Source::Step step,
+               typename Source::Element const* address, int valid) {
+        address = source.template run<false>(row, step, 0).address;
+        valid = source.template run<true>(row, step, 0).valid;
+      },
+      "a source has template <bool whole> Run<Element> run(Row const&, Step const&, int more) const");
+  static constexpr bool satisfied = OperandSource<Source>;
+};
+
+// A strided matrix: element (outer, depth) at outer * row_stride + depth * column_stride. With width > 1 the
+// stride along `along` is 1, and the address of every run that starts at a multiple of width is a multiple of
+// width elements.
+template <class Element_, Along along_, int width_>
+struct StridedSource {
+  using Element = Element_;
+  using Arguments = MatrixArguments;
+  static constexpr Along along = along_;
+  static constexpr int width = width_;
+
+  struct Row {
+    Element const* address;
+    int depth;  // far beyond all depths if the outer position does not exist
+    int valid;  // existing outer positions of the run
+  };
+  struct Step {
+    Index offset;
+    int depth_left;  // existing depths from the step's first on
+  };
+
+  COSMATI_DEVICE StridedSource(Arguments const& arguments, Index batch, Index first_outer, Index outer_extent,
+                               Index depth_extent)
+      : data_(base_of<Element>(arguments, batch) + first_outer * arguments.row_stride),
+        row_stride_(arguments.row_stride),
+        column_stride_(arguments.column_stride),
+        depth_extent_(depth_extent),
+        outer_left_(clamp_to_int(outer_extent - first_outer)) {}
+
+  COSMATI_DEVICE Row row(int outer, int depth) const {
+    constexpr int far = 1 << 30;
+    return {data_ + outer * row_stride_ + depth * column_stride_, outer < outer_left_ ? depth : far,
+            between_0_and_width(outer_left_ - outer)};
+  }
+  COSMATI_DEVICE Step step(Index first_depth) const {
+    constexpr Index most = 1 << 20;  // more than any step, less than far
+    Index const left = depth_extent_ - first_depth;
+    return {first_depth * column_stride_, left < most ? static_cast<int>(left) : static_cast<int>(most)};
+  }
+  template <bool whole>
+  COSMATI_DEVICE Run<Element> run(Row const& row, Step const& step, int more) const {
+    Element const* const address = row.address + step.offset + more * column_stride_;
+    if constexpr (whole) return {address, width};
+    int const depth_left = step.depth_left - row.depth - more;
+    if constexpr (along == Along::depth) return {address, between_0_and_width(depth_left)};
+    return {address, depth_left > 0 ? row.valid : 0};
+  }
+
+ private:
+  COSMATI_DEVICE static int between_0_and_width(int count) {
+    return count <= 0 ? 0 : count >= width ? width : count;
+  }
+
+  Element const* data_;
+  Index row_stride_, column_stride_, depth_extent_;
+  int outer_left_;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,195 @@
+// Brings tiles of one operand from global into shared memory, by all threads of a block: through registers,
+// converted and restructured on the way, or by cp.async where the elements arrive as they lie.
+#pragma once
+#include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/convert.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/tile/run.h"
+#include "cosmati/tile/shared_tile.h"
+
+namespace cosmati {
+
+COSMATI_CONSTEXPR int least(int a, int b) { return a < b ? a : b; }
+COSMATI_CONSTEXPR int most(int a, int b) { return a > b ? a : b; }
+
+// How a tile is cut into items, one of which a thread moves at a time: `runs` runs of `width` neighbours that
+// fill item_depth depths by item_outer outer positions; pack_depth depths make a pack.
+struct ItemShape {
+  int width, runs, item_depth, item_outer;
+};
+
+COSMATI_CONSTEXPR ItemShape item_shape(Along along, int width, int pack_bytes, int pack_depth, int depth,
+                                       bool by_copies) {
+  if (along == Along::outer) {  // a store of at most 16 bytes along outer
+    int const used = least(width, 16 / pack_bytes);
+    return {used, pack_depth, pack_depth, used};
+  }
+  int const used = least(width, by_copies ? pack_depth : depth);
+  return {used, most(1, pack_depth / used), most(used, pack_depth), 1};
+}
+
+// Item i of a tile: its first depth and outer position. Along depth, 8 packs of one row go to neighbouring
+// lanes, which reads whole sectors and writes without bank conflicts (shared_tile.h).
+struct ItemPlace {
+  int depth, outer;
+};
+COSMATI_CONSTEXPR ItemPlace item_place(Along along, ItemShape shape, int pack_depth, int depth, int outer,
+                                       int i) {
+  if (along == Along::outer) {
+    int const across = outer / shape.item_outer;
+    return {i / across * shape.item_depth, i % across * shape.item_outer};
+  }
+  int const items_deep = depth / shape.item_depth;
+  int const lanes_deep = least(items_deep, most(1, 8 * pack_depth / shape.item_depth));
+  return {(i / (lanes_deep * outer) * lanes_deep + i % lanes_deep) * shape.item_depth,
+          i / lanes_deep % outer};
+}
+
+template <class Source, class Tile, int pack_depth, int threads, bool whole, bool prefer_copies>
+class OperandLoader {
+  using Element = typename Source::Element;
+  using Pack = typename Tile::Pack;
+  static constexpr int element_bytes = static_cast<int>(sizeof(Element));
+  static constexpr int pack_bytes = static_cast<int>(sizeof(Pack));
+  static constexpr bool same_bytes = pack_depth > 1 || is_same<Element, Pack>;
+
+ public:
+  // cp.async moves 4, 8 or 16 bytes as they lie: runs along outer whole, runs along depth a pack at a time.
+  static constexpr int copy_bytes =
+      Source::along == Along::outer
+          ? (pack_depth > 1 ? 0 : least(Source::width, 16 / pack_bytes) * element_bytes)
+          : least(Source::width, pack_depth) * element_bytes;
+  static constexpr bool by_copies = prefer_copies && same_bytes && copy_bytes >= 4 &&
+                                    (Source::along == Along::outer || copy_bytes == pack_bytes);
+  static constexpr ItemShape shape =
+      item_shape(Source::along, Source::width, pack_bytes, pack_depth, Tile::depth* pack_depth, by_copies);
+  static constexpr int depth = Tile::depth * pack_depth;
+  static constexpr int items = depth / shape.item_depth * (Tile::outer / shape.item_outer);
+  static constexpr int items_per_thread = (items + threads - 1) / threads;
+  static_assert(depth % shape.item_depth == 0,
+                "block_k is not a power of two: a step must be a whole number of this operand's runs");
+  static_assert(Tile::outer % shape.item_outer == 0,
+                "the block tile is not a multiple of the width of this operand's runs");
+
+  COSMATI_DEVICE OperandLoader(Source const& source, int thread) : source_(source), thread_(thread) {
+    COSMATI_UNROLL
+    for (int v = 0; v < items_per_thread; ++v) {
+      ItemPlace const place = place_of(v);
+      rows_[v] = source.row(place.outer, place.depth);
+    }
+  }
+
+  // Global memory -> registers.
+  COSMATI_DEVICE void fetch(Index first_depth) {
+    auto const step = source_.step(first_depth);
+    COSMATI_UNROLL
+    for (int v = 0; v < items_per_thread; ++v)
+      if (exists(v)) COSMATI_UNROLL
+    for (int r = 0; r < shape.runs; ++r) fetch_run(element_[v][r], run_of(v, step, r));
+  }
+
+  // Registers -> shared memory.
+  COSMATI_DEVICE void put(Tile& tile) const {
+    COSMATI_UNROLL
+    for (int v = 0; v < items_per_thread; ++v)
+      if (exists(v)) put_item(tile, place_of(v), element_[v]);
+  }
+
+  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once.
+  COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
+    if constexpr (by_copies) {
+      auto const step = source_.step(first_depth);
+      COSMATI_UNROLL
+      for (int v = 0; v < items_per_thread; ++v)
+        if (exists(v)) {
+          ItemPlace const place = place_of(v);
+          auto const run = run_of(v, step, 0);
+          arch::copy_async<copy_bytes>(&tile.pack[place.depth / pack_depth][place.outer], run.address,
+                                       least(run.valid, shape.width) * element_bytes);
+        }
+    } else {
+      fetch(first_depth);
+      put(tile);
+    }
+  }
+
+ private:
+  using Elements = Vector<Element, shape.width>;
+
+  COSMATI_DEVICE ItemPlace place_of(int v) const {
+    return item_place(Source::along, shape, pack_depth, depth, Tile::outer, thread_ + v * threads);
+  }
+  COSMATI_DEVICE bool exists(int v) const { return items % threads == 0 || thread_ + v * threads < items; }
+  template <class Step>
+  COSMATI_DEVICE auto run_of(int v, Step const& step, int r) const {
+    int const more = Source::along == Along::outer ? r : r * shape.width;
+    return source_.template run<whole>(rows_[v], step, more);
+  }
+
+  template <class AnyRun>
+  COSMATI_DEVICE static void fetch_run(Elements& to, AnyRun const& run) {
+    if constexpr (whole) {
+      to = arch::load_constant<Elements>(run.address);
+    } else if (run.valid >= shape.width) {
+      to = arch::load_constant<Elements>(run.address);
+    } else {
+      COSMATI_UNROLL
+      for (int e = 0; e < shape.width; ++e)
+        to[e] = e < run.valid ? arch::load_constant<Element>(run.address + e) : Element{};
+    }
+  }
+
+  COSMATI_DEVICE static void put_item(Tile& tile, ItemPlace place, Elements const (&run)[shape.runs]) {
+    if constexpr (pack_depth == 1 && Source::along == Along::outer) {
+      Vector<Pack, shape.width> packs;
+      COSMATI_UNROLL
+      for (int e = 0; e < shape.width; ++e) packs[e] = arch::number_cast<Pack>(run[0][e]);
+      arch::store(&tile.pack[place.depth][place.outer], packs);
+    } else if constexpr (pack_depth == 1) {
+      COSMATI_UNROLL
+      for (int e = 0; e < shape.width; ++e)
+        tile.pack[place.depth + e][place.outer] = arch::number_cast<Pack>(run[0][e]);
+    } else {
+      put_bytes(tile, place, run);
+    }
+  }
+
+  // Bytes of four depths interleave into a pack.
+  COSMATI_DEVICE static void put_bytes(Tile& tile, ItemPlace place, Elements const (&run)[shape.runs]) {
+    int const row = place.depth / pack_depth;
+    if constexpr (Source::along == Along::outer && shape.width == 4) {
+      unsigned rows[4], columns[4];
+      COSMATI_UNROLL
+      for (int r = 0; r < 4; ++r) rows[r] = __builtin_bit_cast(unsigned, run[r]);
+      arch::transpose_bytes(rows, columns);
+      Vector<Pack, 4> packs;
+      COSMATI_UNROLL
+      for (int e = 0; e < 4; ++e) packs[e] = Pack{columns[e]};
+      arch::store(&tile.pack[row][place.outer], packs);
+    } else if constexpr (Source::along == Along::outer) {
+      COSMATI_UNROLL
+      for (int e = 0; e < shape.width; ++e)
+        tile.pack[row][place.outer + e] = Pack{joined(run[0][e], run[1][e], run[2][e], run[3][e])};
+    } else {
+      COSMATI_UNROLL
+      for (int p = 0; p < shape.item_depth / pack_depth; ++p) {
+        auto const at = [&](int byte) {
+          int const e = p * pack_depth + byte;
+          return run[e / shape.width][e % shape.width];
+        };
+        tile.pack[row + p][place.outer] = Pack{joined(at(0), at(1), at(2), at(3))};
+      }
+    }
+  }
+  COSMATI_DEVICE static unsigned joined(Element b0, Element b1, Element b2, Element b3) {
+    auto const byte = [](Element value) { return static_cast<unsigned>(static_cast<unsigned char>(value)); };
+    return byte(b0) | byte(b1) << 8 | byte(b2) << 16 | byte(b3) << 24;
+  }
+
+  Source source_;
+  int thread_;
+  typename Source::Row rows_[items_per_thread];
+  Elements element_[items_per_thread][shape.runs];
+};
+
+}  // namespace cosmati

@@ -1,0 +1,22 @@
+// The policies that the emulator's kernels are compiled with: one for each main loop and multiply, in small
+// tiles.
+#pragma once
+#include "cosmati/gemm/policy.h"
+
+namespace cosmati::emulator {
+
+constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply) {
+  GemmPolicy policy;
+  policy.block_m = policy.block_n = 32;
+  policy.block_k = 8 * pack_depth_of(multiply);
+  policy.warp_m = 16;
+  policy.warp_n = 32;
+  policy.thread_m = policy.thread_n = 4;
+  policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
+  policy.main_loop = main_loop;
+  policy.multiply = multiply;
+  policy.split_k = true;
+  return policy;
+}
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,120 @@
+// From a plan to the entry of the catalogue that computes it.
+#include "src/backend/emulator/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/emulator/gemm_catalogue.h"
+#include "src/plan/gemm/launch.h"
+
+namespace cosmati::emulator {
+namespace {
+
+constexpr Index workspace_alignment = 64;
+
+Index padded(Index bytes) {
+  return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+}
+
+bool is_byte(DataType type) { return type == DataType::s8 || type == DataType::u8; }
+
+struct KernelTypes {
+  DataType a, b;
+};
+
+// The types of the operands in the kernel: their own if it is in the catalogue, else that of the sums.
+KernelTypes kernel_types(DataType a, DataType b, DataType sum) {
+  bool const known =
+      is_byte(a) ? is_byte(b) : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
+  return known ? KernelTypes{a, b} : KernelTypes{sum, sum};
+}
+
+// All that lies between the first and the last element, so that strides stay as they are.
+void widen(TensorDescription const& from, void const* data, DataType type, void* to) {
+  for (Index i = 0; i < from.layout.span(); ++i) store(type, to, i, load(from.type, data, i));
+}
+
+CatalogueEntry find(KernelTypes types, GemmRecipe const& recipe, Variant const& variant) {
+  switch (types.a) {
+    case DataType::f64: return find_f64(variant);
+    case DataType::f16: return recipe.sum == DataType::f16 ? find_f16_half2(variant) : find_f16(variant);
+    case DataType::s8:
+    case DataType::u8: return find_bytes(types.a, types.b, variant);
+    case DataType::s32: return find_s32(variant);
+    default: return find_f32(variant);
+  }
+}
+
+class EmulatedGemm final : public Kernel<GemmProblem> {
+ public:
+  explicit EmulatedGemm(Plan<GemmProblem> const& plan)
+      : problem_(plan.problem),
+        recipe_(plan.recipe),
+        form_(plan::canonical(plan.problem)),
+        types_(kernel_types(form_.a.type, form_.b.type, plan.recipe.sum)),
+        threads_(plan.device.threads) {
+    int const full = 16 / size_of(types_.a);
+    entry_ = find(types_, recipe_,
+                  {recipe_.policy.main_loop, recipe_.a.along, recipe_.b.along,
+                   recipe_.a.width >= full && recipe_.b.width >= full});
+  }
+
+  void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream) const override {
+    if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
+    std::byte* free = workspace + recipe_.counter_bytes + recipe_.partial_bytes;
+    void const* const a = as_kernel_type(problem_.a, arguments.a, form_.swapped ? types_.b : types_.a, free);
+    void const* const b = as_kernel_type(problem_.b, arguments.b, form_.swapped ? types_.a : types_.b, free);
+    reference::ElementEpilogue const expression(problem_.epilogue, epilogue::gemm_indices, arguments.operands,
+                                                arguments.scalars, arguments.stores);
+
+    HostGemmParameters parameters;
+    plan::fill_product(parameters, form_, recipe_, a, b, workspace);
+    parameters.d = {plan::matrix_arguments(form_.d, arguments.d, form_.by_pointers), problem_.d.type};
+    parameters.epilogue = {&expression, form_.c.present ? &problem_.c : nullptr, arguments.c, form_.swapped,
+                           form_.by_pointers};
+    auto const whole = plan::grid_of(recipe_, form_);
+    for (Index first = 0; first < form_.batch; first += whole.most_batch) {
+      if (recipe_.splits > 1) std::memset(workspace, 0, recipe_.counter_bytes);
+      parameters.schedule.first_batch = first;
+      Grid const grid{static_cast<int>(whole.tiles), static_cast<int>(whole.splits),
+                      static_cast<int>(std::min<Index>(whole.most_batch, form_.batch - first))};
+      entry_.launch(grid, parameters, threads_);
+    }
+  }
+
+ private:
+  void const* as_kernel_type(TensorDescription const& tensor, void const* data, DataType type,
+                             std::byte*& free) const {
+    if (tensor.type == type) return data;
+    void* const to = free;
+    widen(tensor, data, type, to);
+    free += padded(tensor.layout.span() * size_of(type));
+    return to;
+  }
+
+  GemmProblem problem_;
+  GemmRecipe recipe_;
+  plan::CanonicalGemm form_;
+  KernelTypes types_;  // of the kernel's a and b
+  int threads_;
+  CatalogueEntry entry_;
+};
+
+}  // namespace
+
+std::size_t widening_bytes(GemmProblem const& problem) {
+  KernelTypes const types =
+      kernel_types(problem.a.type, problem.b.type,
+                   problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type)));
+  auto const bytes = [](TensorDescription const& tensor, DataType type) {
+    return tensor.type == type ? 0 : padded(tensor.layout.span() * size_of(type));
+  };
+  return static_cast<std::size_t>(bytes(problem.a, types.a) + bytes(problem.b, types.b));
+}
+
+std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan) {
+  return std::make_unique<EmulatedGemm>(plan);
+}
+
+}  // namespace cosmati::emulator

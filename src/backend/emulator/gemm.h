@@ -1,0 +1,16 @@
+// The GEMM kernels on the emulator: those of a small catalogue, with the expression of the epilogue evaluated
+// by the reference.
+#pragma once
+#include <memory>
+
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::emulator {
+
+// Bytes that operands of types outside the catalogue need in the workspace: they are widened before the
+// launch.
+std::size_t widening_bytes(GemmProblem const& problem);
+
+std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan);
+
+}  // namespace cosmati::emulator

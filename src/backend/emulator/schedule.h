@@ -1,0 +1,52 @@
+// The blocks of one launch, spread over host threads. A host thread opens a block when all that it has opened
+// before are finished, or wait.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/backend/emulator/block.h"
+#include "src/backend/emulator/report.h"
+
+namespace cosmati::emulator {
+
+class Schedule {
+ public:
+  Schedule(Work const& work, int workers);
+
+  // The part of host thread `worker`, 0 <= worker < workers.
+  void run(int worker) noexcept;
+  // A worker that could not be had.
+  void leave_out(int worker) { quiet_since(worker) = left; }
+  // Once all have run: throws what went wrong.
+  void conclude();
+
+ private:
+  struct Blocks {
+    std::vector<std::unique_ptr<Block>> open, idle;
+  };
+  void run_blocks(int worker, Blocks& blocks);
+  bool open_next(Blocks& blocks);
+  bool take_turns(Blocks& blocks);
+  bool nobody_can_go_on(std::uint64_t since) const;
+  void record(Failure failure);
+
+  enum class Stop : unsigned char { no, failed, deadlock };
+  static constexpr std::uint64_t left = ~std::uint64_t{0};
+  std::atomic<std::uint64_t>& quiet_since(int worker) {
+    return quiet_since_[static_cast<std::size_t>(worker)];
+  }
+
+  Work const work_;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<std::uint64_t> progress_{1};  // counts the turns of which something came
+  std::atomic<Stop> stop_{Stop::no};
+  // For each worker: the count of progress at which all its blocks were asked in vain; 0: not yet.
+  std::vector<std::atomic<std::uint64_t>> quiet_since_;
+  std::mutex mutex_;
+  std::vector<Failure> failures_;
+};
+
+}  // namespace cosmati::emulator

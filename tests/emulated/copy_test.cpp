@@ -1,0 +1,121 @@
+// cp.async: nothing is there before the wait, everything after it, group by group.
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "tests/emulated/testing.h"
+
+namespace cosmati {
+namespace {
+
+struct Floats {
+  float* source;
+  float* out;
+};
+
+template <int steps>
+COSMATI_KERNEL(32, 1)
+copy_and_look(COSMATI_PARAMETER Floats params) {
+  int const self = emulator::thread();
+  float* const mine = testing::shared<float>() + 4 * self;
+  mine[0] = 5.0F;
+  emulator::copy_async(mine, params.source + 4 * self, 16, 16);
+  params.out[4 * self + 0] = mine[0];
+  emulator::commit_copies();
+  params.out[4 * self + 1] = mine[0];
+  emulator::wait_copies(1);  // which lets this one be in flight
+  params.out[4 * self + 2] = mine[0];
+  emulator::wait_copies(0);
+  params.out[4 * self + 3] = mine[0];
+}
+
+TEST(CopyAsync, LandsWhenItIsWaitedForAndNotBefore) {
+  std::vector<float> source(128), out(128);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i);
+  emulator::launch_kernel<copy_and_look<1>>({1}, 32, 512, Floats{source.data(), out.data()});
+  for (std::size_t thread = 0; thread < 32; ++thread) {
+    EXPECT_TRUE(std::isnan(out[4 * thread]));
+    EXPECT_TRUE(std::isnan(out[4 * thread + 1]));
+    EXPECT_TRUE(std::isnan(out[4 * thread + 2]));
+    EXPECT_EQ(out[4 * thread + 3], source[4 * thread]);
+  }
+}
+
+// Groups land in order; a copy in no group does not land by a wait.
+template <int groups>
+COSMATI_KERNEL(1, 1)
+count_groups(COSMATI_PARAMETER Floats params) {
+  float* const shared = testing::shared<float>();
+  for (int group = 0; group < groups; ++group) {
+    emulator::copy_async(shared + 2 * group, params.source + 2 * group, 8, 8);
+    emulator::commit_copies();
+  }
+  emulator::copy_async(shared + 2 * groups, params.source + 2 * groups, 4, 4);
+  for (int in_flight = groups; in_flight >= 0; --in_flight) {
+    emulator::wait_copies(in_flight);
+    int landed = 0;
+    for (int i = 0; i < 2 * groups; ++i) landed += !std::isnan(shared[i]);
+    params.out[groups - in_flight] = static_cast<float>(landed);
+  }
+  params.out[groups + 1] = shared[2 * groups];
+  emulator::commit_copies();
+  emulator::commit_copies();  // an empty group counts as well
+  emulator::wait_copies(1);
+  params.out[groups + 2] = shared[2 * groups];
+}
+
+TEST(CopyAsync, GroupsAreCountedAsCommitted) {
+  std::vector<float> source(7, 3.0F), out(6);
+  emulator::launch_kernel<count_groups<3>>({1}, 1, 64, Floats{source.data(), out.data()});
+  EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + 4), (std::vector<float>{0, 2, 4, 6}));
+  EXPECT_TRUE(std::isnan(out[4]));
+  EXPECT_EQ(out[5], 3.0F);
+}
+
+template <int bytes>
+COSMATI_KERNEL(1, 1)
+fill_with_zeros(COSMATI_PARAMETER Floats params) {
+  float* const shared = testing::shared<float>();
+  emulator::copy_async(shared, params.source, bytes, 4);
+  emulator::copy_async(shared + 4, nullptr, bytes, 0);
+  params.source[0] = 2.0F;  // read when it lands
+  emulator::commit_copies();
+  emulator::wait_copies(0);
+  for (int i = 0; i < 8; ++i) params.out[i] = shared[i];
+}
+
+TEST(CopyAsync, WritesZerosAfterTheValidBytes) {
+  std::vector<float> source(1, 1.0F), out(8, 9.0F);  // reading more than is valid is seen by AddressSanitizer
+  emulator::launch_kernel<fill_with_zeros<16>>({1}, 1, 32, Floats{source.data(), out.data()});
+  EXPECT_EQ(out, (std::vector<float>{2, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+struct Request {
+  int offset, source_offset, bytes, valid;
+};
+
+template <class T>
+COSMATI_KERNEL(1, 1)
+copy_as_asked(COSMATI_PARAMETER Request params) {
+  alignas(16) static T source[64] = {};
+  emulator::copy_async(emulator::shared_memory() + params.offset, source + params.source_offset, params.bytes,
+                       params.valid);
+}
+
+std::string refusal(Request const& request) {
+  return testing::report_of([&] { emulator::launch_kernel<copy_as_asked<char>>({1}, 1, 64, request); });
+}
+
+TEST(CopyAsync, RefusesWhatPtxDoes) {
+  EXPECT_EQ(refusal({48, 16, 16, 16}), "");
+  EXPECT_SAYS(refusal({8, 0, 16, 16}),
+              "block (0, 0, 0), thread 0 (warp 0, lane 0): misaligned access: 16 bytes "
+              "at byte 8 of the 64 bytes of shared memory, no multiple of 16");
+  EXPECT_SAYS(refusal({0, 4, 8, 8}), "misaligned access: 8 bytes at address 0x");
+  EXPECT_SAYS(refusal({64, 0, 4, 4}), "access outside shared memory: 4 bytes at byte 64 of the 64 bytes");
+  EXPECT_SAYS(refusal({0, 0, 2, 2}), "asynchronous copy of 2 valid bytes out of 2; legal are");
+  EXPECT_SAYS(refusal({0, 0, 4, 8}), "asynchronous copy of 8 valid bytes out of 4; legal are");
+}
+
+}  // namespace
+}  // namespace cosmati

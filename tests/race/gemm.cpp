@@ -1,0 +1,53 @@
+// The GEMM kernels: both main loops, both epilogue schedules, parts of k. None of them may race.
+#include <vector>
+
+#include "cosmati/gemm/kernel.h"
+#include "tests/race/race.h"
+
+namespace cosmati {
+namespace {
+
+constexpr GemmPolicy policy_of(MainLoop main_loop, EpilogueSchedule epilogue) {
+  GemmPolicy policy;
+  policy.block_m = policy.block_n = 32;
+  policy.warp_m = 16, policy.warp_n = 32;
+  policy.thread_m = policy.thread_n = 4;
+  policy.main_loop = main_loop;
+  policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
+  policy.split_k = true;
+  policy.epilogue = epilogue;
+  return policy;
+}
+
+template <MainLoop main_loop, EpilogueSchedule epilogue, Along along>
+void multiply() {
+  using Gemm = GemmTraits<policy_of(main_loop, epilogue), StridedSource<float, along, 1>,
+                          StridedSource<float, along, 4>, float, IdentityEpilogue<float>,
+                          StridedDestination<float, 4>>;
+  constexpr int m = 40, n = 64, k = 48, splits = 2, tiles = 4;
+  std::vector<float> a(m * k, 1), b(n * k, 1), d(m * n);
+  std::vector<float> partials(tiles * splits * 32 * 32);
+  std::vector<unsigned> counters(tiles);
+  constexpr bool by_depth = along == Along::depth;
+  typename Gemm::Params params;
+  params.m = m, params.n = n, params.k = k;
+  params.a = {a.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : m, 0};
+  params.b = {b.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : n, 0};
+  params.d = {d.data(), nullptr, n, 1, 0};
+  params.schedule = {0, splits, partials.data(), counters.data()};
+  emulator::launch_kernel<&gemm_kernel<Gemm>>({tiles, splits, 1}, Gemm::threads,
+                                              sizeof(typename Gemm::SharedStorage), params);
+}
+
+constexpr MainLoop buffered = MainLoop::double_buffered, multistage = MainLoop::multistage;
+constexpr EpilogueSchedule direct = EpilogueSchedule::direct, staged = EpilogueSchedule::staged;
+
+race::Registered const kernels[] = {
+    {"clean_gemm_double_buffered", [] { multiply<buffered, direct, Along::depth>(); }},
+    {"clean_gemm_double_buffered_staged", [] { multiply<buffered, staged, Along::outer>(); }},
+    {"clean_gemm_multistage", [] { multiply<multistage, direct, Along::outer>(); }},
+    {"clean_gemm_multistage_staged", [] { multiply<multistage, staged, Along::depth>(); }},
+};
+
+}  // namespace
+}  // namespace cosmati

@@ -1,0 +1,186 @@
+// Shared memory without bank conflicts, counted from the layout functions that the kernels use.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "cosmati/tile/operand_loader.h"
+#include "cosmati/tile/partition.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati {
+namespace {
+
+struct Access {
+  int address;  // bytes
+  int bytes;
+};
+
+// Times that the banks are busy for one access of a warp: 32 banks of 4 bytes serve 128 bytes at once, so
+// lanes are served in groups of 128 bytes, each as many times as its busiest bank has different words.
+int wavefronts(std::vector<Access> const& lanes) {
+  int total = 0;
+  std::size_t const group = std::min<std::size_t>(32, 128 / static_cast<std::size_t>(lanes.front().bytes));
+  for (std::size_t first = 0; first < lanes.size(); first += group) {
+    std::map<int, std::set<int>> words_of_bank;
+    for (std::size_t i = first; i < std::min(first + group, lanes.size()); ++i)
+      for (int byte = 0; byte < lanes[i].bytes; byte += 4) {
+        int const word = (lanes[i].address + byte) / 4;
+        words_of_bank[word % 32].insert(word);
+      }
+    std::size_t busiest = 1;
+    for (auto const& [bank, words] : words_of_bank) busiest = std::max(busiest, words.size());
+    total += static_cast<int>(busiest);
+  }
+  return total;
+}
+
+int least_wavefronts(std::vector<Access> const& lanes) {
+  int const bytes = lanes.front().bytes * static_cast<int>(lanes.size());
+  return std::max(1, (bytes + 127) / 128);
+}
+
+int address_of(int depth, int outer, int pack_bytes, int extent) {
+  return depth * shared_tile_bytes(pack_bytes, 1, extent) + outer * pack_bytes;
+}
+
+struct Operand {
+  int block, warp, thread, lanes;
+  bool is_a;
+};
+
+std::vector<Operand> operands_of(GemmPolicy const& p) {
+  return {{p.block_m, p.warp_m, p.thread_m, p.lanes_m(), true},
+          {p.block_n, p.warp_n, p.thread_n, p.lanes_n(), false}};
+}
+
+struct Case {
+  MainLoop main_loop;
+  Multiply multiply;
+  DataType sum;
+  int pack_bytes, element_bytes;
+};
+
+constexpr Case cases[] = {
+    {MainLoop::double_buffered, Multiply::fma, DataType::f32, 4, 4},
+    {MainLoop::double_buffered, Multiply::fma, DataType::f32, 4, 2},  // f16 and bf16 widen on the way
+    {MainLoop::double_buffered, Multiply::fma, DataType::f64, 8, 8},
+    {MainLoop::double_buffered, Multiply::half2, DataType::f16, 2, 2},
+    {MainLoop::double_buffered, Multiply::dp4a, DataType::s32, 4, 1},
+    {MainLoop::multistage, Multiply::fma, DataType::f32, 4, 4},
+    {MainLoop::multistage, Multiply::fma, DataType::f64, 8, 8},
+    {MainLoop::multistage, Multiply::dp4a, DataType::s32, 4, 1},
+};
+
+TEST(BankConflicts, FragmentsAreReadWithoutAny) {
+  for (Case const& c : cases)
+    for (plan::NamedPolicy const& named : plan::named_policies(c.main_loop, c.multiply, c.sum))
+      for (Operand const& operand : operands_of(named.policy)) {
+        LinePartition const line{operand.warp, operand.lanes, operand.thread,
+                                 vector_within(operand.thread, 16 / c.pack_bytes)};
+        for (int warp = 0; warp < operand.block / operand.warp; ++warp)
+          for (int i = 0; i < operand.thread; i += line.vector) {
+            std::vector<Access> lanes;
+            for (int lane = 0; lane < 32; ++lane) {
+              ThreadPlace const place =
+                  thread_place(lane, named.policy.warps_m(), named.policy.lanes_m(), named.policy.lanes_n());
+              int const outer = line.position(warp, operand.is_a ? place.lane_m : place.lane_n, i);
+              lanes.push_back(
+                  {address_of(1, outer, c.pack_bytes, operand.block), line.vector * c.pack_bytes});
+            }
+            EXPECT_LE(wavefronts(lanes), least_wavefronts(lanes)) << named.name << ' ' << name_of(c.sum);
+          }
+      }
+}
+
+// What an item writes at once, in the order of its stores.
+std::vector<Access> stores_of(ItemShape const& shape, ItemPlace const& place, Along along, int pack_depth,
+                              Case const& c, int extent) {
+  int const row = place.depth / pack_depth;
+  if (along == Along::outer)
+    return {{address_of(row, place.outer, c.pack_bytes, extent), shape.item_outer * c.pack_bytes}};
+  std::vector<Access> list;
+  for (int p = 0; p < shape.item_depth / pack_depth; ++p)
+    list.push_back({address_of(row + p, place.outer, c.pack_bytes, extent), c.pack_bytes});
+  return list;
+}
+
+TEST(BankConflicts, TilesAreWrittenWithoutAny) {
+  for (Case const& c : cases)
+    for (plan::NamedPolicy const& named : plan::named_policies(c.main_loop, c.multiply, c.sum))
+      for (Operand const& operand : operands_of(named.policy))
+        for (Along along : {Along::outer, Along::depth})
+          for (int width = 1; width * c.element_bytes <= 16; width *= 2) {
+            bool const copies = c.main_loop == MainLoop::multistage;
+            int const pack_depth = pack_depth_of(c.multiply), depth = named.policy.block_k;
+            ItemShape const shape = item_shape(along, width, c.pack_bytes, pack_depth, depth, copies);
+            int const items = depth / shape.item_depth * (operand.block / shape.item_outer);
+            for (int first = 0; first + 32 <= items; first += 32) {
+              std::vector<std::vector<Access>> by_store;
+              for (int lane = 0; lane < 32; ++lane) {
+                auto const place = item_place(along, shape, pack_depth, depth, operand.block, first + lane);
+                auto const stores = stores_of(shape, place, along, pack_depth, c, operand.block);
+                by_store.resize(stores.size());
+                for (std::size_t s = 0; s < stores.size(); ++s) by_store[s].push_back(stores[s]);
+              }
+              for (auto const& lanes : by_store)
+                EXPECT_LE(wavefronts(lanes), least_wavefronts(lanes))
+                    << named.name << ' ' << name_of(c.sum) << " along "
+                    << (along == Along::depth ? "k" : "m or n") << " by " << width << ", " << c.element_bytes
+                    << " bytes";
+            }
+          }
+}
+
+TEST(BankConflicts, AreCounted) {
+  std::vector<Access> column, row;
+  for (int lane = 0; lane < 32; ++lane) {
+    column.push_back({lane * 128, 4});
+    row.push_back({lane * 4, 4});
+  }
+  EXPECT_EQ(wavefronts(column), 32);
+  EXPECT_EQ(wavefronts(row), 1);
+}
+
+TEST(Items, CoverEveryPackOfATileOnce) {
+  for (Along along : {Along::outer, Along::depth})
+    for (int pack_depth : {1, 4})
+      for (int width : {1, 2, 4, 8})
+        for (int depth : {8 * pack_depth, 16 * pack_depth, 32 * pack_depth})
+          for (bool copies : {false, true}) {
+            int const outer = 96;
+            ItemShape const shape = item_shape(along, width, 4, pack_depth, depth, copies);
+            std::vector<int> hits(static_cast<std::size_t>(depth * outer));
+            for (int i = 0; i < depth / shape.item_depth * (outer / shape.item_outer); ++i) {
+              ItemPlace const place = item_place(along, shape, pack_depth, depth, outer, i);
+              for (int d = 0; d < shape.item_depth; ++d)
+                for (int o = 0; o < shape.item_outer; ++o)
+                  ++hits[static_cast<std::size_t>((place.depth + d) * outer + place.outer + o)];
+            }
+            EXPECT_EQ(hits, std::vector<int>(hits.size(), 1)) << width << ' ' << depth << ' ' << copies;
+          }
+}
+
+TEST(Partition, GivesEveryElementToOneThread) {
+  for (auto [sum, multiply, pack_bytes] : {std::tuple{DataType::f32, Multiply::fma, 4},
+                                           {DataType::f64, Multiply::fma, 8},
+                                           {DataType::f16, Multiply::half2, 2}})
+    for (plan::NamedPolicy const& named : plan::named_policies(MainLoop::double_buffered, multiply, sum)) {
+      GemmPolicy const& p = named.policy;
+      LinePartition const m{p.warp_m, p.lanes_m(), p.thread_m, vector_within(p.thread_m, 16 / pack_bytes)};
+      LinePartition const n{p.warp_n, p.lanes_n(), p.thread_n, vector_within(p.thread_n, 16 / pack_bytes)};
+      std::vector<int> hits(static_cast<std::size_t>(p.block_m * p.block_n));
+      for (int thread = 0; thread < p.threads(); ++thread) {
+        ThreadPlace const place = thread_place(thread, p.warps_m(), p.lanes_m(), p.lanes_n());
+        for (int i = 0; i < p.thread_m; ++i)
+          for (int j = 0; j < p.thread_n; ++j)
+            ++hits[static_cast<std::size_t>(m.position(place.warp_m, place.lane_m, i) * p.block_n +
+                                            n.position(place.warp_n, place.lane_n, j))];
+      }
+      EXPECT_EQ(hits, std::vector<int>(hits.size(), 1)) << named.name;
+    }
+}
+
+}  // namespace
+}  // namespace cosmati
