@@ -1,7 +1,10 @@
 // A problem of any kind behind one interface, so that each verb is written once.
 #pragma once
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -10,20 +13,26 @@
 
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/operation.h"
+#include "src/jit/compile.h"
 
 namespace cosmati::cli {
 
 // What verify and bench must know beyond the tensors.
 struct Notes {
-  std::string label;            // "127x65x333 nn"
-  std::string transposition;    // of a matrix product: "nn"; else empty
-  Index terms = 1;              // values that are summed for one element of an output
-  double operations = 0;        // floating-point operations of one run
-  bool transcendental = false;  // exp, log, tanh, a power: libraries give them to about 64 units
-  bool linear = false;          // the outputs for absolute values of all inputs bound the rounding errors
-  bool exact = false;           // small integers give results without any rounding but the last
-  double slope = 1;             // ... of which a last, nonlinear step makes at most this much more
-  Index classes = 1;            // labels lie in [0, classes)
+  std::string label;             // "127x65x333 nn"
+  std::string transposition;     // of a matrix product: "nn"; else empty
+  Index terms = 1;               // values that are summed for one element of an output
+  double operations = 0;         // floating-point operations of one run
+  bool transcendental = false;   // exp, log, tanh, a power: libraries give them to about 64 units
+  bool linear = false;           // the outputs for absolute values of all inputs bound the rounding errors
+  bool exact = false;            // small integers give results without any rounding but the last
+  double slope = 1;              // ... of which a last, nonlinear step makes at most this much more
+  Index classes = 1;             // labels lie in [0, classes)
+  DataType sum = DataType::f32;  // of a matrix product: in which products are summed
+  bool plain = false;            // a product whose epilogue is alpha*acc + beta*c, of these numbers:
+  double alpha = 1, beta = 0;
+  // Of a matrix product: which index each dimension of a slot is, "batch", "m", "n" or "k".
+  std::map<std::string, std::vector<std::string>> axes = {};
 };
 
 struct Slot {
@@ -38,11 +47,36 @@ struct Choice {
   std::vector<Considered> considered;
 };
 
+// What the run-time compiler makes the chosen kernel of.
+struct Composition {
+  jit::Source source;
+  std::string kernel;
+  std::string recipe;    // its policy, for people
+  int shared_bytes = 0;  // that a launch asks for, beside those in the machine code
+};
+
+// Specialised beside the subjects whose kernels are composed.
+template <class Problem>
+struct Composer {
+  static std::optional<Composition> compose(Plan<Problem> const&) { return {}; }
+};
+
+template <class Work>
+double seconds_of(Work const& work) {
+  auto const start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 // Made ready to run. Pointers come in the order of the task's slots.
 class PreparedTask {
  public:
   virtual ~PreparedTask() = default;
   virtual void run(std::span<void* const> pointers, void* workspace) const = 0;
+  // The same; returns the seconds of the operation itself, done when it returns.
+  virtual double timed_run(std::span<void* const> pointers, void* workspace) const {
+    return seconds_of([&] { run(pointers, workspace); });
+  }
   virtual Choice const& choice() const = 0;
 };
 
@@ -56,10 +90,14 @@ class Task {
   // may be changed.
   virtual void visit(Visit const& visit) = 0;
   virtual void make_scalars_absolute() = 0;
+  // Sums are in the type that follows from the tensors, whatever was asked for.
+  virtual void forget_accumulator() {}
   // The same problem with the epilogue `acc`, or null where there is no other epilogue.
   virtual std::unique_ptr<Task> accumulator_alone() const = 0;
   virtual Choice plan(Device const& device, PlanOptions const& options) const = 0;
   virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
+  // Nothing for kernels that no run-time compiler makes.
+  virtual std::optional<Composition> compose(Device const&, PlanOptions const&) const { return {}; }
 
   std::vector<Slot> slots() {
     std::vector<Slot> list;
@@ -150,6 +188,10 @@ class TaskOf final : public Task {
     }
   }
 
+  void forget_accumulator() override {
+    if constexpr (requires { problem_.accumulator.reset(); }) problem_.accumulator.reset();
+  }
+
   std::unique_ptr<Task> accumulator_alone() const override {
     if constexpr (HasEpilogue<Problem>) {
       if (problem_.epilogue.expression == epilogue::Expression()) return nullptr;
@@ -170,6 +212,10 @@ class TaskOf final : public Task {
   std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const override {
     return std::make_unique<PreparedTaskOf<Problem>>(cosmati::prepare(make_plan(problem_, device, options)),
                                                      arguments_, scalars_);
+  }
+
+  std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
+    return Composer<Problem>::compose(make_plan(problem_, device, options));
   }
 
  private:

@@ -26,6 +26,11 @@ double integer_sum_of_products(Input const& a, Input const& b, Index i, Index m,
 
 // d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n])
 void run(GemmProblem const& problem, GemmProblem::Arguments const& arguments) {
+  if (problem.by_pointers) {
+    for (Index i = 0; i < problem.batch(); ++i)
+      run(matrix_of_batch(problem), MatrixOfBatch(problem, arguments, i).arguments);
+    return;
+  }
   Input const a(problem.a, arguments.a);
   Input const b(problem.b, arguments.b);
   Input const c(problem.c, arguments.c);

@@ -29,6 +29,10 @@ void check_tensor(char const* operation, Named tensor, Role role) {
   } catch (Error const& error) {
     refuse(operation, fmt::format("{}: {}", name, error.what()));
   }
+  int const alignment = description.alignment;
+  if (alignment < 1 || (alignment & (alignment - 1)) != 0)
+    refuse(operation,
+           fmt::format("{} is promised an alignment of {} bytes; legal is a power of two", name, alignment));
   if (role == Role::input || !description.layout.overlaps()) return;
   refuse(operation,
          fmt::format("{} is written, but with the strides ({}) of {} two of its elements can lie in "

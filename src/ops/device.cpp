@@ -6,6 +6,8 @@
 #include "cosmati/ops/error.h"
 #include "src/backend/cpu/module.h"
 #include "src/backend/cpu/openblas.h"
+#include "src/backend/cuda/devices.h"
+#include "src/backend/cuda/driver.h"
 
 namespace cosmati {
 namespace {
@@ -35,10 +37,7 @@ Backend parse_backend(std::string const& name) {
               "'" + name + "' is not a backend; there is: auto, cuda, cpu, emulator, reference");
 }
 
-Device this_device(Backend backend, int threads) {
-  if (backend == Backend::cuda || backend == Backend::emulator)
-    throw Error(ErrorCode::unavailable, std::string("the backend ") + name_of(backend) +
-                                            " is not part of this build; there is: cpu, reference");
+Device this_device(Backend backend, int threads, int ordinal) {
   if (threads < 0)
     throw Error(ErrorCode::bad_request,
                 std::to_string(threads) + " threads were asked for; at least 1 is needed");
@@ -54,7 +53,18 @@ Device this_device(Backend backend, int threads) {
     device.onednn = cpu::onednn_module() != nullptr;
     device.openblas = cpu::openblas_available();
   }
+  if (backend == Backend::cuda) device.gpu = cuda::read_gpu(ordinal);
+  if (backend == Backend::emulator) device.gpu = describe_gpu("h200");
   return device;
 }
+
+std::vector<Gpu> devices() {
+  std::vector<Gpu> list{cuda::read_gpu(0)};
+  int const count = cuda::device_count();
+  for (int ordinal = 1; ordinal < count; ++ordinal) list.push_back(cuda::read_gpu(ordinal));
+  return list;
+}
+
+bool has_cuda_device() { return cuda::driver_failure().empty() && cuda::device_count() > 0; }
 
 }  // namespace cosmati

@@ -31,7 +31,64 @@ void validate(GemmProblem const& problem) {
   check_extent(a, 0, d, 0);  // batch
   check_extent(b, 0, d, 0);
   if (problem.c.present()) check_same_shape(operation, c, d);
+  if (problem.accumulator) {
+    DataType const usual = accumulator_type(problem.a.type, problem.b.type);
+    bool const halves = problem.a.type == DataType::f16 && problem.b.type == DataType::f16;
+    if (*problem.accumulator != usual && !(halves && *problem.accumulator == DataType::f16))
+      refuse(operation, fmt::format("products of {} and {} are summed in {}{}, not in {}",
+                                    name_of(problem.a.type), name_of(problem.b.type), name_of(usual),
+                                    halves ? " or f16" : "", name_of(*problem.accumulator)));
+  }
   check_epilogue(operation, problem.epilogue, epilogue::gemm_indices, d, problem.c.present());
+}
+
+GemmProblem matrix_of_batch(GemmProblem const& problem) {
+  GemmProblem one = problem;
+  one.by_pointers = false;
+  for (TensorDescription* tensor : {&one.a, &one.b, &one.c, &one.d})
+    if (tensor->present()) tensor->layout.shape[0] = 1;
+  // What has batches by strides begins anywhere.
+  auto const begin_anywhere = [](TensorDescription& tensor) { tensor.alignment = size_of(tensor.type); };
+  for (TensorDescription& store : one.epilogue.stores) {
+    store.layout.shape[0] = 1;
+    begin_anywhere(store);
+  }
+  for (std::size_t i = 0; i < one.epilogue.operands.size(); ++i) {
+    auto const& indices = problem.epilogue.expression.operands()[i].indices;
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      if (indices[d] == "batch") {
+        one.epilogue.operands[i].layout.shape[static_cast<int>(d)] = 1;
+        begin_anywhere(one.epilogue.operands[i]);
+      }
+  }
+  return one;
+}
+
+MatrixOfBatch::MatrixOfBatch(GemmProblem const& problem, GemmProblem::Arguments const& all, Index matrix) {
+  auto const input = [matrix](void const* array) {
+    return array == nullptr ? nullptr : static_cast<void const* const*>(array)[matrix];
+  };
+  arguments.a = input(all.a);
+  arguments.b = input(all.b);
+  arguments.c = input(all.c);
+  arguments.d = all.d == nullptr ? nullptr : static_cast<void* const*>(all.d)[matrix];
+  auto const bytes_on = [](TensorDescription const& tensor, Index stride) {
+    return static_cast<std::ptrdiff_t>(stride * size_of(tensor.type));
+  };
+  auto const& epilogue = problem.epilogue;
+  for (std::size_t i = 0; i < epilogue.operands.size(); ++i) {
+    auto const& indices = epilogue.expression.operands()[i].indices;
+    Index stride = 0;
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      if (indices[d] == "batch") stride += matrix * epilogue.operands[i].layout.stride[d];
+    operands[i] = static_cast<std::byte const*>(all.operands[i]) + bytes_on(epilogue.operands[i], stride);
+  }
+  for (std::size_t i = 0; i < epilogue.stores.size(); ++i)
+    stores[i] = static_cast<std::byte*>(all.stores[i]) +
+                bytes_on(epilogue.stores[i], matrix * epilogue.stores[i].layout.stride[0]);
+  arguments.operands = {operands, epilogue.operands.size()};
+  arguments.stores = {stores, epilogue.stores.size()};
+  arguments.scalars = all.scalars;
 }
 
 DataType accumulator_type(DataType a, DataType b) {

@@ -100,6 +100,8 @@ std::string to_string(TensorDescription const& description) {
   Layout const& layout = description.layout;
   std::string text = fmt::format("{} {}", name_of(description.type), to_string(layout.shape));
   if (!layout.is_row_major()) text += " strides " + in_brackets(layout.stride, layout.rank());
+  if (description.alignment != TensorDescription::default_alignment)
+    text += fmt::format(" aligned to {}", description.alignment);
   return text;
 }
 

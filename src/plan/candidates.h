@@ -12,9 +12,11 @@ namespace cosmati {
 
 template <class Problem>
 Candidate<Problem> reference_candidate() {
-  return function_candidate<
-      Problem, static_cast<void (*)(Problem const&, typename Problem::Arguments const&)>(&reference::run)>(
-      "reference");
+  auto candidate =
+      function_candidate<Problem, static_cast<void (*)(Problem const&, typename Problem::Arguments const&)>(
+                                      &reference::run)>("reference");
+  candidate.takes_pointers = true;
+  return candidate;
 }
 
 // `first`, then oneDNN's, `then`, anything converted to f32 or f64 for one of those, `last`, and the
@@ -32,19 +34,32 @@ std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
   return list;
 }
 
+// Of the backends cuda and emulator; specialised for the problems that have kernels there.
+template <class Problem>
+std::vector<Candidate<Problem>> gpu_list(Backend) {
+  return {};
+}
+
 }  // namespace cosmati
 
 // Defines candidates<Problem>(Backend) and instantiates make_plan and prepare. The other arguments are those
 // of cpu_list.
-#define COSMATI_PLAN(Problem, ...)                                                       \
-  namespace cosmati {                                                                    \
-  template <>                                                                            \
-  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {          \
-    static std::vector<Candidate<Problem>> const cpu = cpu_list<Problem>(__VA_ARGS__);   \
-    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};  \
-    static std::vector<Candidate<Problem>> const none;                                   \
-    return backend == Backend::cpu ? cpu : backend == Backend::reference ? truth : none; \
-  }                                                                                      \
-  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);   \
-  template Prepared<Problem> prepare(Plan<Problem> const&);                              \
+#define COSMATI_PLAN(Problem, ...)                                                                \
+  namespace cosmati {                                                                             \
+  template <>                                                                                     \
+  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {                   \
+    static std::vector<Candidate<Problem>> const cpu = cpu_list<Problem>(__VA_ARGS__);            \
+    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};           \
+    static std::vector<Candidate<Problem>> const cuda = gpu_list<Problem>(Backend::cuda);         \
+    static std::vector<Candidate<Problem>> const emulator = gpu_list<Problem>(Backend::emulator); \
+    switch (backend) {                                                                            \
+      case Backend::cuda: return cuda;                                                            \
+      case Backend::emulator: return emulator;                                                    \
+      case Backend::reference: return truth;                                                      \
+      case Backend::cpu: break;                                                                   \
+    }                                                                                             \
+    return cpu;                                                                                   \
+  }                                                                                               \
+  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);            \
+  template Prepared<Problem> prepare(Plan<Problem> const&);                                       \
   }

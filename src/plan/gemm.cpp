@@ -1,5 +1,16 @@
 // The ways to multiply matrices.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
+#include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/each_matrix.h"
 
-COSMATI_PLAN(GemmProblem, {cpu::openblas_candidate()})
+namespace cosmati {
+
+template <>
+std::vector<Candidate<GemmProblem>> gpu_list<GemmProblem>(Backend backend) {
+  return plan::gemm_candidates(backend);
+}
+
+}  // namespace cosmati
+
+COSMATI_PLAN(GemmProblem, {cpu::openblas_candidate()}, {}, {plan::each_matrix_candidate()})

@@ -9,20 +9,32 @@
 
 namespace cosmati {
 
-// The first violated requirement of `candidate`, or that its workspace is too large; empty if it can run the
-// problem.
+// What `candidate` makes of the problem, or the first of its requirements that is violated.
 template <class Problem>
-std::string refusal_of(Candidate<Problem> const& candidate, Problem const& problem, Device const& device,
-                       PlanOptions const& options, std::size_t& workspace_bytes) {
+Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& problem, Device const& device,
+                        PlanOptions const& options) {
+  Offer<Problem> offer;
+  if constexpr (TakesPointers<Problem>)
+    if (problem.by_pointers && !candidate.takes_pointers) {
+      offer.refusal = "takes no arrays of pointers";
+      return offer;
+    }
   for (auto const& requirement : candidate.requirements) {
     if (requirement.advice && options.kernel == candidate.name) continue;
-    std::string violation = requirement.violation(problem, device);
-    if (!violation.empty()) return violation;
+    offer.refusal = requirement.violation(problem, device);
+    if (!offer.refusal.empty()) return offer;
   }
-  workspace_bytes = candidate.workspace_bytes ? candidate.workspace_bytes(problem, device) : 0;
-  if (workspace_bytes <= options.max_workspace) return {};
-  return "needs a workspace of " + std::to_string(workspace_bytes) + " bytes; the limit is " +
-         std::to_string(options.max_workspace);
+  if (candidate.offer != nullptr) {
+    offer = candidate.offer(problem, device, options);
+  } else {
+    if (!options.policy.empty())
+      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    if (candidate.workspace_bytes) offer.workspace_bytes = candidate.workspace_bytes(problem, device);
+  }
+  if (offer.refusal.empty() && offer.workspace_bytes > options.max_workspace)
+    offer.refusal = "needs a workspace of " + std::to_string(offer.workspace_bytes) +
+                    " bytes; the limit is " + std::to_string(options.max_workspace);
+  return offer;
 }
 
 [[noreturn]] void throw_no_candidate(std::vector<Considered> const& considered, std::string const& asked_for,
@@ -31,16 +43,22 @@ std::string refusal_of(Candidate<Problem> const& candidate, Problem const& probl
 template <class Problem>
 Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOptions const& options) {
   validate(problem);
-  Plan<Problem> plan{problem, device, {}, 0, {}};
+  Plan<Problem> plan;
+  plan.problem = problem;
+  plan.device = device;
+  double predicted = 0;
   for (auto const& candidate : candidates<Problem>(device.backend)) {
-    Considered entry{candidate.name, {}, 0};
-    entry.refusal = refusal_of(candidate, problem, device, options, entry.workspace_bytes);
+    Offer<Problem> offer = offer_of(candidate, problem, device, options);
     bool const wanted = options.kernel.empty() || options.kernel == candidate.name;
-    if (plan.kernel.empty() && wanted && entry.refusal.empty()) {
+    bool const faster = offer.predicted_seconds > 0 && offer.predicted_seconds < predicted;
+    if (wanted && offer.refusal.empty() && (plan.kernel.empty() || faster)) {
       plan.kernel = candidate.name;
-      plan.workspace_bytes = entry.workspace_bytes;
+      plan.workspace_bytes = offer.workspace_bytes;
+      plan.recipe = offer.recipe;
+      predicted = offer.predicted_seconds;
     }
-    plan.considered.push_back(std::move(entry));
+    plan.considered.push_back({candidate.name, std::move(offer.refusal), offer.workspace_bytes,
+                               offer.predicted_seconds, std::move(offer.text)});
   }
   if (plan.kernel.empty()) throw_no_candidate(plan.considered, options.kernel, device.backend);
   return plan;
@@ -56,7 +74,7 @@ Prepared<Problem> prepare(Plan<Problem> const& plan) {
 
 // A kernel that is one function of problem and arguments: what needs no preparation.
 template <class Problem, void (*function)(Problem const&, typename Problem::Arguments const&)>
-class FunctionKernel final : public Kernel<Problem> {
+class FunctionKernel final : public HostKernel<Problem> {
  public:
   explicit FunctionKernel(Problem const& problem) : problem_(problem) {}
   void run(typename Problem::Arguments const& arguments, std::byte*) const override {

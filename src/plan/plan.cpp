@@ -41,31 +41,53 @@ std::string explain(std::vector<Considered> const& considered, std::string const
   return text;
 }
 
-void check_argument(char const* name, TensorDescription const& description, void const* pointer) {
+TensorDescription array_of_pointers(TensorDescription const& description) {
+  TensorDescription array = describe(DataType::f64, {description.extent(0)});  // as large as a pointer
+  array.alignment = static_cast<int>(sizeof(void*));
+  if (description.layout.size() == 0) array.layout.shape[0] = 0;
+  return array;
+}
+
+namespace {
+
+bool takes_promises(Backend backend) { return backend == Backend::cuda || backend == Backend::emulator; }
+
+}  // namespace
+
+void check_argument(char const* name, TensorDescription const& description, void const* pointer,
+                    Backend backend) {
   if (description.layout.size() == 0) return;
   if (pointer == nullptr)
     throw Error(ErrorCode::bad_request, std::string("argument ") + name + " is null; the problem has it as " +
                                             to_string(description));
   auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-  auto const alignment = static_cast<std::uintptr_t>(size_of(description.type));
-  if (address % alignment != 0)
+  auto const size = static_cast<std::uintptr_t>(size_of(description.type));
+  auto const refuse = [&](std::uintptr_t alignment, std::string const& why) {
     throw Error(ErrorCode::bad_request, std::string("argument ") + name + " lies " +
                                             std::to_string(address % alignment) +
-                                            " bytes past a multiple of " + std::to_string(alignment) +
-                                            ", the size of its type " + name_of(description.type));
+                                            " bytes past a multiple of " + std::to_string(alignment) + why);
+  };
+  if (address % size != 0) refuse(size, std::string(", the size of its type ") + name_of(description.type));
+  auto const promised = static_cast<std::uintptr_t>(description.alignment);
+  if (takes_promises(backend) && address % promised != 0)
+    refuse(promised, ", the alignment that the problem promises; its description may promise less");
 }
 
-void check_workspace(std::size_t bytes, void const* workspace) {
+void check_workspace(std::size_t bytes, void const* workspace, Backend backend) {
   if (bytes == 0) return;
+  unsigned const alignment = backend == Backend::cuda ? 256 : 64;
   if (workspace == nullptr)
     throw Error(ErrorCode::bad_request, "this plan needs a workspace of " + std::to_string(bytes) +
-                                            " bytes, 64-byte aligned; none was given");
-  if (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0)
-    throw Error(ErrorCode::bad_request, "the workspace is not 64-byte aligned");
+                                            " bytes, " + std::to_string(alignment) +
+                                            "-byte aligned; none was given");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0)
+    throw Error(ErrorCode::bad_request,
+                "the workspace is not " + std::to_string(alignment) + "-byte aligned");
 }
 
 void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* const> operands,
-                              std::span<double const> scalars, std::span<void* const> stores) {
+                              std::span<double const> scalars, std::span<void* const> stores,
+                              Backend backend) {
   auto const require_count = [](char const* what, std::size_t given, std::size_t named) {
     if (given < named)
       throw Error(ErrorCode::bad_request, "the epilogue names " + std::to_string(named) + " " + what + "; " +
@@ -75,9 +97,10 @@ void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* co
   require_count("operands", operands.size(), epilogue.operands.size());
   require_count("stores", stores.size(), epilogue.stores.size());
   for (std::size_t i = 0; i < epilogue.operands.size(); ++i)
-    check_argument(epilogue.expression.operands()[i].name.c_str(), epilogue.operands[i], operands[i]);
+    check_argument(epilogue.expression.operands()[i].name.c_str(), epilogue.operands[i], operands[i],
+                   backend);
   for (std::size_t i = 0; i < epilogue.stores.size(); ++i)
-    check_argument(epilogue.expression.stores()[i].name.c_str(), epilogue.stores[i], stores[i]);
+    check_argument(epilogue.expression.stores()[i].name.c_str(), epilogue.stores[i], stores[i], backend);
 }
 
 }  // namespace cosmati

@@ -1,21 +1,29 @@
 // General matrix product: d = epilogue(a * b, c, ...).
 #pragma once
+#include <optional>
 #include <span>
 
 #include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/gemm_recipe.h"
 #include "cosmati/ops/operation.h"
 
 namespace cosmati {
 
 // d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n], ...) for each batch i.
 // Strides are free: NN, NT, TN and TT, any leading dimension, a batch stride of 0 for a shared operand.
-// The sum is accumulated in f32, in f64 if an input is f64, in s32 if both are integers.
+// The sum is accumulated in f32, in f64 if an input is f64, in s32 if both are integers; in f16 only on
+// request, which a backend may answer with a wider type.
 struct GemmProblem {
   TensorDescription a;  // (batch, m, k)
   TensorDescription b;  // (batch, k, n)
   TensorDescription c;  // (batch, m, n); absent unless the epilogue uses c
   TensorDescription d;  // (batch, m, n)
   Epilogue epilogue;    // default: acc
+  // The type of the sums: accumulator_type() unless f16 is asked for, with f16 factors.
+  std::optional<DataType> accumulator = {};
+  // a, b, c and d of Arguments are arrays of batch() pointers, one for each matrix (on cuda: arrays in device
+  // memory), each as aligned as the description promises; the batch strides of the four mean nothing.
+  bool by_pointers = false;
 
   struct Arguments {
     void const* a = nullptr;
@@ -39,6 +47,20 @@ struct GemmProblem {
     if (problem.c.present()) visit("c", Role::input, problem.c, &Arguments::c);
     visit("d", Role::output, problem.d, &Arguments::d);
   }
+};
+
+template <>
+struct RecipeOf<GemmProblem> {
+  using type = GemmRecipe;
+};
+
+// One matrix of a problem by_pointers, as a problem of its own, and its arguments.
+GemmProblem matrix_of_batch(GemmProblem const& problem);
+struct MatrixOfBatch {
+  MatrixOfBatch(GemmProblem const& problem, GemmProblem::Arguments const& arguments, Index matrix);
+  GemmProblem::Arguments arguments;  // refers to the arrays below
+  void const* operands[max_epilogue_operands];
+  void* stores[max_epilogue_stores];
 };
 
 // Any extent may be 0: without M, N or batch there is nothing to do, without K acc is 0.

@@ -25,6 +25,8 @@ enum class Role : unsigned char { input, output, in_out };
 struct PlanOptions {
   std::string kernel = {};                                   // only the candidate of this name; empty: any
   std::size_t max_workspace = ~static_cast<std::size_t>(0);  // bytes
+  std::string policy =
+      {};  // of kernels that have one: a name, field=value,..., or both; empty: the planner's
 };
 
 // One line of `cosmati explain`.
@@ -32,6 +34,16 @@ struct Considered {
   std::string kernel;
   std::string refusal;  // empty: it could run this problem; else requirement, value and what would be legal
   std::size_t workspace_bytes = 0;
+  double predicted_seconds = 0;  // 0: this kernel has no prediction
+  std::string recipe = {};       // how it would run: policy, splits, ...; empty: nothing to choose
+};
+
+// What a plan says beyond the kernel's name; specialised for problems whose kernels are composed.
+template <class Problem>
+struct RecipeOf {
+  struct type {
+    friend bool operator==(type const&, type const&) = default;
+  };
 };
 
 // How a problem will be computed. Immutable once made.
@@ -40,21 +52,44 @@ struct Plan {
   Problem problem;
   Device device;
   std::string kernel;               // the chosen candidate
-  std::size_t workspace_bytes = 0;  // what run() must be given, 64-byte aligned
+  std::size_t workspace_bytes = 0;  // what run() must be given: 64-byte aligned, on a GPU 256-byte aligned
   std::vector<Considered> considered;
+  typename RecipeOf<Problem>::type recipe = {};
 };
 
-// A kernel made ready for one problem. Immutable: run() may be called by many threads at once, each with its
-// own workspace.
+// A kernel made ready for one problem. Immutable: enqueue() may be called by many threads at once, each with
+// its own workspace.
 template <class Problem>
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual void run(typename Problem::Arguments const& arguments, std::byte* workspace) const = 0;
+  virtual void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
+                       Stream stream) const = 0;
 };
 
-// One way to compute a problem. The order of candidates(Backend) is the order of preference; the last has no
-// requirements, so every valid problem runs.
+// A kernel that has no use for a stream: it returns when the result is there.
+template <class Problem>
+class HostKernel : public Kernel<Problem> {
+ public:
+  virtual void run(typename Problem::Arguments const& arguments, std::byte* workspace) const = 0;
+  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace, Stream) const final {
+    run(arguments, workspace);
+  }
+};
+
+// What a candidate that has choices of its own makes of a problem.
+template <class Problem>
+struct Offer {
+  std::string refusal;  // empty: it could run the problem so
+  std::size_t workspace_bytes = 0;
+  double predicted_seconds = 0;
+  typename RecipeOf<Problem>::type recipe = {};
+  std::string text = {};  // the recipe, for people
+};
+
+// One way to compute a problem. The order of candidates(Backend) is the order of preference, but among those
+// that predict their time the least prediction wins; the last has no requirements, so every valid problem
+// runs.
 template <class Problem>
 struct Candidate {
   struct Requirement {
@@ -67,6 +102,9 @@ struct Candidate {
   std::vector<Requirement> requirements;
   std::size_t (*workspace_bytes)(Problem const&, Device const&);
   std::unique_ptr<Kernel<Problem>> (*prepare)(Plan<Problem> const&);
+  // In the place of workspace_bytes, for kernels that can be made in more than one way.
+  Offer<Problem> (*offer)(Problem const&, Device const&, PlanOptions const&) = nullptr;
+  bool takes_pointers = false;  // problems given by_pointers as well
 };
 
 // The candidates of a backend for this kind of problem; specialised in src/plan/.
@@ -78,14 +116,26 @@ std::vector<Candidate<Problem>> const& candidates(Backend backend);
 template <class Problem>
 Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOptions const& options = {});
 
-// The arguments of a run are checked against the description: present, and aligned to their type.
-void check_argument(char const* name, TensorDescription const& description, void const* pointer);
-void check_workspace(std::size_t bytes, void const* workspace);
+// Problems whose tensors may be given as arrays of pointers, one for each matrix of a batch.
+template <class Problem>
+concept TakesPointers = requires(Problem problem) {
+  problem.by_pointers;
+};
+// What the pointer to such an array must satisfy.
+TensorDescription array_of_pointers(TensorDescription const& description);
+
+// The arguments of a run are checked against the description: present, and aligned to their type; on the
+// backends cuda and emulator, whose loads are as wide as the plan was promised, to what the description
+// promises as well.
+void check_argument(char const* name, TensorDescription const& description, void const* pointer,
+                    Backend backend);
+void check_workspace(std::size_t bytes, void const* workspace, Backend backend);
 
 // Throws Error(bad_request) if an operand, scalar or store that the expression names was not given.
 struct Epilogue;
 void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* const> operands,
-                              std::span<double const> scalars, std::span<void* const> stores);
+                              std::span<double const> scalars, std::span<void* const> stores,
+                              Backend backend);
 
 // A plan made ready to run. Cheap to copy; copies share the kernel.
 template <class Problem>
@@ -99,18 +149,24 @@ class Prepared {
   Plan<Problem> const& plan() const { return *plan_; }
   std::size_t workspace_bytes() const { return plan_->workspace_bytes; }
 
-  // Host backends return when the result is there. `workspace` is of at least workspace_bytes(), 64-byte
-  // aligned, arrives dirty, belongs to the caller and is not shared with a concurrent run.
-  void run(Arguments const& arguments, void* workspace = nullptr) const {
+  // Enqueues on `stream` and returns; host backends return when the result is there. On the cuda backend
+  // every pointer of `arguments` and the workspace are device memory. `workspace` is of at least
+  // workspace_bytes(), aligned to 64 bytes (cuda: 256), arrives dirty, belongs to the caller and is not
+  // shared with a concurrent run.
+  void run(Arguments const& arguments, void* workspace = nullptr, Stream stream = nullptr) const {
+    Backend const backend = plan_->device.backend;
+    bool by_pointers = false;
+    if constexpr (TakesPointers<Problem>) by_pointers = plan_->problem.by_pointers;
     Problem::visit_tensors(plan_->problem,
                            [&](char const* name, Role, TensorDescription const& description, auto member) {
-                             check_argument(name, description, arguments.*member);
+                             check_argument(name, by_pointers ? array_of_pointers(description) : description,
+                                            arguments.*member, backend);
                            });
     if constexpr (requires { arguments.scalars; })
       check_epilogue_arguments(plan_->problem.epilogue, arguments.operands, arguments.scalars,
-                               arguments.stores);
-    check_workspace(plan_->workspace_bytes, workspace);
-    kernel_->run(arguments, static_cast<std::byte*>(workspace));
+                               arguments.stores, backend);
+    check_workspace(plan_->workspace_bytes, workspace, backend);
+    kernel_->enqueue(arguments, static_cast<std::byte*>(workspace), stream);
   }
 
  private:

@@ -15,13 +15,21 @@ namespace cosmati {
 struct TensorDescription {
   DataType type = DataType::f32;
   Layout layout;  // rank 0 with `present` false: the tensor is not used
+  // Bytes, a power of two: what the pointer is promised to be a multiple of, if that is more than the type's
+  // size. On a GPU it decides how wide the loads may be.
+  int alignment = default_alignment;
+
+  static constexpr int default_alignment = 16;
 
   bool present() const { return layout.rank() > 0; }
   Shape const& shape() const { return layout.shape; }
   Index extent(int dimension) const { return layout.extent(dimension); }
   // Bytes from the first to past the last element.
   Index bytes() const { return layout.span() * size_of(type); }
-  friend bool operator==(TensorDescription const&, TensorDescription const&) = default;
+  // The promise is not part of what the tensor is.
+  friend bool operator==(TensorDescription const& x, TensorDescription const& y) {
+    return x.type == y.type && x.layout == y.layout;
+  }
 };
 
 // describe(type, {2, 3}) is the shape: braces never mean a layout here.
@@ -31,7 +39,7 @@ TensorDescription describe(DataType type, AnyLayout const& layout) {
 }
 inline TensorDescription describe(DataType type, Shape shape) { return {type, row_major(shape)}; }
 
-// "f32 (64, 1, 28, 28)", with strides where they are not row-major.
+// "f32 (64, 1, 28, 28)", with strides where they are not row-major, and the alignment where it is not 16.
 std::string to_string(TensorDescription const& description);
 std::string to_string(Shape const& shape);
 

@@ -24,7 +24,7 @@ PointwiseRecipe<AddProblem> build_add(AddProblem const& problem) {
   return recipe;
 }
 
-class TransformKernel final : public Kernel<TransformProblem> {
+class TransformKernel final : public HostKernel<TransformProblem> {
  public:
   TransformKernel(TransformProblem const& problem, int threads) : problem_(problem), threads_(threads) {}
   void run(TransformProblem::Arguments const& arguments, std::byte*) const override {

@@ -105,7 +105,7 @@ std::size_t workspace_bytes(Problem const& p, Device const& device) {
   return static_cast<std::size_t>(slice_of(p) * parts) * sizeof(float);
 }
 
-class Chwn16Convolution final : public Kernel<Problem> {
+class Chwn16Convolution final : public HostKernel<Problem> {
  public:
   Chwn16Convolution(Problem const& p, Device const& device)
       : kernels_(chwn_kernels(device)),

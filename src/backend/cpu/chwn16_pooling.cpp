@@ -51,7 +51,7 @@ std::size_t workspace_bytes(Problem const& p, Device const&) {
   return finds_maxima_first(p) ? static_cast<std::size_t>(p.y.layout.size()) : 0;
 }
 
-class Chwn16Pooling final : public Kernel<Problem> {
+class Chwn16Pooling final : public HostKernel<Problem> {
  public:
   Chwn16Pooling(Problem const& p, Device const& device)
       : kernels_(chwn_kernels(device)),

@@ -58,6 +58,8 @@ Conversion conversion_of(Problem const& problem) {
 template <class Problem>
 Problem converted_problem(Problem problem) {
   Conversion const conversion = conversion_of(problem);
+  // Sums in the wider type, too.
+  if constexpr (requires { problem.accumulator.reset(); }) problem.accumulator.reset();
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription& description, auto) {
     description = converted_description(name, role, description, conversion);
   });
@@ -66,7 +68,7 @@ Problem converted_problem(Problem problem) {
 
 // Runs the inner kernel on converted copies. A tensor that needs no conversion is passed as it is.
 template <class Problem>
-class ConvertedKernel final : public Kernel<Problem> {
+class ConvertedKernel final : public HostKernel<Problem> {
  public:
   using Arguments = typename Problem::Arguments;
 

@@ -11,7 +11,7 @@
 namespace cosmati::cpu {
 namespace {
 
-class CrossEntropyKernel final : public Kernel<CrossEntropyProblem> {
+class CrossEntropyKernel final : public HostKernel<CrossEntropyProblem> {
  public:
   CrossEntropyKernel(CrossEntropyProblem const& problem, int threads)
       : problem_(problem), threads_(problem.x.layout.size() < 2048 ? 1 : threads) {}

@@ -37,7 +37,7 @@ COSMATI_CLONES void keep_elements(unsigned const* words, unsigned long long thre
   keep(words, threshold, divisor, values, count);
 }
 
-class DropoutKernel final : public Kernel<DropoutProblem> {
+class DropoutKernel final : public HostKernel<DropoutProblem> {
  public:
   DropoutKernel(DropoutProblem const& problem, int threads)
       : problem_(problem),

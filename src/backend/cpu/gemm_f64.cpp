@@ -27,7 +27,7 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
   return violates_blas_strides(p, device);
 }
 
-class OpenblasKernel final : public Kernel<GemmProblem> {
+class OpenblasKernel final : public HostKernel<GemmProblem> {
  public:
   OpenblasKernel(GemmProblem const& problem, Device const& device)
       : problem_(problem),

@@ -22,7 +22,7 @@ constexpr Index slice_elements = 1 << 17;  // of the column matrix: 1 MiB, so th
 
 using Problem = ConvolutionProblem;
 
-class Im2colKernel final : public Kernel<Problem> {
+class Im2colKernel final : public HostKernel<Problem> {
  public:
   Im2colKernel(Problem const& problem, int threads)
       : problem_(problem),

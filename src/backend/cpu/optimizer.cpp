@@ -89,7 +89,7 @@ COSMATI_CLONES void take_step(OptimizerKind kind, Step<double> const& step, doub
   any_loop(kind, step, parameter, gradient, first, second, count);
 }
 
-class OptimizerKernel final : public Kernel<OptimizerProblem> {
+class OptimizerKernel final : public HostKernel<OptimizerProblem> {
  public:
   OptimizerKernel(OptimizerProblem const& problem, int threads)
       : problem_(problem),

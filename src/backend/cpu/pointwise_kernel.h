@@ -29,7 +29,7 @@ struct PointwiseRecipe {
 };
 
 template <class Problem, PointwiseRecipe<Problem> (*build)(Problem const&)>
-class PointwiseKernel final : public Kernel<Problem> {
+class PointwiseKernel final : public HostKernel<Problem> {
  public:
   PointwiseKernel(Problem const& problem, int threads)
       : recipe_(build(problem)), pointwise_(recipe_.problem, threads) {}

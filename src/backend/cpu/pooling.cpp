@@ -47,7 +47,7 @@ void read_integers(DataType type, void const* source, Index stride, int* out, In
 }
 
 template <class Real>
-class PoolingKernel final : public Kernel<PoolingProblem> {
+class PoolingKernel final : public HostKernel<PoolingProblem> {
  public:
   PoolingKernel(PoolingProblem const& problem, int threads)
       : problem_(problem),

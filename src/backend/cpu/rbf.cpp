@@ -32,7 +32,7 @@ COSMATI_CLONES void add_difference(double factor, double const* a, double const*
   for (Index i = 0; i < count; ++i) sum[i] += factor * (a[i] - b[i]);
 }
 
-class RbfKernel final : public Kernel<RbfProblem> {
+class RbfKernel final : public HostKernel<RbfProblem> {
  public:
   RbfKernel(RbfProblem const& problem, int threads)
       : problem_(problem),

@@ -186,7 +186,7 @@ void Reduction::run(void const* x, void* y, std::byte* workspace) const {
 
 namespace {
 
-class ReduceKernel final : public Kernel<ReduceProblem> {
+class ReduceKernel final : public HostKernel<ReduceProblem> {
  public:
   ReduceKernel(ReduceProblem const& problem, int threads) : reduction_(problem, threads) {}
   void run(ReduceProblem::Arguments const& arguments, std::byte* workspace) const override {
@@ -205,7 +205,7 @@ ReduceProblem bias_reduction(ConvolutionProblem const& problem) {
   return reduction;
 }
 
-class BiasGradientKernel final : public Kernel<ConvolutionProblem> {
+class BiasGradientKernel final : public HostKernel<ConvolutionProblem> {
  public:
   BiasGradientKernel(ConvolutionProblem const& problem, int threads)
       : reduction_(bias_reduction(problem), threads) {}

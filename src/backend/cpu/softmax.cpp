@@ -17,7 +17,7 @@ namespace {
 constexpr Index small_work = 1 << 12;  // elements that one thread does before another would have started
 
 template <class Real>
-class SoftmaxKernel final : public Kernel<SoftmaxProblem> {
+class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
  public:
   SoftmaxKernel(SoftmaxProblem const& problem, int threads)
       : problem_(problem),

@@ -58,7 +58,7 @@ inline constexpr std::size_t max_pointers = 12 + max_epilogue_operands;
 
 // Prepares a recipe; `Build` is Recipe<Problem> (*)(Problem const&, Device const&).
 template <class Problem, auto build>
-class RecipeKernel final : public Kernel<Problem> {
+class RecipeKernel final : public HostKernel<Problem> {
  public:
   RecipeKernel(Problem const& problem, Device const& device)
       : threads_(device.threads), recipe_(make(problem, device)) {}

@@ -14,7 +14,7 @@ std::string violates_need(GemmProblem const& problem, Device const&) {
   return "the epilogue " + expression.text() + " has neither c nor scalars: onednn_matmul does it";
 }
 
-class SgemmKernel final : public Kernel<GemmProblem> {
+class SgemmKernel final : public HostKernel<GemmProblem> {
  public:
   explicit SgemmKernel(Plan<GemmProblem> const& plan)
       : problem_(plan.problem), threads_(plan.device.threads) {

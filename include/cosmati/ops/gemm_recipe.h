@@ -1,0 +1,38 @@
+// How a GPU kernel, composed or emulated, computes a matrix product: what a plan holds beyond its name.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "cosmati/core/number.h"
+#include "cosmati/gemm/policy.h"
+#include "cosmati/tile/run.h"
+
+namespace cosmati {
+
+// How an operand is read: neighbours along m or n (outer) or along k (depth), `width` at a time.
+struct OperandAccess {
+  Along along = Along::depth;
+  int width = 1;
+  friend bool operator==(OperandAccess const&, OperandAccess const&) = default;
+};
+
+struct GemmRecipe {
+  std::string policy_name;  // "large"; empty: fields of the user's own
+  GemmPolicy policy;
+  // The kernel computes the transpose, transposed(b) * transposed(a), so that rows of its result are
+  // contiguous; a and b, m and n below are the kernel's.
+  bool swapped = false;
+  OperandAccess a, b;
+  int result_width = 1;  // elements of d that are stored at a time
+  DataType sum = DataType::f32;
+  int splits = 1;  // parts of k
+  std::size_t partial_bytes = 0;
+  std::size_t counter_bytes = 0;
+  double predicted_seconds = 0;
+  friend bool operator==(GemmRecipe const&, GemmRecipe const&) = default;
+};
+
+// "large 128x128x8, warp 32x64, thread 8x8, 2 stages, ...".
+std::string to_string(GemmRecipe const& recipe);
+
+}  // namespace cosmati

@@ -1,0 +1,66 @@
+// A plan's kernel: from the cache or the compiler to the device, and its launches.
+#include "src/backend/cuda/gemm.h"
+
+#include <algorithm>
+
+#include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/module.h"
+#include "src/jit/cache.h"
+#include "src/plan/gemm/launch.h"
+#include "src/plan/gemm/model.h"
+
+namespace cosmati::cuda {
+namespace {
+
+class ComposedGemm final : public Kernel<GemmProblem> {
+ public:
+  ComposedGemm(Plan<GemmProblem> const& plan, Function function)
+      : recipe_(plan.recipe),
+        form_(plan::canonical(plan.problem)),
+        grid_(plan::grid_of(plan.recipe, form_)),
+        ordinal_(plan.device.gpu.ordinal),
+        shared_bytes_(plan::shared_storage_bytes(plan.recipe, form_)),
+        function_(std::move(function)) {
+    function_.allow_shared_bytes(shared_bytes_);
+  }
+
+  void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
+    MatrixGemmParameters parameters;
+    plan::fill_product(parameters, form_, recipe_, arguments.a, arguments.b, workspace);
+    parameters.d = plan::matrix_arguments(form_.d, arguments.d, form_.by_pointers);
+    EpilogueArguments& epilogue = parameters.epilogue;
+    if (form_.c.present) epilogue.source = plan::matrix_arguments(form_.c, arguments.c, form_.by_pointers);
+    for (std::size_t i = 0; i < form_.operands.size(); ++i)
+      epilogue.operands[i] = plan::matrix_arguments(form_.operands[i], arguments.operands[i]);
+    for (std::size_t i = 0; i < form_.stores.size(); ++i)
+      epilogue.stores[i] = plan::matrix_arguments(form_.stores[i], arguments.stores[i]);
+    std::copy(arguments.scalars.begin(), arguments.scalars.end(), epilogue.scalars);
+
+    for (Index first = 0; first < form_.batch; first += grid_.most_batch) {
+      parameters.schedule.first_batch = first;
+      if (recipe_.splits > 1) fill(ordinal_, workspace, 0, recipe_.counter_bytes, stream);
+      auto const matrices = static_cast<unsigned>(std::min<Index>(grid_.most_batch, form_.batch - first));
+      function_.launch({grid_.tiles, grid_.splits, matrices}, static_cast<unsigned>(recipe_.policy.threads()),
+                       static_cast<unsigned>(shared_bytes_), parameters, stream);
+    }
+  }
+
+ private:
+  GemmRecipe recipe_;
+  plan::CanonicalGemm form_;
+  plan::GemmGrid grid_;
+  int ordinal_;
+  int shared_bytes_;
+  Function function_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan) {
+  jit::Cubin const cubin = jit::kernel_cache().get(gemm_source(plan));
+  Module const module(plan.device.gpu.ordinal, cubin.image.data());
+  return std::make_unique<ComposedGemm>(plan, module.function(cubin.lowered_name));
+}
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,76 @@
+// The composed text of a GEMM kernel.
+#include "src/backend/cuda/gemm_source.h"
+
+#include <fmt/format.h>
+
+#include "cosmati/epilogue/cuda_text.h"
+#include "cosmati/gemm/arguments.h"
+#include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::cuda {
+namespace {
+
+std::string source_text(char const* element, OperandAccess const& access) {
+  return fmt::format("StridedSource<{}, Along::{}, {}>", element,
+                     access.along == Along::depth ? "depth" : "outer", access.width);
+}
+
+std::string format_text(plan::MatrixForm const& form) {
+  return fmt::format("OperandFormat<{}, {}, {}, {}>", name_of(form.type), form.by_m, form.by_n, form.width);
+}
+
+std::string list_text(std::vector<plan::MatrixForm> const& forms) {
+  std::string text;
+  for (plan::MatrixForm const& form : forms) text += (text.empty() ? "" : ", ") + format_text(form);
+  return "FormatList<" + text + ">";
+}
+
+std::string epilogue_text(plan::CanonicalGemm const& form) {
+  if (form.identity) return fmt::format("IdentityEpilogue<{}>", name_of(form.evaluation));
+  return fmt::format("ExpressionEpilogue<ComposedFunction, {}, {}, {}>",
+                     form.c.present ? format_text(form.c) : "NoSource", list_text(form.operands),
+                     list_text(form.stores));
+}
+
+}  // namespace
+
+std::string architecture_of(Gpu const& gpu) {
+  return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, gpu.major >= 9 ? "a" : "");
+}
+
+jit::Source gemm_source(Plan<GemmProblem> const& plan) {
+  plan::CanonicalGemm const form = plan::canonical(plan.problem);
+  GemmRecipe const& recipe = plan.recipe;
+  auto const& expression = plan.problem.epilogue.expression;
+  std::string text = "#include \"cosmati/gemm/kernel.h\"\nnamespace cosmati {\n";
+  if (!form.identity)
+    text += fmt::format(
+        "struct ComposedFunction {{\n"
+        "using Real = {};\n"
+        "static constexpr int scalars = {};\n"
+        "COSMATI_DEVICE static Real apply(Real acc, Real c, Real const* scalar, Real const* operand, Real* "
+        "store) {{\n"
+        "{}}}\n}};\n",
+        name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
+  text += fmt::format(
+      "using ComposedTraits = GemmTraits<GemmPolicy{{{}}},\n{}, {}, {},\n{},\nStridedDestination<{}, {}>>;\n",
+      plan::initialiser(recipe.policy), source_text(name_of(form.a.type), recipe.a),
+      source_text(name_of(form.b.type), recipe.b), name_of(recipe.sum), epilogue_text(form),
+      name_of(form.d.type), recipe.result_width);
+  // The host lays out parameters and shared memory for a kernel that it has not compiled.
+  text += fmt::format(
+      "static_assert(sizeof(ComposedTraits::Params) == "
+      "{});\nstatic_assert(sizeof(ComposedTraits::SharedStorage) == "
+      "{});\n}}\n",
+      sizeof(MatrixGemmParameters), plan::shared_storage_bytes(recipe, form));
+  jit::Source source;
+  source.text = std::move(text);
+  source.name_expression = "cosmati::gemm_kernel<cosmati::ComposedTraits>";
+  source.architecture = architecture_of(plan.device.gpu);
+  source.label = form.identity ? "" : expression.text();
+  return source;
+}
+
+}  // namespace cosmati::cuda

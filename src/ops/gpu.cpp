@@ -1,0 +1,249 @@
+// GPUs that need not be here: the known ones, and descriptions in text files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <variant>
+
+#include "cosmati/ops/device.h"
+#include "cosmati/ops/error.h"
+
+namespace cosmati {
+namespace {
+
+using Field = std::variant<int Gpu::*, long long Gpu::*, double Gpu::*>;
+
+struct Key {
+  char const* name;
+  Field field;
+  bool needed;
+  char const* meaning;
+};
+
+constexpr char const* name_key = "name";
+constexpr char const* capability_key = "compute_capability";
+
+constexpr Key keys[] = {
+    {"multiprocessors", &Gpu::multiprocessors, true, ""},
+    {"shared_bytes_per_block", &Gpu::shared_bytes_per_block, true, "the most that a kernel may opt in to"},
+    {"shared_bytes_per_multiprocessor", &Gpu::shared_bytes_per_multiprocessor, false,
+     "1024 more than of a block, if not given"},
+    {"registers_per_multiprocessor", &Gpu::registers_per_multiprocessor, false, "of 32 bits"},
+    {"threads_per_multiprocessor", &Gpu::threads_per_multiprocessor, false, ""},
+    {"blocks_per_multiprocessor", &Gpu::blocks_per_multiprocessor, false, ""},
+    {"l2_bytes", &Gpu::l2_bytes, false, ""},
+    {"memory_bytes", &Gpu::memory_bytes, false, ""},
+    {"clock_hertz", &Gpu::clock_hertz, true, "that it reaches, not the base clock"},
+    {"memory_bytes_per_second", &Gpu::memory_bytes_per_second, true, ""},
+    {"fma_f32", &Gpu::fma_f32, false, "instructions of one lane, a clock and multiprocessor"},
+    {"fma_f64", &Gpu::fma_f64, false, ""},
+    {"fma_half2", &Gpu::fma_half2, false, "two products each"},
+    {"dp4a", &Gpu::dp4a, false, "four products each"},
+};
+
+Gpu with_rates(Gpu gpu) {
+  set_rates(gpu);
+  return gpu;
+}
+
+// Shared memory, threads, blocks and L2 as the CUDA programming guide and the architecture white papers have
+// them; memory and clock by the data sheets of the SXM modules and of the GeForce card.
+std::vector<std::pair<std::string, Gpu>> known_gpus() {
+  Gpu h200;
+  h200.name = "NVIDIA H200";
+  h200.major = 9;
+  h200.multiprocessors = 132;
+  h200.shared_bytes_per_block = 232448;
+  h200.shared_bytes_per_multiprocessor = 233472;
+  h200.l2_bytes = 62914560;
+  h200.memory_bytes = 141'000'000'000;
+  h200.clock_hertz = 1.98e9;
+  h200.memory_bytes_per_second = 4.8e12;
+  Gpu h100 = h200;
+  h100.name = "NVIDIA H100 SXM";
+  h100.l2_bytes = 52428800;
+  h100.memory_bytes = 80'000'000'000;
+  h100.memory_bytes_per_second = 3.35e12;
+  Gpu a100;
+  a100.name = "NVIDIA A100 SXM 80GB";
+  a100.major = 8;
+  a100.multiprocessors = 108;
+  a100.shared_bytes_per_block = 166912;
+  a100.shared_bytes_per_multiprocessor = 167936;
+  a100.l2_bytes = 41943040;
+  a100.memory_bytes = 80'000'000'000;
+  a100.clock_hertz = 1.41e9;
+  a100.memory_bytes_per_second = 2.039e12;
+  Gpu ada;
+  ada.name = "NVIDIA GeForce RTX 4090";
+  ada.major = 8;
+  ada.minor = 9;
+  ada.multiprocessors = 128;
+  ada.shared_bytes_per_block = 101376;
+  ada.shared_bytes_per_multiprocessor = 102400;
+  ada.threads_per_multiprocessor = 1536;
+  ada.blocks_per_multiprocessor = 24;
+  ada.l2_bytes = 75497472;
+  ada.memory_bytes = 24'000'000'000;
+  ada.clock_hertz = 2.52e9;
+  ada.memory_bytes_per_second = 1.008e12;
+  return {{"h200", with_rates(h200)},
+          {"h100", with_rates(h100)},
+          {"a100", with_rates(a100)},
+          {"rtx4090", with_rates(ada)}};
+}
+
+std::string legal_keys() {
+  std::string text = std::string(name_key) + ", " + capability_key;
+  for (Key const& key : keys) text += std::string(", ") + key.name;
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr char const* blanks = " \t\r";
+  auto const first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+// One file; every error says where.
+class Description {
+ public:
+  explicit Description(std::string path) : path_(std::move(path)) {}
+
+  Gpu read() {
+    std::ifstream file(path_);
+    if (!file) refuse("cannot be opened");
+    for (std::string line; std::getline(file, line);) {
+      ++line_;
+      std::string_view const text = trimmed(std::string_view(line).substr(0, line.find('#')));
+      if (!text.empty()) take(text);
+    }
+    if (file.bad()) refuse("cannot be read");
+    line_ = 0;
+    need(capability_key);
+    for (Key const& key : keys)
+      if (key.needed) need(key.name);
+    return finished();
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string const& what) const {
+    throw Error(ErrorCode::bad_file, path_ + (line_ > 0 ? ":" + std::to_string(line_) : "") + ": " + what);
+  }
+
+  void take(std::string_view text) {
+    auto const equals = text.find('=');
+    if (equals == std::string_view::npos)
+      refuse(fmt::format("'{}' is no line of the form key = value", text));
+    std::string const name(trimmed(text.substr(0, equals)));
+    std::string_view const value = trimmed(text.substr(equals + 1));
+    if (!given_.insert(name).second) refuse(name + " is given twice");
+    if (name == name_key) {
+      gpu_.name = value;
+    } else if (name == capability_key) {
+      take_capability(value);
+    } else {
+      auto const* const key =
+          std::find_if(std::begin(keys), std::end(keys), [&](Key const& one) { return name == one.name; });
+      if (key == std::end(keys)) refuse(fmt::format("'{}' is no key; there are {}", name, legal_keys()));
+      double const number = positive(name, value);
+      std::visit([&](auto member) { assign(gpu_.*member, number, name, value); }, key->field);
+    }
+  }
+
+  double positive(std::string const& name, std::string_view value) const {
+    double number = 0;
+    auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || !(number > 0) || !std::isfinite(number))
+      refuse(fmt::format("{} = {}: legal is a positive number", name, value));
+    return number;
+  }
+  void assign(double& field, double number, std::string const&, std::string_view) const { field = number; }
+  template <class Integer>
+  void assign(Integer& field, double number, std::string const& name, std::string_view value) const {
+    double const largest = sizeof(Integer) == 4 ? 0x1p31 : 0x1p53;
+    if (number != std::floor(number) || !(number < largest))
+      refuse(fmt::format("{} = {}: legal is a whole number below {:.0f}", name, value, largest));
+    field = static_cast<Integer>(number);
+  }
+
+  void take_capability(std::string_view value) {
+    char const *const begin = value.data(), *const end = begin + value.size();
+    auto const whole = std::from_chars(begin, end, gpu_.major);
+    bool right = whole.ec == std::errc() && whole.ptr != end && *whole.ptr == '.';
+    if (right) {
+      auto const fraction = std::from_chars(whole.ptr + 1, end, gpu_.minor);
+      right = fraction.ec == std::errc() && fraction.ptr == end && gpu_.major > 0 && gpu_.minor >= 0;
+    }
+    if (!right) refuse(fmt::format("{} = {}: legal is MAJOR.MINOR, for example 9.0", capability_key, value));
+  }
+
+  void need(char const* name) const {
+    if (!given_.contains(name)) refuse(std::string(name) + " is missing");
+  }
+
+  // What was not given, from the compute capability.
+  Gpu finished() const {
+    Gpu gpu = gpu_;
+    set_rates(gpu);
+    for (Key const& key : keys)
+      if (given_.contains(key.name)) std::visit([&](auto member) { gpu.*member = gpu_.*member; }, key.field);
+    if (gpu.name.empty()) gpu.name = path_;
+    if (gpu.shared_bytes_per_multiprocessor == 0)
+      gpu.shared_bytes_per_multiprocessor = gpu.shared_bytes_per_block + 1024;
+    return gpu;
+  }
+
+  std::string path_;
+  int line_ = 0;
+  std::set<std::string> given_;
+  Gpu gpu_;
+};
+
+}  // namespace
+
+// CUDA programming guide, throughput of native arithmetic instructions.
+void set_rates(Gpu& gpu) {
+  int const capability = gpu.major * 10 + gpu.minor;
+  bool const datacenter =
+      capability == 60 || capability == 70 || capability == 80 || capability == 90 || capability == 100;
+  bool const half_of_32_lanes = gpu.major == 7 || capability == 60 || capability == 80;
+  gpu.fma_f32 = half_of_32_lanes ? 64 : 128;
+  gpu.fma_f64 = !datacenter ? 2 : half_of_32_lanes ? 32 : 64;
+  gpu.fma_half2 = capability == 80 || capability == 90 || capability == 100 ? 128 : 64;
+  gpu.dp4a = 64;
+}
+
+Gpu describe_gpu(std::string const& name_or_file) {
+  std::string names;
+  for (auto const& [name, gpu] : known_gpus()) {
+    if (name == name_or_file) return gpu;
+    names += name + ", ";
+  }
+  if (!std::ifstream(name_or_file))
+    throw Error(ErrorCode::bad_request, "'" + name_or_file +
+                                            "' is no GPU that is known by name, nor a file; "
+                                            "there are " +
+                                            names +
+                                            "and files as `cosmati info --describe h200` "
+                                            "writes them");
+  return Description(name_or_file).read();
+}
+
+std::string to_text(Gpu const& gpu) {
+  std::string text = "# A GPU as a plan sees it. Lines of the form key = value; # begins a comment.\n";
+  text += fmt::format("{} = {}\n{} = {}.{}\n", name_key, gpu.name, capability_key, gpu.major, gpu.minor);
+  for (Key const& key : keys) {
+    text += std::visit([&](auto member) { return fmt::format("{} = {}", key.name, gpu.*member); }, key.field);
+    text += *key.meaning == '\0' ? "\n" : fmt::format("  # {}\n", key.meaning);
+  }
+  return text;
+}
+
+}  // namespace cosmati

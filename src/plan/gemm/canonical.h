@@ -1,0 +1,37 @@
+// A matrix product as a GPU kernel sees it: the result's neighbours along n are neighbours in memory if they
+// can be, and both operands are (outer, depth).
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::plan {
+
+// Element (i, j) at i * row_stride + j * column_stride. Strides along an extent of 1 are 0.
+struct MatrixForm {
+  DataType type = DataType::f32;
+  Index row_stride = 0, column_stride = 0, batch_stride = 0;
+  int alignment = 1;  // bytes
+  bool by_m = true, by_n = true;
+  int width = 1;  // neighbours along n that may be accessed together
+  bool present = false;
+};
+
+struct CanonicalGemm {
+  Index m = 0, n = 0, k = 0, batch = 0;
+  bool swapped = false;
+  MatrixForm a, b;  // (outer, depth): rows are m or n, columns are k
+  MatrixForm d, c;  // (m, n)
+  std::vector<MatrixForm> operands, stores;
+  DataType sum = DataType::f32;
+  DataType evaluation = DataType::f32;  // in which the epilogue is evaluated
+  bool identity = true;                 // the epilogue is `acc`
+  bool by_pointers = false;             // a, b, c and d are arrays of pointers
+};
+
+CanonicalGemm canonical(GemmProblem const& problem);
+
+// The direction and the most neighbours of at most 16 bytes that every aligned run of the operand has.
+OperandAccess access_of(MatrixForm const& operand);
+
+}  // namespace cosmati::plan

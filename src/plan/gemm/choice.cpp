@@ -1,0 +1,207 @@
+// Which main loop, policy and split a matrix product takes.
+#include "src/plan/gemm/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/backend/cuda/gemm.h"
+#include "src/backend/emulator/emulated_policy.h"
+#include "src/backend/emulator/gemm.h"
+#include "src/plan/gemm/each_matrix.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati {
+
+std::string to_string(GemmRecipe const& recipe) {
+  GemmPolicy const& p = recipe.policy;
+  auto const access = [](OperandAccess const& operand, char const* outer) {
+    return fmt::format("{} by {}", operand.along == Along::depth ? "k" : outer, operand.width);
+  };
+  return fmt::format(
+      "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {} epilogue, raster {} by {}, {}{}a along {}, b "
+      "along "
+      "{}, d by {}, {} splits",
+      recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
+      p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), name_of(p.epilogue), name_of(p.raster),
+      p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
+      access(recipe.a, "m"), access(recipe.b, "n"), recipe.result_width, recipe.splits);
+}
+
+namespace plan {
+namespace {
+
+Multiply multiply_of(CanonicalGemm const& form) {
+  auto const is_byte = [](DataType type) { return type == DataType::s8 || type == DataType::u8; };
+  if (form.sum == DataType::f16) return Multiply::half2;
+  return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
+}
+
+// Text of the expression is code: many operations, or one that is long, stand in a rolled loop.
+EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
+  int weight = 0;
+  for (epilogue::Node const& node : expression.nodes()) {
+    bool const is_long = node.op >= epilogue::Op::exp && node.op != epilogue::Op::relu &&
+                         node.op != epilogue::Op::leaky_relu && node.op != epilogue::Op::clamp &&
+                         node.op != epilogue::Op::round;
+    weight += is_leaf(node.op) ? 0 : is_long ? 8 : 1;
+  }
+  return weight > 8 ? EpilogueSchedule::staged : EpilogueSchedule::direct;
+}
+
+// Numbers of parts that divide the work of few tiles among all multiprocessors.
+std::vector<int> splits_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  std::vector<int> list{1};
+  Index const blocks = tiles_of(recipe.policy, form) * form.batch;
+  Index const steps = (form.k + recipe.policy.block_k - 1) / recipe.policy.block_k;
+  if (form.batch > 65535 || blocks >= 4 * Index{gpu.multiprocessors}) return list;
+  for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
+    if (steps / splits >= 8) list.push_back(splits);
+  return list;
+}
+
+void complete(GemmRecipe& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  GemmPolicy& p = recipe.policy;
+  p.whole = form.m % p.block_m == 0 && form.n % p.block_n == 0 && form.k % p.block_k == 0;
+  p.split_k = recipe.splits > 1;
+  recipe.partial_bytes = recipe.counter_bytes = 0;
+  if (p.split_k) {
+    auto const tiles = static_cast<std::size_t>(tiles_of(p, form) * form.batch);
+    recipe.counter_bytes = (tiles * sizeof(unsigned) + 255) / 256 * 256;
+    recipe.partial_bytes = tiles * static_cast<std::size_t>(recipe.splits) *
+                           static_cast<std::size_t>(p.block_m) * static_cast<std::size_t>(p.block_n) *
+                           static_cast<std::size_t>(size_of(recipe.sum));
+  }
+  recipe.predicted_seconds = predict_seconds(recipe, form, gpu);
+}
+
+std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  std::string sentence = policy_violation(recipe.policy, form.sum);
+  if (!sentence.empty()) return sentence;
+  int const shared = shared_storage_bytes(recipe, form);
+  if (shared > gpu.shared_bytes_per_block)
+    return fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, gpu.name,
+                       gpu.shared_bytes_per_block);
+  Index const tiles = tiles_of(recipe.policy, form);
+  if (tiles > 0x7fffffff) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
+  return {};
+}
+
+Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
+                            PlanOptions const& options) {
+  CanonicalGemm const form = canonical(problem);
+  GemmRecipe recipe;
+  recipe.swapped = form.swapped;
+  recipe.a = access_of(form.a);
+  recipe.b = access_of(form.b);
+  recipe.result_width = form.d.width;
+  recipe.sum = form.sum;
+
+  std::vector<NamedPolicy> policies = named_policies(main_loop, multiply_of(form), form.sum);
+  if (device.backend == Backend::emulator)
+    policies = {{"emulated", emulator::emulated_policy(main_loop, multiply_of(form))}};
+  if (!options.policy.empty()) {
+    std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // whose fields are changed
+    policies = {parse_policy(options.policy, policies, policies[large])};
+  }
+  if (device.backend == Backend::emulator &&
+      !(policies.front().policy == emulator::emulated_policy(main_loop, multiply_of(form)))) {
+    Offer<GemmProblem> refused;
+    refused.refusal =
+        "--policy " + options.policy + ": the emulator has one policy for each kernel and type: emulated";
+    return refused;
+  }
+  bool const own_schedule = options.policy.find("epilogue=") != std::string::npos;
+
+  // The emulator widens operands of types that its kernels do not have; they then arrive as one type.
+  std::size_t const widening =
+      device.backend == Backend::emulator ? emulator::widening_bytes(problem) : std::size_t{0};
+  Offer<GemmProblem> offer;
+  if (problem.by_pointers && widening > 0) {
+    offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
+    return offer;
+  }
+  for (NamedPolicy const& named : policies) {
+    recipe.policy_name = named.name;
+    recipe.policy = named.policy;
+    if (!own_schedule && device.backend == Backend::cuda)
+      recipe.policy.epilogue = schedule_of(problem.epilogue.expression);
+    // Single elements take registers for the addresses of each.
+    if (recipe.a.width == 1 || recipe.b.width == 1)
+      recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
+    std::string refusal = form_violation(recipe, form, device.gpu);
+    if (!refusal.empty()) {
+      if (offer.text.empty()) offer.refusal = std::move(refusal);
+      continue;
+    }
+    for (int splits : splits_worth_trying(recipe, form, device.gpu)) {
+      recipe.splits = splits;
+      complete(recipe, form, device.gpu);
+      std::size_t const workspace = recipe.partial_bytes + recipe.counter_bytes + widening;
+      if (splits > 1 && workspace > options.max_workspace) continue;
+      if (!offer.text.empty() && recipe.predicted_seconds >= offer.predicted_seconds) continue;
+      offer = {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)};
+    }
+  }
+  return offer;
+}
+
+// cp.async moves 4, 8 or 16 bytes as they lie; what it cannot move passes through registers, one step's
+// latency after the other.
+std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGemm const& form) {
+  OperandAccess const access = access_of(operand);
+  int const size = size_of(operand.type);
+  bool const packs = multiply_of(form) == Multiply::dp4a;
+  if (access.along == Along::outer && packs)
+    return fmt::format(
+        "operand {}: cp.async cannot interleave {} that lie along m or n; double_buffered does", name,
+        name_of(operand.type));
+  int const bytes = access.along == Along::outer ? access.width * size
+                    : packs                      ? std::min(access.width, 4)
+                                                 : size;
+  if (bytes >= 4) return {};
+  if (access.along == Along::outer || packs)
+    return fmt::format("operand {}: runs of {} bytes that are aligned; cp.async needs a multiple of 4", name,
+                       bytes);
+  return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
+}
+
+std::string copies_violation(GemmProblem const& problem, Device const&) {
+  CanonicalGemm const form = canonical(problem);
+  std::string sentence = not_copied("a", form.swapped ? form.b : form.a, form);
+  return sentence.empty() ? not_copied("b", form.swapped ? form.a : form.b, form) : sentence;
+}
+
+std::string architecture_violation(GemmProblem const&, Device const& device) {
+  if (device.gpu.major >= 8) return {};
+  return fmt::format("cp.async needs compute capability 8.0; {} has {}.{}", device.gpu.name, device.gpu.major,
+                     device.gpu.minor);
+}
+
+template <MainLoop main_loop>
+Candidate<GemmProblem> candidate(Backend backend) {
+  Candidate<GemmProblem> result{name_of(main_loop),
+                                {},
+                                nullptr,
+                                backend == Backend::cuda ? &cuda::prepare_gemm : &emulator::prepare_gemm};
+  result.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
+    return offer_of(main_loop, problem, device, options);
+  };
+  result.takes_pointers = true;
+  if (main_loop == MainLoop::multistage)
+    result.requirements = {{&architecture_violation}, {&copies_violation, true}};
+  return result;
+}
+
+}  // namespace
+
+std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend) {
+  std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::multistage>(backend),
+                                           candidate<MainLoop::double_buffered>(backend)};
+  if (backend == Backend::emulator) list.push_back(each_matrix_candidate());
+  return list;
+}
+
+}  // namespace plan
+}  // namespace cosmati

@@ -1,0 +1,10 @@
+// Batches given by pointers on backends whose kernels know strides only.
+#pragma once
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::plan {
+
+// Plans one matrix on the same device and runs it for each of the batch; takes problems by_pointers only.
+Candidate<GemmProblem> each_matrix_candidate();
+
+}  // namespace cosmati::plan

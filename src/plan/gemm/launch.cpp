@@ -1,0 +1,30 @@
+// Grids and matrix arguments.
+#include "src/plan/gemm/launch.h"
+
+#include <algorithm>
+
+#include "src/plan/gemm/model.h"
+
+namespace cosmati::plan {
+
+GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem) {
+  constexpr Index most_in_z = 65535;
+  return {static_cast<unsigned>(tiles_of(recipe.policy, problem)), static_cast<unsigned>(recipe.splits),
+          static_cast<unsigned>(std::min(problem.batch, most_in_z))};
+}
+
+MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers) {
+  MatrixArguments matrix;
+  void* const writable =
+      const_cast<void*>(data);  // one type serves operands, which are only read, and results
+  if (by_pointers)
+    matrix.pointers = static_cast<void* const*>(writable);
+  else
+    matrix.data = writable;
+  matrix.row_stride = form.row_stride;
+  matrix.column_stride = form.column_stride;
+  matrix.batch_stride = form.batch_stride;
+  return matrix;
+}
+
+}  // namespace cosmati::plan

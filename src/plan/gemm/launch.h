@@ -1,0 +1,35 @@
+// From a plan to a launch: the grid, and the parameters that do not depend on pointers' types.
+#pragma once
+#include <cstddef>
+
+#include "cosmati/gemm/arguments.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::plan {
+
+struct GemmGrid {
+  unsigned tiles = 0;       // x
+  unsigned splits = 1;      // y
+  unsigned most_batch = 0;  // z of one launch; a larger batch takes several
+};
+
+GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem);
+
+// `data` points to the first element, or with by_pointers to an array of pointers to those of the batch.
+MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers = false);
+
+// The parts of the parameters that every kernel family fills alike.
+template <class Parameters>
+void fill_product(Parameters& parameters, CanonicalGemm const& form, GemmRecipe const& recipe, void const* a,
+                  void const* b, std::byte* workspace) {
+  parameters.m = form.m;
+  parameters.n = form.n;
+  parameters.k = form.k;
+  parameters.a = matrix_arguments(form.a, form.swapped ? b : a, form.by_pointers);
+  parameters.b = matrix_arguments(form.b, form.swapped ? a : b, form.by_pointers);
+  parameters.schedule.splits = recipe.splits;
+  parameters.schedule.counters = reinterpret_cast<unsigned*>(workspace);
+  parameters.schedule.partials = workspace + recipe.counter_bytes;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,109 @@
+// The cost of a GEMM kernel, from below: what no kernel can avoid, and what this one adds.
+#include "src/plan/gemm/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cosmati/tile/shared_tile.h"
+
+namespace cosmati::plan {
+namespace {
+
+int pack_bytes(GemmRecipe const& recipe, DataType element) {
+  if (recipe.policy.multiply == Multiply::dp4a) return 4;
+  bool const as_they_lie =
+      recipe.policy.main_loop == MainLoop::multistage && recipe.policy.multiply == Multiply::fma;
+  return size_of(as_they_lie ? element : recipe.sum);
+}
+
+// Multiply-adds a clock and multiprocessor.
+double rate(GemmRecipe const& recipe, Gpu const& gpu) {
+  switch (recipe.policy.multiply) {
+    case Multiply::half2: return 2.0 * gpu.fma_half2;
+    case Multiply::dp4a: return 4.0 * gpu.dp4a;
+    case Multiply::fma: break;
+  }
+  return recipe.sum == DataType::f64 ? gpu.fma_f64 : gpu.fma_f32;
+}
+
+// The share of issued instructions that multiply: for thread_m * thread_n products a thread reads thread_m +
+// thread_n packs in accesses of 16 bytes, and walks the loop.
+double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem) {
+  GemmPolicy const& p = recipe.policy;
+  double const products = p.thread_m * p.thread_n / (p.multiply == Multiply::half2 ? 2.0 : 1.0);
+  double const reads =
+      (p.thread_m * pack_bytes(recipe, problem.a.type) + p.thread_n * pack_bytes(recipe, problem.b.type)) /
+      16.0;
+  double const loads =
+      (p.block_m + p.block_n) * 4.0 / (p.threads() * std::min(recipe.a.width, recipe.b.width));
+  return products / (products + 1.5 * reads + loads);
+}
+
+}  // namespace
+
+int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem) {
+  GemmPolicy const& p = recipe.policy;
+  int const depth = p.block_k / pack_depth_of(p.multiply);
+  int const main_loop = p.stages * (shared_tile_bytes(pack_bytes(recipe, problem.a.type), depth, p.block_m) +
+                                    shared_tile_bytes(pack_bytes(recipe, problem.b.type), depth, p.block_n));
+  if (p.epilogue == EpilogueSchedule::direct) return main_loop;
+  int const value = size_of(problem.evaluation);
+  return std::max(main_loop, p.warps_m() * p.lanes_m() * (p.block_n * value + 16));
+}
+
+Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
+  GemmPolicy const& p = recipe.policy;
+  Footprint print;
+  print.shared_bytes = shared_storage_bytes(recipe, problem);
+  if (print.shared_bytes > gpu.shared_bytes_per_block) return print;
+  constexpr int reserved_bytes = 1024;  // of shared memory, by the system for each block
+  int const by_shared = gpu.shared_bytes_per_multiprocessor / (print.shared_bytes + reserved_bytes);
+  int const by_threads = gpu.threads_per_multiprocessor / p.threads();
+  print.blocks_resident =
+      std::max(1, std::min({by_shared, by_threads, gpu.blocks_per_multiprocessor, p.blocks}));
+  return print;
+}
+
+Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem) {
+  auto const tiles = [](Index extent, int block) { return (extent + block - 1) / block; };
+  return tiles(problem.m, policy.block_m) * tiles(problem.n, policy.block_n);
+}
+
+double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
+  GemmPolicy const& p = recipe.policy;
+  constexpr double launch_seconds = 3e-6, latency_seconds = 1.2e-6;  // of an empty kernel; of a first load
+  constexpr double warps_for_full_rate = 8;
+  int const resident = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
+  auto const batch = static_cast<double>(problem.batch);
+  double const blocks = static_cast<double>(tiles_of(p, problem)) * batch * recipe.splits;
+  double const steps = std::ceil(std::ceil(static_cast<double>(problem.k) / p.block_k) / recipe.splits);
+
+  // A multiprocessor works on `together` blocks at once; the last wave may leave most of them idle.
+  double const places = static_cast<double>(gpu.multiprocessors) * resident;
+  double const whole_waves = std::floor(blocks / places);
+  double const rest = std::ceil((blocks - whole_waves * places) / gpu.multiprocessors);
+  double const clocks_of_block =
+      steps * p.block_m * p.block_n * p.block_k / (rate(recipe, gpu) * issue_efficiency(recipe, problem));
+  auto const seconds_of_wave = [&](double together) {
+    double const occupied = std::min(1.0, together * p.threads() / 32 / warps_for_full_rate);
+    return together * clocks_of_block / (occupied * gpu.clock_hertz);
+  };
+  double const multiply = whole_waves * seconds_of_wave(resident) + (rest > 0 ? seconds_of_wave(rest) : 0);
+
+  auto const m = static_cast<double>(problem.m), n = static_cast<double>(problem.n),
+             k = static_cast<double>(problem.k);
+  double const once = batch * (m * k * size_of(problem.a.type) + k * n * size_of(problem.b.type) +
+                               m * n * size_of(problem.d.type) * (problem.c.present ? 2 : 1));
+  double const through_l2 = blocks * steps * p.block_k *
+                            (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type));
+  double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
+  double const partials = recipe.splits > 1 ? 2.0 * blocks * p.block_m * p.block_n * size_of(recipe.sum) /
+                                                  gpu.memory_bytes_per_second
+                                            : 0;
+  double const combine = recipe.splits > 1 ? latency_seconds * (1 + recipe.splits / 4.0) : 0;
+  double const bytes = std::max(once / gpu.memory_bytes_per_second, through_l2 / l2_rate);
+  double const fill = latency_seconds * (1 + whole_waves * 0.2);
+  return launch_seconds + fill + std::max(multiply, bytes) + partials + combine;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,24 @@
+// A first model of what a GEMM kernel costs on a GPU: waves of blocks, the multiplies' rate, bytes from
+// memory.
+#pragma once
+#include "cosmati/ops/device.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::plan {
+
+struct Footprint {
+  int shared_bytes = 0;     // of a block
+  int blocks_resident = 0;  // on a multiprocessor; 0: not one fits
+};
+
+// Bytes of shared memory that the kernel's SharedStorage has: the composed code asserts the same number.
+int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem);
+
+Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu);
+
+// Blocks of one launch, over all tiles, parts and batches.
+Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem);
+
+double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu);
+
+}  // namespace cosmati::plan

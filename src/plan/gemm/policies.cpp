@@ -1,0 +1,147 @@
+// Policies from and to text.
+#include "src/plan/gemm/policies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cosmati/gemm/policies.h"
+#include "cosmati/ops/error.h"
+
+namespace cosmati::plan {
+namespace {
+
+struct Field {
+  char const* name;
+  int GemmPolicy::*member;
+};
+constexpr Field fields[] = {
+    {"block_m", &GemmPolicy::block_m},   {"block_n", &GemmPolicy::block_n},
+    {"block_k", &GemmPolicy::block_k},   {"warp_m", &GemmPolicy::warp_m},
+    {"warp_n", &GemmPolicy::warp_n},     {"thread_m", &GemmPolicy::thread_m},
+    {"thread_n", &GemmPolicy::thread_n}, {"stages", &GemmPolicy::stages},
+    {"blocks", &GemmPolicy::blocks},     {"raster_width", &GemmPolicy::raster_width},
+};
+
+template <class Choice>
+void choose(std::string const& field, std::string const& value, std::initializer_list<Choice> choices,
+            Choice& to) {
+  std::string names;
+  for (Choice choice : choices) {
+    if (value == name_of(choice)) {
+      to = choice;
+      return;
+    }
+    names += std::string(names.empty() ? "" : ", ") + name_of(choice);
+  }
+  throw Error(ErrorCode::bad_request, fmt::format("--policy {}={}: legal are {}", field, value, names));
+}
+
+void set_field(GemmPolicy& policy, std::string const& name, std::string const& value) {
+  if (name == "raster") return choose(name, value, {Raster::along_m, Raster::along_n}, policy.raster);
+  if (name == "epilogue")
+    return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, policy.epilogue);
+  if (name == "multiply")
+    return choose(name, value, {Multiply::fma, Multiply::half2, Multiply::dp4a}, policy.multiply);
+  std::string names;
+  for (Field const& field : fields) {
+    names += std::string(field.name) + ", ";
+    if (name != field.name) continue;
+    int number = 0;
+    auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > 4096)
+      throw Error(ErrorCode::bad_request,
+                  fmt::format("--policy {}={}: legal are whole numbers from 1 to 4096", name, value));
+    policy.*field.member = number;
+    return;
+  }
+  throw Error(
+      ErrorCode::bad_request,
+      fmt::format("--policy: there is no field '{}'; there is: {}raster, epilogue, multiply", name, names));
+}
+
+}  // namespace
+
+std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum) {
+  std::vector<NamedPolicy> list;
+  for (int i = 0; i < policy_name_count; ++i) {
+    auto const name = static_cast<PolicyName>(i);
+    list.push_back({name_of(name), named_policy(name, main_loop, multiply, sum)});
+  }
+  return list;
+}
+
+NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const& named,
+                         NamedPolicy const& otherwise) {
+  NamedPolicy result = otherwise;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    std::size_t const end = std::min(text.find(',', begin), text.size());
+    std::string const word = text.substr(begin, end - begin);
+    begin = end + 1;
+    std::size_t const equals = word.find('=');
+    if (equals != std::string::npos) {
+      set_field(result.policy, word.substr(0, equals), word.substr(equals + 1));
+      result.name.clear();
+      continue;
+    }
+    std::string names;
+    auto const found = std::find_if(named.begin(), named.end(), [&](NamedPolicy const& candidate) {
+      names += (names.empty() ? "" : ", ") + candidate.name;
+      return candidate.name == word;
+    });
+    if (found == named.end())
+      throw Error(ErrorCode::bad_request,
+                  fmt::format("--policy {}: there is no policy '{}'; there is: {}; or field=value", text,
+                              word, names));
+    result = *found;
+  }
+  return result;
+}
+
+std::string policy_violation(GemmPolicy const& p, DataType sum) {
+  auto const multiple = [](char const* what, int value, char const* of, int factor) -> std::string {
+    if (factor > 0 && value % factor == 0) return {};
+    int const nearest = factor > 0 ? std::max(1, (value + factor / 2) / factor) * factor : 1;
+    return fmt::format("{} = {} is not a multiple of {} = {}; nearest: {}", what, value, of, factor, nearest);
+  };
+  for (std::string const& sentence : {multiple("block_m", p.block_m, "warp_m", p.warp_m),
+                                      multiple("block_n", p.block_n, "warp_n", p.warp_n),
+                                      multiple("warp_m", p.warp_m, "thread_m", p.thread_m),
+                                      multiple("warp_n", p.warp_n, "thread_n", p.thread_n)})
+    if (!sentence.empty()) return sentence;
+  int const pack = pack_depth_of(p.multiply);
+  if (p.lanes_m() * p.lanes_n() != 32 || (p.lanes_m() != 1 && p.lanes_m() % 2 != 0))
+    return fmt::format("a warp has 32 lanes; warp_m / thread_m * warp_n / thread_n is {} * {}", p.lanes_m(),
+                       p.lanes_n());
+  if (p.threads() > 1024)
+    return fmt::format("{} warps are {} threads; a block has at most 1024", p.threads() / 32, p.threads());
+  if (p.block_k % (2 * pack) != 0)
+    return fmt::format("block_k = {} is not a multiple of {}", p.block_k, 2 * pack);
+  bool const many = p.main_loop == MainLoop::multistage;
+  if (many ? p.stages < 3 || p.stages > 5 : p.stages != 2)
+    return fmt::format("stages = {}; {} takes {}", p.stages, name_of(p.main_loop), many ? "3 to 5" : "2");
+  if (p.multiply == Multiply::half2 && (sum != DataType::f16 || p.thread_n % 2 != 0))
+    return "multiply half2 sums in f16 (--accumulator f16), with an even thread_n";
+  if (p.multiply != Multiply::half2 && sum == DataType::f16) return "sums in f16 are for multiply half2";
+  if (p.multiply == Multiply::dp4a && sum != DataType::s32) return "multiply dp4a sums in s32";
+  return {};
+}
+
+std::string initialiser(GemmPolicy const& policy) {
+  std::string text;
+  for (Field const& field : {Field{"block_m", &GemmPolicy::block_m}, Field{"block_n", &GemmPolicy::block_n},
+                             Field{"block_k", &GemmPolicy::block_k}, Field{"warp_m", &GemmPolicy::warp_m},
+                             Field{"warp_n", &GemmPolicy::warp_n}, Field{"thread_m", &GemmPolicy::thread_m},
+                             Field{"thread_n", &GemmPolicy::thread_n}, Field{"stages", &GemmPolicy::stages},
+                             Field{"blocks", &GemmPolicy::blocks}})
+    text += fmt::format(".{} = {}, ", field.name, policy.*field.member);
+  text += fmt::format(
+      ".main_loop = MainLoop::{}, .multiply = Multiply::{}, .raster = Raster::{}, .raster_width = {}, "
+      ".split_k = {}, .whole = {}, .epilogue = EpilogueSchedule::{}",
+      name_of(policy.main_loop), name_of(policy.multiply), name_of(policy.raster), policy.raster_width,
+      policy.split_k, policy.whole, name_of(policy.epilogue));
+  return text;
+}
+
+}  // namespace cosmati::plan

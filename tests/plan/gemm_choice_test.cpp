@@ -1,0 +1,138 @@
+// The choice of a GEMM kernel, for GPUs that are not here.
+#include <gtest/gtest.h>
+
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/policies.h"
+#include "tests/plan/gemm_problem.h"
+
+namespace cosmati {
+namespace {
+
+using testing::gpu_device;
+using testing::matrix;
+using testing::product;
+
+TEST(GemmChoice, ResultsWithContiguousColumnsAreComputedTransposed) {
+  auto const plan = make_plan(product(DataType::f32, DataType::f32, 256, 512, 64, "nt"), gpu_device("h200"));
+  EXPECT_TRUE(plan.recipe.swapped);
+  EXPECT_EQ(plan.recipe.a, (OperandAccess{Along::outer, 4}));  // b (k, n), row-major
+  EXPECT_EQ(plan.recipe.b, (OperandAccess{Along::outer, 4}));
+  EXPECT_EQ(plan.recipe.result_width, 4);
+  EXPECT_TRUE(plan.recipe.policy.whole);
+}
+
+TEST(GemmChoice, WidthsFollowFromWhatTheProblemGuarantees) {
+  struct Case {
+    Index leading;
+    int alignment, width;
+  };
+  for (Case const& c : {Case{64, 16, 4}, {66, 16, 2}, {65, 16, 1}, {64, 8, 2}, {64, 4, 1}, {64, 256, 4}}) {
+    GemmProblem problem = product(DataType::f32, DataType::f32, 64, 64, 50, "tn");
+    problem.a.layout.stride[1] = c.leading;
+    problem.a.alignment = c.alignment;
+    auto const form = plan::canonical(problem);
+    EXPECT_EQ(plan::access_of(form.b), (OperandAccess{Along::depth, c.width}))
+        << c.leading << ' ' << c.alignment;
+  }
+  GemmProblem batched = product(DataType::f16, DataType::f16, 64, 64, 64, "tn");
+  for (TensorDescription* tensor : {&batched.a, &batched.b, &batched.d}) {
+    tensor->layout.shape[0] = 2;
+    tensor->layout.stride[0] = 64 * 64 + 2;
+  }
+  EXPECT_EQ(plan::access_of(plan::canonical(batched).a).width, 2);
+}
+
+TEST(GemmChoice, EveryShapeTypeAndAlignmentHasAKernel) {
+  for (char const* gpu : {"h200", "a100", "rtx4090"})
+    for (DataType type : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16,
+                          DataType::e4m3, DataType::e5m2, DataType::s8, DataType::u8, DataType::s32})
+      for (char const* letters : {"nn", "nt", "tn", "tt"})
+        for (Index m : {0, 1, 17, 4096})
+          for (Index k : {0, 1, 333, 4096}) {
+            GemmProblem problem = product(type, is_integer(type) ? DataType::s32 : type, m, 65, k, letters);
+            problem.a.alignment = 1;
+            auto const plan = make_plan(problem, gpu_device(gpu));
+            EXPECT_EQ(plan::policy_violation(plan.recipe.policy, plan.recipe.sum), "");
+            EXPECT_LE(plan::shared_storage_bytes(plan.recipe, plan::canonical(problem)),
+                      plan.device.gpu.shared_bytes_per_block);
+          }
+}
+
+TEST(GemmChoice, DeepProductsOfFewTilesAreSplit) {
+  auto const deep =
+      make_plan(product(DataType::f32, DataType::f32, 128, 128, 65536, "tn"), gpu_device("h200"));
+  EXPECT_GT(deep.recipe.splits, 16);
+  EXPECT_EQ(deep.workspace_bytes, deep.recipe.partial_bytes + deep.recipe.counter_bytes);
+  auto const large =
+      make_plan(product(DataType::f32, DataType::f32, 8192, 8192, 8192, "tn"), gpu_device("h200"));
+  EXPECT_EQ(large.recipe.splits, 1);
+  EXPECT_EQ(large.workspace_bytes, 0U);
+  PlanOptions none;
+  none.max_workspace = 0;
+  auto const alone =
+      make_plan(product(DataType::f32, DataType::f32, 128, 128, 65536, "tn"), gpu_device("h200"), none);
+  EXPECT_EQ(alone.recipe.splits, 1);
+}
+
+TEST(GemmChoice, SmallProblemsTakeSmallTiles) {
+  auto const small =
+      make_plan(product(DataType::f32, DataType::f32, 512, 512, 512, "nn"), gpu_device("h200"));
+  auto const large =
+      make_plan(product(DataType::f32, DataType::f32, 10240, 4096, 4096, "nn"), gpu_device("h200"));
+  EXPECT_LT(small.recipe.policy.block_m * small.recipe.policy.block_n,
+            large.recipe.policy.block_m * large.recipe.policy.block_n);
+  EXPECT_LT(small.recipe.predicted_seconds, large.recipe.predicted_seconds);
+}
+
+std::string refusal_of(std::string const& kernel, GemmProblem const& problem, std::string const& gpu) {
+  auto const plan = make_plan(problem, gpu_device(gpu));
+  for (Considered const& entry : plan.considered)
+    if (entry.kernel == kernel) return entry.refusal;
+  return "not considered";
+}
+
+TEST(GemmChoice, RefusalsGiveTheValue) {
+  EXPECT_EQ(refusal_of("multistage", product(DataType::f16, DataType::f16, 64, 64, 64, "tn"), "h200"),
+            "operand a: cp.async cannot transpose elements of 2 bytes; it needs 4");
+  EXPECT_EQ(refusal_of("multistage", product(DataType::s8, DataType::s32, 64, 64, 64, "nn"), "h200"),
+            "operand a: cp.async cannot interleave s8 that lie along m or n; double_buffered does");
+}
+
+TEST(GemmChoice, PoliciesByNameAndByField) {
+  PlanOptions options;
+  GemmProblem const problem = product(DataType::f32, DataType::f32, 1000, 1000, 1000, "nn");
+  options.policy = "tall";
+  EXPECT_EQ(make_plan(problem, gpu_device("h200"), options).recipe.policy_name, "tall");
+  options.policy = "large,stages=5,epilogue=staged";
+  options.kernel = "multistage";
+  auto const plan = make_plan(problem, gpu_device("h200"), options);
+  EXPECT_EQ(plan.recipe.policy.stages, 5);
+  EXPECT_EQ(plan.recipe.policy.epilogue, EpilogueSchedule::staged);
+  auto const complaint = [&](char const* policy) {
+    options.policy = policy;
+    try {
+      make_plan(problem, gpu_device("h200"), options);
+    } catch (Error const& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_NE(complaint("gigantic").find("there is: small, medium, large, tall, wide, huge"),
+            std::string::npos);
+  EXPECT_NE(complaint("block_q=3").find("no field 'block_q'"), std::string::npos);
+  EXPECT_NE(complaint("block_m=100").find("block_m = 100 is not a multiple of warp_m = 32; nearest: 96"),
+            std::string::npos);
+  EXPECT_NE(complaint("stages=9").find("stages = 9; multistage takes 3 to 5"), std::string::npos);
+  EXPECT_NE(complaint("huge,block_k=64,stages=5").find("bytes of shared memory a block"), std::string::npos);
+}
+
+TEST(GemmChoice, PlansArePure) {
+  GemmProblem const problem =
+      product(DataType::f16, DataType::f32, 333, 777, 999, "tt", "relu(acc + bias[n])");
+  auto const one = make_plan(problem, gpu_device("a100")), other = make_plan(problem, gpu_device("a100"));
+  EXPECT_EQ(one.recipe, other.recipe);
+  EXPECT_EQ(to_string(one.recipe), to_string(other.recipe));
+}
+
+}  // namespace
+}  // namespace cosmati
