@@ -96,3 +96,16 @@ write("json_lines", "records", b'{"epoch": 1, "loss": 0.25, "text": "a\\u00e9\\n
 write("json_lines", "cut", b'{"epoch": 1}\n{"epoch":')
 write("json_lines", "nested", b"[" * 300)
 write("json_lines", "not_utf8", b'"\xff"\n1e999\n')
+
+
+def cubin_entry(key, image, version=1):
+    texts = b"".join(struct.pack("<Q", len(t)) + t for t in (key, image, b"_Z4name", b"NVRTC 13.0", b""))
+    body = b"COSMATIK" + struct.pack("<I", version) + texts + struct.pack("<4id", 96, 0, 16384, 0, 0.184)
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+write("cubin_entry", "good", cubin_entry(b"option 9\n--a", b"\x7fELF"))
+write("cubin_entry", "empty", cubin_entry(b"", b""))
+write("cubin_entry", "other_version", cubin_entry(b"key", b"\x7fELF", 2))
+write("cubin_entry", "cut", cubin_entry(b"key", bytes(100))[:-60])
+write("cubin_entry", "length_lies", cubin_entry(b"key", b"\x7fELF").replace(b"\3" + bytes(7), b"\xff" * 8))

@@ -1,0 +1,166 @@
+// The kernel cache's folder, over POSIX calls.
+#include "src/jit/cache_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "cosmati/ops/error.h"
+#include "src/io/file.h"
+
+namespace cosmati::jit {
+namespace {
+
+constexpr long long largest_entry = 1LL << 30;  // bytes; what is larger is not ours
+constexpr std::time_t touch_interval = 60;      // seconds
+constexpr std::time_t longest_write = 3600;     // seconds; a temporary file that is older has no writer
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(Descriptor const&) = delete;
+  Descriptor& operator=(Descriptor const&) = delete;
+  int get() const { return value_; }
+  explicit operator bool() const { return value_ >= 0; }
+
+ private:
+  int value_;
+};
+
+std::string environment(char const* name) {
+  char const* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// By read, not by mmap: nothing that happens to the file meanwhile can end this program. Empty: nothing to be
+// had.
+std::vector<std::byte> read_regular(int descriptor, long long size) {
+  std::vector<std::byte> contents(static_cast<std::size_t>(size));
+  std::size_t got = 0;
+  while (got < contents.size()) {
+    ssize_t const part = ::read(descriptor, contents.data() + got, contents.size() - got);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return {};
+    got += static_cast<std::size_t>(part);
+  }
+  return contents;
+}
+
+// As src/io/file.cpp names them.
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(".cosmati-") && name.ends_with(".tmp");
+}
+
+struct File {
+  std::string name;
+  long long bytes;
+  timespec used;
+};
+
+bool used_before(File const& a, File const& b) {
+  return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
+}
+
+// The regular files directly in `folder` whose names `wanted` accepts.
+std::vector<File> list(std::string const& folder, bool (*wanted)(std::string_view)) {
+  std::vector<File> files;
+  DIR* const directory = ::opendir(folder.c_str());
+  if (directory == nullptr) return files;
+  while (dirent const* item = ::readdir(directory)) {
+    struct stat status {};
+    if (!wanted(item->d_name)) continue;
+    if (::fstatat(::dirfd(directory), item->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(status.st_mode))
+      files.push_back({item->d_name, status.st_size, status.st_mtim});
+  }
+  ::closedir(directory);
+  return files;
+}
+
+long long bytes_of(std::vector<File> const& files) {
+  long long bytes = 0;
+  for (File const& file : files) bytes += file.bytes;
+  return bytes;
+}
+
+// Where another process removed it first, all is well.
+void remove(std::string const& folder, std::string const& name) { ::unlink((folder + "/" + name).c_str()); }
+
+}  // namespace
+
+std::string cache_folder(std::string const& chosen) {
+  if (!chosen.empty()) return chosen;
+  if (std::string const own = environment("COSMATI_CACHE"); !own.empty()) return own;
+  // The XDG specification: a relative path is to be ignored.
+  if (std::string const all = environment("XDG_CACHE_HOME"); all.starts_with('/')) return all + "/cosmati";
+  if (std::string const home = environment("HOME"); !home.empty()) return home + "/.cache/cosmati";
+  return {};
+}
+
+CacheStatistics cache_statistics(std::string const& folder) {
+  std::vector<File> const files = list(folder, is_entry_name);
+  return {static_cast<long long>(files.size()), bytes_of(files)};
+}
+
+std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch) {
+  std::string const path = folder + "/" + entry_name(key);
+  // Without O_NONBLOCK a pipe of this name would keep us waiting.
+  Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size > largest_entry)
+    return std::nullopt;
+  std::optional<Entry> entry = parse_entry(read_regular(file.get(), status.st_size));
+  if (!entry || entry->key != key) return std::nullopt;
+  // Fails on what we may read but not own: such an entry grows old sooner, no more.
+  if (touch && std::time(nullptr) - status.st_mtime > touch_interval) ::futimens(file.get(), nullptr);
+  return std::move(entry->cubin);
+}
+
+void store_entry(std::string const& folder, std::string_view name, std::string_view file) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw Error(ErrorCode::system, fmt::format("{}: cannot be created: {}", folder, error.message()));
+  std::string const path = fmt::format("{}/{}", folder, name);
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw Error(ErrorCode::system, path + ": is not a regular file, and is left alone");
+  io::write_atomically(path, file);
+}
+
+long long trim(std::string const& folder, long long most_bytes, std::string_view keep) {
+  // The lock is the folder's own, and ends with its holder. Where there are no locks, two may remove the same
+  // files.
+  Descriptor const lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  bool const busy = lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  std::vector<File> entries = list(folder, is_entry_name);
+  long long bytes = bytes_of(entries);
+  if (busy) return bytes;
+
+  for (File const& file : list(folder, is_temporary_name))
+    if (std::time(nullptr) - file.used.tv_sec > longest_write) remove(folder, file.name);
+  if (bytes <= most_bytes) return bytes;
+  std::sort(entries.begin(), entries.end(), used_before);
+  for (File const& file : entries) {
+    if (bytes <= most_bytes - most_bytes / 10) break;
+    if (file.name == keep) continue;
+    remove(folder, file.name);
+    bytes -= file.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace cosmati::jit

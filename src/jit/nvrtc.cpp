@@ -1,0 +1,107 @@
+// Finds and opens libnvrtc.
+#include "src/jit/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "cosmati/ops/error.h"
+
+namespace cosmati::jit {
+namespace {
+
+constexpr int oldest_major = 12;  // the first with C++20
+
+constexpr char const* names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+constexpr char const* folders[] = {"/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",
+                                   "/usr/local/cuda/targets/x86_64-linux/lib/", "/opt/cuda/lib64/"};
+
+struct Loaded {
+  std::optional<Nvrtc> library;
+  std::string description;
+};
+
+void* open_any(std::string& error) {
+  if (char const* const chosen = std::getenv("COSMATI_NVRTC"); chosen != nullptr && *chosen != '\0') {
+    void* const handle = dlopen(chosen, RTLD_LAZY | RTLD_LOCAL);
+    if (handle == nullptr)
+      error = fmt::format("COSMATI_NVRTC names {}, which cannot be opened: {}", chosen, dlerror());
+    return handle;
+  }
+  for (char const* const folder : {"", folders[0], folders[1], folders[2], folders[3]})
+    for (char const* const name : names)
+      if (void* const handle = dlopen((std::string(folder) + name).c_str(), RTLD_LAZY | RTLD_LOCAL))
+        return handle;
+  error = fmt::format(
+      "the run-time compiler is not here: no libnvrtc.so.13, libnvrtc.so.12 or libnvrtc.so where the dynamic "
+      "linker "
+      "looks, nor in {}; COSMATI_NVRTC may name the file",
+      folders[0]);
+  return nullptr;
+}
+
+template <class Function>
+bool find(void* handle, char const* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+bool find_functions(void* handle, Nvrtc& library) {
+  return find(handle, "nvrtcVersion", library.version) &&
+         find(handle, "nvrtcGetErrorString", library.error_string) &&
+         find(handle, "nvrtcGetNumSupportedArchs", library.count_architectures) &&
+         find(handle, "nvrtcGetSupportedArchs", library.architectures) &&
+         find(handle, "nvrtcCreateProgram", library.create) &&
+         find(handle, "nvrtcDestroyProgram", library.destroy) &&
+         find(handle, "nvrtcCompileProgram", library.compile) &&
+         find(handle, "nvrtcGetProgramLogSize", library.log_size) &&
+         find(handle, "nvrtcGetProgramLog", library.log) &&
+         find(handle, "nvrtcGetCUBINSize", library.cubin_size) &&
+         find(handle, "nvrtcGetCUBIN", library.cubin) &&
+         find(handle, "nvrtcAddNameExpression", library.add_name_expression) &&
+         find(handle, "nvrtcGetLoweredName", library.lowered_name);
+}
+
+Loaded load() {
+  Loaded result;
+  void* const handle = open_any(result.description);
+  if (handle == nullptr) return result;
+  Nvrtc library{};
+  bool const complete = find_functions(handle, library);
+  Dl_info info{};
+  auto const inside =
+      complete ? reinterpret_cast<void const*>(library.version) : dlsym(handle, "nvrtcVersion");
+  if (inside != nullptr && dladdr(inside, &info) != 0 && info.dli_fname != nullptr)
+    library.path = info.dli_fname;
+  int major = 0, minor = 0;
+  if (!complete || library.version(&major, &minor) != 0) {
+    result.description = fmt::format("{} lacks functions of NVRTC {}.0", library.path, oldest_major);
+    return result;
+  }
+  library.name = fmt::format("NVRTC {}.{}", major, minor);
+  result.description = library.name + ", " + library.path;
+  if (major < oldest_major)
+    result.description += fmt::format(": too old, C++20 needs {}.0", oldest_major);
+  else
+    result.library = library;
+  return result;
+}
+
+Loaded const& loaded() {
+  static Loaded const result = load();
+  return result;
+}
+
+}  // namespace
+
+Nvrtc const& nvrtc() {
+  if (!loaded().library) throw Error(ErrorCode::unavailable, loaded().description);
+  return *loaded().library;
+}
+
+bool nvrtc_available() { return loaded().library.has_value(); }
+std::string const& nvrtc_description() { return loaded().description; }
+
+}  // namespace cosmati::jit

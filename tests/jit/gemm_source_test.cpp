@@ -1,0 +1,68 @@
+// Composed GEMM kernels: their text, and that the run-time compiler takes them.
+#include "src/backend/cuda/gemm_source.h"
+
+#include <gtest/gtest.h>
+
+#include "src/jit/nvrtc.h"
+#include "tests/plan/gemm_problem.h"
+
+namespace cosmati {
+namespace {
+
+using testing::gpu_device;
+using testing::product;
+
+TEST(GemmSource, DescribesItself) {
+  auto const plan =
+      make_plan(product(DataType::f16, DataType::f32, 100, 200, 300, "tn", "relu(alpha * acc + bias[n])"),
+                gpu_device("h200"));
+  jit::Source const source = cuda::gemm_source(plan);
+  EXPECT_EQ(source.architecture, "sm_90a");
+  EXPECT_EQ(source.label, "relu(alpha * acc + bias[n])");
+  EXPECT_NE(source.text.find("GemmPolicy{.block_m = "), std::string::npos) << source.text;
+  EXPECT_NE(source.text.find("StridedSource<f16, Along::depth, 4>"), std::string::npos) << source.text;
+  EXPECT_EQ(source.text.find("bias"), std::string::npos) << "a name of the expression reached the compiler";
+  EXPECT_EQ(source.text, cuda::gemm_source(plan).text);
+}
+
+struct Family {
+  DataType type, result;
+  std::optional<DataType> accumulator;
+};
+
+// Every type, every layout by turns, ragged and whole, with and without operands.
+TEST(GemmSource, CompilesForEveryType) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << "libnvrtc cannot be opened here";
+  char const* const letters[] = {"nn", "nt", "tn", "tt"};
+  char const* const expressions[] = {"acc", "alpha * acc + beta * c", "gelu(acc + bias[n]) + residual[m, n]",
+                                     "store(pre, acc); clamp(round(acc * s[m]), -128, 127)"};
+  std::vector<jit::Source> sources;
+  int turn = 0;
+  for (Family const& family : {Family{DataType::f32, DataType::f32, {}},
+                               {DataType::f64, DataType::f64, {}},
+                               {DataType::f16, DataType::f32, {}},
+                               {DataType::f16, DataType::f16, DataType::f16},
+                               {DataType::bf16, DataType::bf16, {}},
+                               {DataType::s8, DataType::s32, {}},
+                               {DataType::u8, DataType::s8, {}},
+                               {DataType::e4m3, DataType::e5m2, {}},
+                               {DataType::s32, DataType::s32, {}}})
+    for (Index m : {Index{512}, Index{333}}) {
+      GemmProblem problem =
+          product(family.type, family.result, m, 256, 128, letters[turn % 4], expressions[turn % 4]);
+      problem.accumulator = family.accumulator;
+      sources.push_back(cuda::gemm_source(make_plan(problem, gpu_device("h200"))));
+      ++turn;
+    }
+  sources.push_back(cuda::gemm_source(
+      make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100"))));  // split
+  for (jit::Cubin const& cubin : jit::compile_all(sources)) {
+    EXPECT_GT(cubin.image.size(), 1000U);
+    EXPECT_LE(cubin.registers, 255);
+    EXPECT_NE(cubin.lowered_name.find("gemm_kernel"), std::string::npos);
+    EXPECT_EQ(cubin.compiler_warnings, "");
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
