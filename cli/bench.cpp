@@ -6,8 +6,8 @@
 
 #include "cli/bench_job.h"
 #include "cli/commands.h"
-#include "cli/parse_failure.h"
 #include "cli/peer.h"
+#include "cli/problem_options.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
@@ -20,7 +20,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
       .text("--peer", request.peers, "NAME,...",
-            "onednn, openblas: timed in processes of their own, in turns with ours")
+            "timed in turns with ours: onednn, openblas in processes of their own; cublaslt on the GPU")
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")
@@ -34,14 +34,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
 BenchRequest with_options(BenchRequest const& request, ProblemOptions const& problem) {
   BenchRequest one = request.copy();
   one.size = {};
-  CLI::App command("", "a problem of the suite");
-  add_options(command, one);
-  std::vector<std::string> words(problem.rbegin(), problem.rend());
-  try {
-    command.parse(words);
-  } catch (CLI::ParseError const& error) {
-    throw Error(ErrorCode::bad_file, explain_parse_failure(command, error.what(), problem));
-  }
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }
 
@@ -61,7 +54,8 @@ void add_bench_command(CLI::App& program) {
   CLI::App* const verb = program.add_subcommand("bench", "Measure an operation, alone or against peers");
   verb->require_subcommand(1);
   verb->footer(
-      "Data are normal random numbers, column-major for gemm. Small problems are verified first.\n"
+      "Data are normal random numbers, column-major for gemm. Small problems are verified first, large ones "
+      "on a GPU by some rows and columns.\n"
       "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");
   for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
 }

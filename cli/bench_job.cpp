@@ -1,13 +1,12 @@
 // The body of `cosmati bench`.
 #include "cli/bench_job.h"
 
-#include <ctime>
 #include <map>
+#include <optional>
 
-#include "cli/contest.h"
-#include "cli/machine.h"
+#include "cli/bench_report.h"
+#include "cli/gpu_contest.h"
 #include "cli/peak.h"
-#include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -19,28 +18,48 @@ namespace {
 
 constexpr double most_verified_operations = 2e8;  // the reference needs about a second for them
 
+void check_peers(BenchRequest const& request, Device const& device) {
+  if (request.peers.empty()) return;
+  for (std::string const& peer : split(request.peers, ',')) {
+    one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn"}, "--peer");
+    bool const on_gpu = peer == "cublaslt" || peer == "cudnn";
+    if (peer == "cudnn") throw Error(ErrorCode::unavailable, "peer cudnn is not timed by this build");
+    if (on_gpu != (device.backend == Backend::cuda))
+      throw Error(ErrorCode::unavailable, "peer " + peer +
+                                              (on_gpu ? " is timed on a GPU, with --backend cuda, not "
+                                                      : " is timed on the host, not with --backend ") +
+                                              name_of(device.backend));
+  }
+}
+
+// The product for each peer.
 std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device) {
   std::vector<PeerProblem> problems;
   if (request.peers.empty()) return problems;
+  Notes const& notes = task.notes;
   for (std::string const& peer : split(request.peers, ',')) {
-    one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn"}, "--peer");
-    if (task.notes.transposition.empty())
+    if (notes.transposition.empty())
       throw Error(ErrorCode::unavailable,
                   "peer " + peer + " is timed here for gemm only, not for " + request.subject->name());
     auto const slots = task.slots();
-    TensorDescription const &a = slots[0].description, &b = slots[1].description;
+    TensorDescription const &a = slots[0].description, &b = slots[1].description, &c = slots[2].description,
+                            &d = slots.back().description;
     if (a.type != b.type)
       throw Error(ErrorCode::unavailable, "peer " + peer + " takes operands of one type, not " +
                                               name_of(a.type) + " and " + name_of(b.type));
-    problems.push_back({peer, task.notes.transposition, a.type, a.extent(1), b.extent(2), a.extent(2),
-                        a.extent(0), 1, device.threads});
+    if (device.backend == Backend::cuda && (!notes.plain || c.type != d.type))
+      throw Error(ErrorCode::unavailable,
+                  "peer " + peer + " is timed for the epilogue alpha*acc + beta*c, with c and d of one type");
+    problems.push_back({peer, notes.transposition, a.type, a.extent(1), b.extent(2), a.extent(2), a.extent(0),
+                        1, device.threads, d.type, notes.sum, notes.alpha, notes.beta});
   }
   return problems;
 }
 
 class Session {
  public:
-  explicit Session(BenchRequest const& request) : request_(request) {
+  explicit Session(BenchRequest const& request)
+      : request_(request), rules_{request.slices, request.slice_seconds, request.hot} {
     if (!request.fail_below.empty()) {
       limit_ = parse_number(request.fail_below, "--fail-below");
       if (request.peers.empty())
@@ -50,26 +69,42 @@ class Session {
   }
 
   void measure(BenchRequest const& request, std::vector<Index> const& size, Common const& common) {
-    Device const device = common.device();
+    Device const device = device_to_run_on(*request.subject, common);
+    check_peers(request_, device);
+    bool const on_gpu = device.backend == Backend::cuda;
+    on_gpu_ = on_gpu_ || on_gpu;
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
     PlanOptions const options = plan_options(*request.subject, common);
     auto const seed = static_cast<unsigned long long>(common.seed);
-    Value verified;
+    std::optional<Verdict> verdict;
     if (task.notes.operations <= most_verified_operations) {
       nets::Random random(seed, 1);
-      Verdict const verdict = verify_task(task, device, options, false, random);
-      verified = verdict.correct;
-      if (!verdict.correct) failures_.push_back(task.notes.label + ": " + verdict.complaint);
+      // A copy: verification promises the alignment that its arrays have.
+      auto const verified = task.clone();
+      verdict = verify_task(*verified, device, options, {}, random);
     }
-    ContestRules const rules{request_.slices, request_.slice_seconds, request_.hot};
-    auto const result =
-        hold_contest(task, device, options, rules, peer_problems(request_, task, device), seed);
-    std::string const type = name_of(task.slots().front().description.type);
-    if (result.peers.empty()) report(task, type, device, common, result, verified, nullptr);
+    auto const peers = peer_problems(request_, task, device);
+    ContestResult const result =
+        on_gpu ? hold_gpu_contest(task, device, options, rules_, peers, seed, gauge_of(device))
+               : hold_contest(task, device, options, rules_, peers, seed);
+    if (!verdict) verdict = result.sample;
+    if (verdict && !verdict->correct) failures_.push_back(task.notes.label + ": " + verdict->complaint);
+    DataType const type = task.slots().front().description.type;
+    Measurement const measurement{
+        request_.subject->name(),
+        name_of(type),
+        task,
+        device,
+        rules_,
+        common.seed,
+        result,
+        verdict,
+        on_gpu ? ceilings_of_gpu(device, task, type) : ceilings_of_host(device, type)};
+    if (result.peers.empty()) report(measurement, nullptr);
     for (PeerResult const& peer : result.peers) {
-      report(task, type, device, common, result, verified, &peer);
-      if (!request_.fail_below.empty() && !(peer.ratio.median >= limit_))
+      report(measurement, &peer);
+      if (!request_.fail_below.empty() && peer.refusal.empty() && !(peer.ratio.median >= limit_))
         failures_.push_back(task.notes.label + ": " + in_short(peer.ratio.median) + " of " + peer.name +
                             ", below " + request_.fail_below);
     }
@@ -78,82 +113,59 @@ class Session {
   void finish() const {
     if (!request_.common.json) {
       table_.print();
-      print_line(
-          "Median, p5 and p95 of single calls; rate and ratio (peer's time / ours) by medians of the minima "
-          "of " +
-          std::to_string(request_.slices) + " slices of " + in_short(request_.slice_seconds) +
-          " s, in turns with each peer; the interval holds the ratio's median with 95%.");
+      if (gauge_) print_line("Measured here: " + peaks_text() + '.');
+      print_line(bench_method(rules_, on_gpu_));
     }
     if (!failures_.empty()) throw Error(ErrorCode::wrong_result, join(failures_, "; "));
   }
 
  private:
-  void report(Task const& task, std::string const& type, Device const& device, Common const& common,
-              ContestResult const& result, Value const& verified, PeerResult const* peer) {
-    double const peak = peak_of(parse_data_type(type), device.threads);
-    double const rate = task.notes.operations / result.ours.best_slice * 1e-9;
-    Record line;
-    line.add("verb", "bench")
-        .add("subject", request_.subject->name())
-        .add("problem", task.notes.label)
-        .add("type", type);
-    line.add("backend", name_of(device.backend))
-        .add("kernel", result.choice.kernel)
-        .add("threads", device.threads);
-    line.add("machine", this_processor().model)
-        .add("commit", commit())
-        .add("time", static_cast<long long>(std::time(nullptr)));
-    line.add("seed", common.seed)
-        .add("verified", verified)
-        .add("slices", request_.slices)
-        .add("slice_seconds", request_.slice_seconds);
-    line.add("buffers", result.buffers).add("settled", result.settled).add("steady", result.steady);
-    line.add("prepare_seconds", result.prepare_seconds).add("first_call_seconds", result.first_call_seconds);
-    line.add("samples", result.ours.samples)
-        .add("median_seconds", result.ours.median)
-        .add("p5_seconds", result.ours.p5);
-    line.add("p95_seconds", result.ours.p95).add("best_slice_seconds", result.ours.best_slice);
-    line.add("operations", task.notes.operations)
-        .add("bytes", result.bytes)
-        .add("gflops", rate)
-        .add("peak_gflops", peak > 0 ? Value(peak * 1e-9) : Value())
-        .add("share_of_peak", peak > 0 ? Value(rate * 1e9 / peak) : Value());
-    line.add("workspace_bytes", static_cast<long long>(result.choice.workspace_bytes));
-    line.add("peer", peer != nullptr ? Value(peer->name) : Value());
-    line.add("peer_version", peer != nullptr ? Value(peer->version) : Value());
-    line.add("peer_seconds", peer != nullptr ? Value(peer->seconds) : Value());
-    line.add("ratio", peer != nullptr ? Value(peer->ratio.median) : Value());
-    line.add("ratio_low", peer != nullptr ? Value(peer->ratio.low) : Value());
-    line.add("ratio_high", peer != nullptr ? Value(peer->ratio.high) : Value());
-    if (!request_.json_file.empty()) io::append_to_file(request_.json_file, line.json());
-    if (request_.common.json) print_text(line.json());
-    std::string state = result.settled ? "" : " unsettled";
-    if (!result.steady) state += " slowing";
-    table_.add({task.notes.label, type, result.choice.kernel, in_seconds(result.ours.median),
-                in_seconds(result.ours.p5), in_seconds(result.ours.p95), std::to_string(result.ours.samples),
-                in_short(rate), peak > 0 ? in_short(100 * rate * 1e9 / peak) + '%' : "",
-                in_seconds(result.prepare_seconds + result.first_call_seconds),
-                peer != nullptr ? peer->name : "",
-                peer != nullptr ? in_short(peer->ratio.median) + " [" + in_short(peer->ratio.low) + ", " +
-                                      in_short(peer->ratio.high) + ']'
-                                : "",
-                (std::holds_alternative<std::monostate>(verified) ? "not verified"
-                 : std::get<bool>(verified)                       ? "verified"
-                                                                  : "WRONG") +
-                    state});
+  void report(Measurement const& measurement, PeerResult const* peer) {
+    std::string const line = bench_record(measurement, peer).json();
+    if (!request_.json_file.empty()) io::append_to_file(request_.json_file, line);
+    if (request_.common.json) print_text(line);
+    table_.add(bench_row(measurement, peer));
   }
 
   // Measured once for each type.
-  double peak_of(DataType type, int threads) {
-    auto const known = peaks_.find(type);
-    return known != peaks_.end() ? known->second : peaks_[type] = measured_peak(type, threads);
+  Ceilings ceilings_of_host(Device const& device, DataType type) {
+    auto const known = host_peaks_.find(type);
+    double const peak =
+        known != host_peaks_.end() ? known->second : host_peaks_[type] = measured_peak(type, device.threads);
+    return {"", peak, 0};
+  }
+
+  GpuGauge& gauge_of(Device const& device) {
+    if (!gauge_) {
+      gauge_.emplace(device.gpu);
+      // Wakes the device up, and finds its highest clock.
+      (void)gauge_->peak(cuda::Peak::fma_f32);
+      for (int i = 0; i < 5; ++i) (void)gauge_->clock_share();
+    }
+    return *gauge_;
+  }
+
+  Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type) {
+    GpuGauge& gauge = gauge_of(device);
+    std::optional<cuda::Peak> peak;
+    if (!task.notes.transposition.empty()) peak = peak_for(type, task.notes.sum);
+    return {peak ? cuda::name_of(*peak) : "", peak ? gauge.peak(*peak) : 0, gauge.copy_rate()};
+  }
+
+  std::string peaks_text() const {
+    std::string text;
+    for (auto const& [peak, rate] : gauge_->peaks())
+      text += std::string(cuda::name_of(peak)) + ' ' + in_short(rate * 1e-12) + " TFLOP/s, ";
+    return text + "copies " + in_short(gauge_->copy_rate() * 1e-12) + " TB/s";
   }
 
   BenchRequest const& request_;
-  std::map<DataType, double> peaks_;
+  ContestRules rules_;
+  bool on_gpu_ = false;
+  std::map<DataType, double> host_peaks_;
+  mutable std::optional<GpuGauge> gauge_;
   double limit_ = 0;
-  Table table_{{"problem", "type", "kernel", "median", "p5", "p95", "samples", "GFLOP/s", "of peak",
-                "first call", "peer", "ratio", "state"}};
+  Table table_{bench_heads()};
   std::vector<std::string> failures_;
 };
 
@@ -185,21 +197,15 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   Session session(request);
   auto const sizes = requested_sizes(*request.subject, request.size);
   measure_all(session, request, sizes);
-  std::vector<Suite> suites;
-  if (!request.suite.empty()) suites.push_back(find_suite(request.suite));
-  if (!request.shapes.empty()) suites.push_back(read_suite(request.shapes));
+  std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
                 "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
-  for (Suite const& suite : suites) {
-    if (suite.subject != request.subject->name())
-      throw Error(ErrorCode::bad_request, "the suite " + suite.name + " is for " + suite.subject +
-                                              ", not for " + request.subject->name());
+  for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
       BenchRequest const one = with_options(request, problem);
       measure_all(session, one, requested_sizes(*one.subject, one.size));
     }
-  }
   session.finish();
 }
 

@@ -54,8 +54,13 @@ double median_of_minima(std::vector<Slice> const& slices, std::size_t from, std:
 Times times_of(std::vector<Slice> const& slices) {
   std::vector<double> samples;
   for (Slice const& slice : slices) samples.insert(samples.end(), slice.samples.begin(), slice.samples.end());
-  return {quantile(samples, 0.5), quantile(samples, 0.05), quantile(samples, 0.95),
-          median_of_minima(slices, 0, slices.size()), static_cast<long long>(samples.size())};
+  double const best = median_of_minima(slices, 0, slices.size());
+  return {quantile(samples, 0.5),
+          quantile(samples, 0.05),
+          quantile(samples, 0.95),
+          best,
+          best,
+          static_cast<long long>(samples.size())};
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // One problem measured: our kernel and its peers in turns.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/peer.h"
 #include "cli/task.h"
 #include "cli/timing.h"
+#include "cli/verification.h"
 
 namespace cosmati::cli {
 
@@ -19,13 +21,30 @@ struct ContestRules {
 struct Times {
   double median = 0, p5 = 0, p95 = 0;  // of single calls
   double best_slice = 0;               // the median of the slices' minima
+  double typical = 0;  // what rates are computed of: on the CPU best_slice, on a GPU the median of the
+                       // slices' medians
   long long samples = 0;
 };
 
 struct PeerResult {
   std::string name, version;
-  double seconds = 0;  // the median of the slices' minima
-  Interval ratio;      // peer's time / ours, over pairs of neighbouring slices: above 1 we are faster
+  double seconds = 0;        // Times::typical
+  Interval ratio = {};       // peer's time / ours, over pairs of neighbouring slices: above 1 we are faster
+  std::string refusal = {};  // of a library that does not compute this problem; nothing else is known then
+  // Of a library with heuristics: how many algorithms they offered, which of them was the fastest, and the
+  // first.
+  int algorithms = 0, chosen = 0;
+  double first_seconds = 0;
+  Interval first_ratio = {};
+  long long workspace_bytes = 0;
+  std::optional<Verdict> sample = {};  // whether it computed what we did
+};
+
+// What is known of a run on a GPU alone.
+struct GpuReadings {
+  double host_seconds = 0;  // to enqueue one call
+  double clock_share = 1;   // of the clock that the device runs at when it has little to do
+  bool throttled = false;
 };
 
 struct ContestResult {
@@ -36,6 +55,8 @@ struct ContestResult {
   bool steady = true;                // the second half is as fast as the first, to 10%
   Times ours;
   std::vector<PeerResult> peers;
+  std::optional<GpuReadings> gpu;
+  std::optional<Verdict> sample;  // of the elements that were verified; nothing: none were
 };
 
 ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& options,

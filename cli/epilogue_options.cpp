@@ -95,6 +95,13 @@ std::vector<double> BoundEpilogue::scalars() const {
   return result;
 }
 
+bool BoundEpilogue::is_plain() const { return original_.text() == default_expression; }
+
+double BoundEpilogue::value_of(std::string const& scalar) const {
+  auto const found = values_.find(scalar);
+  return found == values_.end() ? 0 : found->second;
+}
+
 bool BoundEpilogue::exact() const {
   auto const in_eighths = [](double value) {
     return std::fabs(value) <= 64 && value * 8 == std::floor(value * 8);

@@ -31,8 +31,10 @@ class BoundEpilogue {
                     TensorDescription const& result);
 
   std::vector<double> scalars() const;
-  double slope() const;  // how much the scalars can magnify an error of acc, at most
-  bool exact() const;    // small integers give exact values: no division, no root, no exponential
+  double slope() const;   // how much the scalars can magnify an error of acc, at most
+  bool is_plain() const;  // alpha*acc + beta*c, as it is without --epilogue
+  double value_of(std::string const& scalar) const;  // 0 where there is no such scalar
+  bool exact() const;  // small integers give exact values: no division, no root, no exponential
   std::vector<std::string> const& warnings() const { return warnings_; }
   std::string const& text() const { return original_.text(); }
 

@@ -25,16 +25,20 @@ std::string verdict_of(Considered const& entry, std::string const& chosen) {
 
 void print_choice(ExplainRequest const& request, Task& task, Device const& device, Choice const& choice) {
   if (!request.common.json) {
-    print_line(request.subject->name() + ' ' + task.notes.label + " on " + name_of(device.backend) + ", " +
-               std::to_string(device.threads) + " threads:");
+    print_line(
+        request.subject->name() + ' ' + task.notes.label + " on " + name_of(device.backend) + ", " +
+        (device.backend == Backend::cuda ? device.gpu.name : std::to_string(device.threads) + " threads") +
+        ':');
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
-  Table table({"kernel", "verdict", "workspace", "reason"});
+  Table table({"kernel", "verdict", "predicted", "workspace", "how, or why not"});
   for (Considered const& entry : choice.considered) {
     std::string const verdict = verdict_of(entry, choice.kernel);
     auto const workspace = static_cast<long long>(entry.workspace_bytes);
-    table.add({entry.kernel, verdict, entry.refusal.empty() ? in_bytes(static_cast<double>(workspace)) : "",
-               entry.refusal});
+    bool const predicted = entry.refusal.empty() && entry.predicted_seconds > 0;
+    table.add({entry.kernel, verdict, predicted ? in_seconds(entry.predicted_seconds) : "",
+               entry.refusal.empty() ? in_bytes(static_cast<double>(workspace)) : "",
+               entry.refusal.empty() ? entry.recipe : entry.refusal});
     if (request.common.json)
       print_text(Record()
                      .add("verb", "explain")
@@ -42,9 +46,12 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                      .add("problem", task.notes.label)
                      .add("backend", name_of(device.backend))
                      .add("threads", device.threads)
+                     .add("gpu", device.gpu.name.empty() ? Value() : Value(device.gpu.name))
                      .add("kernel", entry.kernel)
                      .add("verdict", verdict)
                      .add("reason", entry.refusal.empty() ? Value() : Value(entry.refusal))
+                     .add("recipe", entry.recipe.empty() ? Value() : Value(entry.recipe))
+                     .add("predicted_seconds", predicted ? Value(entry.predicted_seconds) : Value())
                      .add("workspace_bytes", entry.refusal.empty() ? Value(workspace) : Value())
                      .json());
   }
@@ -53,7 +60,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
 
 void explain_job(ExplainRequest const& request) {
   check_options(*request.subject, request.common);
-  Device const device = request.common.device();
+  Device const device = device_to_plan_for(*request.subject, request.common);
   auto const sizes = requested_sizes(*request.subject, request.size);
   if (sizes.empty())
     throw Error(ErrorCode::bad_request, "a size is needed, e.g. " + request.subject->size_example());

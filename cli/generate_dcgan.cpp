@@ -83,7 +83,7 @@ void generate_dcgan(GenerateRequest const& request) {
   if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
   if (request.output.empty() && request.image.empty()) return;
 
-  Device const device = request.common.device();
+  Device const device = request.common.device_to_run_on(false);
   auto const z = latents(request);
   auto const count = static_cast<Index>(z.size()) / dcgan::latent_size;
   dcgan::FoldedWeights const folded(weights);

@@ -1,4 +1,4 @@
-// Memory of an output: filled with a pattern, between guard bands that nobody may touch.
+// Memory of a tensor: filled with a pattern, between guard bands that nobody may touch.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,22 +7,25 @@
 
 namespace cosmati::cli {
 
-class GuardedOutput {
+class GuardedTensor {
  public:
-  // 0xff makes NaN of every floating-point type.
-  GuardedOutput(TensorDescription const& description, unsigned char poison);
+  static constexpr Index guard = 512;  // bytes before the first element, and after the last
 
-  void* data() { return memory_.as<unsigned char>() + guard; }
-  void const* data() const { return memory_.as<unsigned char>() + guard; }
+  // 0xff makes NaN of every floating-point type. The first element lies `offset` bytes after a multiple
+  // of 64.
+  GuardedTensor(TensorDescription const& description, unsigned char poison, Index offset = 0);
+
+  void* data() { return memory_.as<unsigned char>() + guard + offset_; }
+  void const* data() const { return memory_.as<unsigned char>() + guard + offset_; }
   void copy_from(Tensor const& tensor);  // of the same description
   Tensor contents() const;               // a copy of the elements
   // Empty if nothing but elements was written; else where something was. Spoils the elements.
   std::string trespass();
 
  private:
-  static constexpr Index guard = 512;
   TensorDescription description_;
   unsigned char poison_;
+  Index offset_;
   Tensor memory_;
 };
 

@@ -2,6 +2,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
@@ -25,9 +26,20 @@ struct Line {
 Line backend_line(Backend backend) {
   try {
     Device const device = this_device(backend);
-    return {"backend", name_of(backend), std::to_string(device.threads) + " threads", true};
+    std::string state = std::to_string(device.threads) + " threads";
+    if (backend == Backend::cuda) state = device.gpu.name;
+    if (backend == Backend::emulator) state += ", in the place of an " + device.gpu.name;
+    return {"backend", name_of(backend), state, true};
   } catch (Error const& error) {
     return {"backend", name_of(backend), error.what(), false};
+  }
+}
+
+std::vector<Gpu> gpus_here() {
+  try {
+    return devices();
+  } catch (Error const&) {
+    return {};  // the line of the backend says why
   }
 }
 
@@ -39,6 +51,11 @@ std::vector<Line> lines() {
   list.push_back({"device", "cpu",
                   processor.model + ", " + std::to_string(processor.cores) + " cores, " +
                       join(processor.features, " ")});
+  for (Gpu const& gpu : gpus_here())
+    list.push_back({"device", "cuda " + std::to_string(gpu.ordinal),
+                    gpu.name + ", compute capability " + std::to_string(gpu.major) + '.' +
+                        std::to_string(gpu.minor) + ", " + std::to_string(gpu.multiprocessors) +
+                        " multiprocessors, " + in_bytes(static_cast<double>(gpu.memory_bytes))});
   auto const* const onednn = cpu::onednn_module();
   list.push_back({"library", "oneDNN", onednn != nullptr ? onednn->version : cpu::onednn_module_error(),
                   onednn != nullptr});
@@ -50,6 +67,15 @@ std::vector<Line> lines() {
                   cache.folder + ", " + std::to_string(cache.files) + " files, " +
                       in_bytes(static_cast<double>(cache.bytes))});
   return list;
+}
+
+// A number is a GPU that is here.
+Gpu gpu_of(std::string const& text) {
+  if (text.find_first_not_of("0123456789") == std::string::npos)
+    return this_device(Backend::cuda, 1,
+                       static_cast<int>(std::min<Index>(parse_index(text, "--describe"), 1000)))
+        .gpu;
+  return describe_gpu(text);
 }
 
 void print_info(bool json) {
@@ -76,9 +102,24 @@ void add_info_command(CLI::App& program) {
   CLI::App* const command =
       program.add_subcommand("info", "Show backends, devices, libraries, peers, toolkit and cache");
   command->footer("Example: cosmati info --json");
-  auto const json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "JSON Lines instead of a table");
-  command->callback([json] { print_info(*json); });
+  struct Words {
+    bool json = false;
+    std::string described;
+  };
+  auto const words = std::make_shared<Words>();
+  command->add_flag("--json", words->json, "JSON Lines instead of a table");
+  command
+      ->add_option(
+          "--describe", words->described,
+          "only this GPU, as a file for --device-description: h200, h100, a100, rtx4090, the number of "
+          "one that is here, or a file")
+      ->type_name("NAME|N|FILE");
+  command->callback([words] {
+    if (words->described.empty())
+      print_info(words->json);
+    else
+      print_text(to_text(gpu_of(words->described)));
+  });
 }
 
 }  // namespace cosmati::cli

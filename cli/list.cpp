@@ -3,7 +3,9 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/record.h"
@@ -11,6 +13,7 @@
 #include "cli/suites.h"
 #include "cli/table.h"
 #include "cosmati/epilogue/functions.h"
+#include "src/plan/gemm/policies.h"
 
 namespace cosmati::cli {
 namespace {
@@ -24,7 +27,7 @@ struct Listing {
 Listing list_kernels() {
   Listing listing{{"subject", "backend", "kernel"}, {}, {}};
   for (auto const& subject : make_subjects())
-    for (Backend backend : {Backend::cpu, Backend::reference})
+    for (Backend backend : {Backend::cuda, Backend::cpu, Backend::emulator, Backend::reference})
       for (std::string const& kernel : subject->kernels(backend))
         listing.rows.push_back({subject->name(), name_of(backend), kernel});
   return listing;
@@ -40,8 +43,30 @@ Listing list_suites() {
 }
 
 Listing list_policies() {
-  return {
-      {"policy"}, {}, "policies belong to the kernels of the cuda backend, which is not part of this build"};
+  Listing listing{{"kernel", "multiply", "sums", "policy", "block", "warp", "thread", "stages", "threads",
+                   "blocks", "epilogue", "raster"},
+                  {},
+                  {}};
+  constexpr std::pair<Multiply, DataType> kinds[] = {{Multiply::fma, DataType::f32},
+                                                     {Multiply::fma, DataType::f64},
+                                                     {Multiply::half2, DataType::f16},
+                                                     {Multiply::dp4a, DataType::s32}};
+  auto const tile = [](std::initializer_list<int> extents) {
+    std::string text;
+    for (int const extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
+    return text;
+  };
+  for (MainLoop const loop : {MainLoop::multistage, MainLoop::double_buffered})
+    for (auto const& [multiply, sum] : kinds)
+      for (plan::NamedPolicy const& named : plan::named_policies(loop, multiply, sum)) {
+        GemmPolicy const& p = named.policy;
+        listing.rows.push_back({name_of(loop), name_of(multiply), name_of(sum), named.name,
+                                tile({p.block_m, p.block_n, p.block_k}), tile({p.warp_m, p.warp_n}),
+                                tile({p.thread_m, p.thread_n}), std::to_string(p.stages),
+                                std::to_string(p.threads()), std::to_string(p.blocks), name_of(p.epilogue),
+                                std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
+      }
+  return listing;
 }
 
 Listing list_functions() {

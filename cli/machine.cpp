@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "cosmati/ops/device.h"
+#include "src/backend/cuda/driver.h"
+#include "src/jit/cache_folder.h"
 
 namespace cosmati::cli {
 namespace {
@@ -59,6 +61,11 @@ Found library(std::string const& name, std::vector<std::string> const& file_name
   return {name, path.empty() ? "not found: " + file_names.front() : path, !path.empty()};
 }
 
+Found cuda_driver() {
+  std::string const& failure = cuda::driver_failure();
+  return {"CUDA driver", failure.empty() ? "CUDA " + cuda::driver_version() : failure, failure.empty()};
+}
+
 }  // namespace
 
 std::string find_library(std::vector<std::string> const& names) {
@@ -100,28 +107,27 @@ std::vector<Found> toolkit() {
   std::string const nvcc = find_program("nvcc");
   return {{"nvcc", nvcc.empty() ? "not found" : nvcc, !nvcc.empty()},
           library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"}),
-          library("CUDA driver", {"libcuda.so.1"})};
+          cuda_driver()};
 }
 
 Cache kernel_cache() {
-  Cache cache;
-  if (std::string const own = environment("COSMATI_CACHE"); !own.empty())
-    cache.folder = own;
-  else if (std::string const shared = environment("XDG_CACHE_HOME"); !shared.empty())
-    cache.folder = shared + "/cosmati";
-  else
-    cache.folder = environment("HOME") + "/.cache/cosmati";
-  std::error_code error;
-  for (auto entry = files::recursive_directory_iterator(cache.folder, error);
-       !error && entry != files::recursive_directory_iterator(); entry.increment(error))
-    if (std::error_code ignored; entry->is_regular_file(ignored)) {
-      cache.bytes += static_cast<long long>(entry->file_size(ignored));
-      ++cache.files;
-    }
-  return cache;
+  std::string const folder = jit::cache_folder();
+  jit::CacheStatistics const contents = jit::cache_statistics(folder);
+  return {folder, contents.bytes, contents.files};
+}
+
+std::string gpu_driver() {
+  // "NVRM version: NVIDIA UNIX ... Kernel Module  580.159.04  Release Build ..."
+  std::istringstream words(first_line("/proc/driver/nvidia/version"));
+  std::string version = "CUDA " + cuda::driver_version();
+  for (std::string word; words >> word;)
+    if (word.find_first_not_of("0123456789.") == std::string::npos && word.find('.') != std::string::npos)
+      return version + ", " + word;
+  return version;
 }
 
 std::string commit() {
+  if (std::string const told = environment("COSMATI_COMMIT"); !told.empty()) return told;
   std::error_code ignored;
   for (auto folder = files::read_symlink("/proc/self/exe", ignored).parent_path(); folder.has_relative_path();
        folder = folder.parent_path()) {

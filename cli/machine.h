@@ -33,6 +33,9 @@ struct Cache {
 };
 Cache kernel_cache();
 
-std::string commit();  // of the source tree that this program was built in; "unknown" elsewhere
+std::string gpu_driver();  // "CUDA 13.0, 580.159.04", of a machine that has one
+
+// Of the source tree that this program was built in, or what COSMATI_COMMIT says; "unknown" elsewhere.
+std::string commit();
 
 }  // namespace cosmati::cli

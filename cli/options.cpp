@@ -67,18 +67,45 @@ DataType TypeChoice::type_of(std::string const& own, DataType otherwise) const {
   return chosen.empty() ? otherwise : parse_data_type(chosen);
 }
 
-Device Common::device() const {
+Device Common::device_to_plan_for(bool on_cuda) const {
   if (threads < 0 || threads > 4096)
     throw Error(ErrorCode::bad_request,
                 "--threads " + std::to_string(threads) + ": legal are 1 to 4096, and 0 for all cores");
-  // auto: cuda if there is a device, which this build never has; else cpu.
-  Backend const wanted = backend == "auto" ? Backend::cpu : parse_backend(backend);
-  return this_device(wanted, static_cast<int>(threads));
+  if (device < 0 || device > 63)
+    throw Error(ErrorCode::bad_request, "--device " + std::to_string(device) + ": legal are 0 to 63");
+  bool const automatic = backend == "auto";
+  if (device_description.empty()) {
+    Backend const wanted = !automatic                     ? parse_backend(backend)
+                           : on_cuda && has_cuda_device() ? Backend::cuda
+                                                          : Backend::cpu;
+    return this_device(wanted, static_cast<int>(threads), static_cast<int>(device));
+  }
+  Backend const wanted = automatic ? Backend::cuda : parse_backend(backend);
+  if (wanted != Backend::cuda && wanted != Backend::emulator)
+    throw Error(ErrorCode::bad_request,
+                "--device-description " + device_description +
+                    " describes a GPU: it is for the backends cuda and emulator, not " + backend);
+  // What the host is does not depend on the GPU.
+  Device described = this_device(Backend::emulator, static_cast<int>(threads));
+  described.backend = wanted;
+  described.gpu = describe_gpu(device_description);
+  return described;
+}
+
+Device Common::device_to_run_on(bool on_cuda) const {
+  Device chosen = device_to_plan_for(on_cuda);
+  if (!device_description.empty() && chosen.backend == Backend::cuda)
+    throw Error(ErrorCode::bad_request,
+                "--device-description " + device_description +
+                    " is for plans: nothing can run on a GPU that is only described; with --backend emulator "
+                    "its kernels run on this machine");
+  return chosen;
 }
 
 PlanOptions Common::plan_options() const {
   PlanOptions options;
   options.kernel = kernel;
+  options.policy = policy;
   if (!max_workspace.empty()) {
     Index const bytes = parse_index(max_workspace, "--max-workspace");
     if (bytes < 0) throw Error(ErrorCode::bad_request, "--max-workspace " + max_workspace + " is negative");
@@ -91,10 +118,16 @@ void add_common_options(Options& options, Common& common, std::string* json_to_f
   options.group("Where and how")
       .text("--backend", common.backend, "NAME",
             "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
+      .integer("--device", common.device, "which GPU of this machine; 0 if not given")
+      .text("--device-description", common.device_description, "NAME|FILE",
+            "plan for this GPU: h200, h100, a100, rtx4090, or a file as cosmati info --describe prints")
       .text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)")
+      .text("--policy", common.policy, "NAME|FIELD=VALUE,...",
+            "of kernels that are composed; what is not said, the plan chooses")
       .integer("--threads", common.threads, "host threads; 0: one for each core")
       .text("--max-workspace", common.max_workspace, "BYTES",
             "kernels that need more scratch memory are refused")
+      .text("--cache", common.cache, "DIR", "folder of compiled kernels")
       .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
       .flag("--deterministic", common.deterministic,
             "the same bits from run to run: always so on cpu and reference");

@@ -46,14 +46,21 @@ struct TypeChoice {
 struct Common {
   std::string backend = "auto";
   std::string kernel;
+  std::string policy;
   std::string max_workspace;
+  std::string device_description;  // a GPU by name or file; empty: the one that is here
+  std::string cache;               // folder of compiled kernels; empty: the usual one
+  long long device = 0;            // which GPU
   long long threads = 0;
   long long seed = 1;
   bool deterministic = false;
   bool json = false;
   TypeChoice types;
 
-  Device device() const;  // throws Error(unavailable) if the backend is not here
+  // Throws Error(unavailable) if the backend is not here. `on_cuda`: there are kernels for GPUs, so that
+  // --backend auto may mean one.
+  Device device_to_run_on(bool on_cuda) const;
+  Device device_to_plan_for(bool on_cuda) const;  // may be a GPU that is only described
   PlanOptions plan_options() const;
 };
 

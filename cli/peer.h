@@ -1,4 +1,5 @@
-// A peer library, timed in a process of its own: two threading runtimes in one process ruin both.
+// A peer library; on the host it is timed in a process of its own: two threading runtimes in one process ruin
+// both.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,14 +8,16 @@
 
 namespace cosmati::cli {
 
-// The product that a peer times: column-major as in BLAS.
+// The product that a peer times: column-major as in BLAS. On the host a * b alone.
 struct PeerProblem {
-  std::string peer;    // "onednn", "openblas"
+  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt"
   std::string layout;  // "nn"
   DataType type = DataType::f32;
   Index m = 0, n = 0, k = 0, batch = 1;
   long long buffers = 1;  // sets of operands, used in turn
   int threads = 1;
+  DataType result = DataType::f32, sum = DataType::f32;  // of c and d; in which products are summed
+  double alpha = 1, beta = 0;
 };
 
 // The other process. It sleeps between slices.

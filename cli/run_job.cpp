@@ -2,12 +2,13 @@
 #include "cli/run_job.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 
 #include "cli/arrays.h"
 #include "cli/record.h"
+#include "cli/staged.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -82,16 +83,15 @@ void check_outputs(Job const& job, Paths const& outputs) {
 
 class Execution {
  public:
-  Execution(Task& task, Job const& job, Common const& common, PlanOptions const& options, Tensors& inputs)
-      : prepared_(task.prepare(common.device(), options)), slots_(task.slots()) {
+  Execution(Task& task, Job const& job, Device const& device, PlanOptions const& options, Tensors& inputs)
+      : prepared_(for_host_arrays(task.prepare(device, options), device, task.slots())),
+        slots_(task.slots()) {
     for (Slot const& slot : slots_) pointers_.push_back(bind(slot, job, inputs).data());
   }
 
   double run() {
     Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared_->choice().workspace_bytes)));
-    auto const start = std::chrono::steady_clock::now();
-    prepared_->run(pointers_, workspace.data());
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return prepared_->timed_run(pointers_, workspace.data());
   }
   Choice const& choice() const { return prepared_->choice(); }
 
@@ -129,9 +129,8 @@ class Execution {
   std::vector<void*> pointers_;
 };
 
-void report(RunRequest const& request, Job const& job, Execution const& execution, double seconds,
-            std::vector<std::string> const& written) {
-  Device const device = request.common.device();
+void report(RunRequest const& request, Device const& device, Job const& job, Execution const& execution,
+            double seconds, std::vector<std::string> const& written) {
   std::string const subject = request.subject->name();
   if (request.common.json) {
     print_text(Record()
@@ -141,6 +140,7 @@ void report(RunRequest const& request, Job const& job, Execution const& executio
                    .add("backend", name_of(device.backend))
                    .add("kernel", execution.choice().kernel)
                    .add("threads", device.threads)
+                   .add("gpu", device.gpu.name.empty() ? Value() : Value(device.gpu.name))
                    .add("workspace_bytes", static_cast<long long>(execution.choice().workspace_bytes))
                    .add("seconds", seconds)
                    .add("outputs", written)
@@ -154,6 +154,8 @@ void report(RunRequest const& request, Job const& job, Execution const& executio
 }  // namespace
 
 void check_options(Subject const& subject, Common const& common) {
+  // Before the first use of the cache, which reads it.
+  if (!common.cache.empty()) setenv("COSMATI_CACHE", common.cache.c_str(), 1);
   TypeChoice const& types = common.types;
   if (!subject.sums_products() && !(types.accumulator.empty() && types.compute.empty()))
     throw Error(
@@ -168,7 +170,8 @@ void run_job(RunRequest const& request) {
   check_options(*request.subject, request.common);
   Files const files = files_of(request);
   if (!files.outputs.contains("out")) throw Error(ErrorCode::bad_request, "--out FILE is needed");
-  (void)request.common.device();  // a backend that is not here is told before a file is read
+  // A backend that is not here is told before a file is read.
+  Device const device = device_to_run_on(*request.subject, request.common);
   Inputs inputs;
   Tensors tensors = load_inputs(request, files.inputs, inputs);
   for (auto const& [option, path] : files.outputs) inputs.wanted.insert(option);
@@ -181,14 +184,14 @@ void run_job(RunRequest const& request) {
   check_outputs(job, files.outputs);
 
   if (job.before) {
-    Execution before(*job.before, job, request.common, options, tensors);
+    Execution before(*job.before, job, device, options, tensors);
     before.run();
     auto const output = before.output(job.before_output);
     Tensor result(output.description);
     std::memcpy(result.data(), output.data, result.bytes());
     tensors.insert_or_assign(job.before_output, std::move(result));
   }
-  Execution execution(*job.task, job, request.common, options, tensors);
+  Execution execution(*job.task, job, device, options, tensors);
   double const seconds = execution.run();
   std::vector<std::string> written;
   for (Port const& port : job.outputs) {
@@ -199,7 +202,7 @@ void run_job(RunRequest const& request) {
     save_array(path->second, port, output.description, output.data);
     written.push_back(path->second);
   }
-  report(request, job, execution, seconds, written);
+  report(request, device, job, execution, seconds, written);
 }
 
 }  // namespace cosmati::cli

@@ -20,7 +20,7 @@ struct RunRequest {
 
 void run_job(RunRequest const& request);
 
-// Throws Error(bad_request) for options that this subject does not take.
+// Throws Error(bad_request) for options that this subject does not take. Applies --cache.
 void check_options(Subject const& subject, Common const& common);
 
 }  // namespace cosmati::cli

@@ -49,6 +49,14 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
   return options;
 }
 
+Device device_to_run_on(Subject const& subject, Common const& common) {
+  return common.device_to_run_on(!subject.kernels(Backend::cuda).empty());
+}
+
+Device device_to_plan_for(Subject const& subject, Common const& common) {
+  return common.device_to_plan_for(!subject.kernels(Backend::cuda).empty());
+}
+
 std::vector<std::unique_ptr<Subject>> make_subjects() {
   std::vector<std::unique_ptr<Subject>> subjects;
   for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_softmax,
@@ -85,12 +93,17 @@ DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum) 
   return a == b && a != DataType::tf32 ? a : DataType::f32;
 }
 
-void check_accumulator(TypeChoice const& types, DataType a, DataType b) {
+void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves) {
   DataType const actual = accumulator_type(a, b);
-  if (!types.accumulator.empty() && parse_data_type(types.accumulator) != actual)
-    throw Error(ErrorCode::bad_request, "--accumulator " + types.accumulator + ": products of " + name_of(a) +
-                                            " and " + name_of(b) + " are summed in " + name_of(actual) +
-                                            "; legal: " + name_of(actual));
+  bool const may_be_half = halves && a == DataType::f16 && b == DataType::f16;
+  if (!types.accumulator.empty()) {
+    DataType const asked = parse_data_type(types.accumulator);
+    if (asked != actual && !(may_be_half && asked == DataType::f16))
+      throw Error(ErrorCode::bad_request, "--accumulator " + types.accumulator + ": products of " +
+                                              name_of(a) + " and " + name_of(b) + " are summed in " +
+                                              name_of(actual) + "; legal: " + name_of(actual) +
+                                              (may_be_half ? ", f16" : ""));
+  }
   if (types.compute.empty()) return;
   bool const cut = a == DataType::tf32 || b == DataType::tf32;
   DataType const asked = parse_data_type(types.compute);
@@ -112,7 +125,7 @@ Layout reordered(Layout const& layout, std::vector<int> const& order) {
 }
 
 TensorDescription reordered(TensorDescription const& description, std::vector<int> const& order) {
-  return {description.type, reordered(description.layout, order)};
+  return {description.type, reordered(description.layout, order), description.alignment};
 }
 
 std::vector<int> identity_order(int rank) {

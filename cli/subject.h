@@ -103,6 +103,10 @@ std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
 
 PlanOptions plan_options(Subject const& subject, Common const& common);
 
+// The device that the options ask for; auto: a GPU only if this subject has kernels there.
+Device device_to_run_on(Subject const& subject, Common const& common);
+Device device_to_plan_for(Subject const& subject, Common const& common);
+
 // "forward" unless asked for "backward".
 bool is_backward(std::string const& direction);
 
@@ -112,7 +116,8 @@ std::string shape_text(Shape const& shape);  // "2x3x8x8"
 
 // Of sums of 8-bit integers: s32; of different types: the one that holds both.
 DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum);
-void check_accumulator(TypeChoice const& types, DataType a, DataType b);
+// `halves`: sums of f16 may be in f16.
+void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves = false);
 
 // `layout` with its dimensions in another order; dimensions that are left out have extent 1.
 Layout reordered(Layout const& layout, std::vector<int> const& order);

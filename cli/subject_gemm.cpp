@@ -6,8 +6,20 @@
 #include "cli/text.h"
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
+#include "src/backend/cuda/gemm_source.h"
+#include "src/plan/gemm/model.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<GemmProblem> {
+  static std::optional<Composition> compose(Plan<GemmProblem> const& plan) {
+    if (plan.device.backend != Backend::cuda) return {};
+    return Composition{cuda::gemm_source(plan), plan.kernel, to_string(plan.recipe),
+                       plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem))};
+  }
+};
+
 namespace {
 
 // (rows, columns) with the first index fastest, as in BLAS; a batch is slowest.
@@ -135,7 +147,8 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   problem.b = matrix(inputs, "b", transposed(1));
   Index const m = problem.a.extent(1), k = problem.a.extent(2), n = problem.b.extent(2);
   expect_equal(k, problem.b.extent(1), "K", inputs, "a", "b");
-  check_accumulator(common.types, problem.a.type, problem.b.type);
+  check_accumulator(common.types, problem.a.type, problem.b.type, true);
+  if (common.types.accumulator == name_of(DataType::f16)) problem.accumulator = DataType::f16;
   DataType const type = output_type(common.types, problem.a.type, problem.b.type, true);
 
   std::vector<std::pair<char const*, TensorDescription*>> operands{{"a", &problem.a}, {"b", &problem.b}};
@@ -161,14 +174,26 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   notes.label = std::to_string(m) + 'x' + std::to_string(n) + 'x' + std::to_string(k);
   if (batch != 1) notes.label += 'x' + std::to_string(batch);
   notes.label += ' ' + layout();
+  if (problem.accumulator) notes.label += " f16 sums";
   if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue.text();
   notes.transposition = layout();
   notes.terms = k;
   notes.operations = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
                      static_cast<double>(k);
   notes.linear = true;
-  notes.exact = epilogue.exact();
-  notes.transcendental = !notes.exact;
+  notes.sum = problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type));
+  notes.plain = epilogue.is_plain();
+  notes.alpha = epilogue.value_of("alpha");
+  notes.beta = epilogue.value_of("beta");
+  notes.axes = {{"a", {"batch", "m", "k"}}, {"b", {"batch", "k", "n"}}};
+  for (char const* const name : {"c", "d"}) notes.axes[name] = {"batch", "m", "n"};
+  for (auto const& store : problem.epilogue.expression.stores())
+    notes.axes["store " + store.name] = {"batch", "m", "n"};
+  for (auto const& operand : problem.epilogue.expression.operands())
+    notes.axes["operand " + operand.name] = {operand.indices.begin(), operand.indices.end()};
+  // Of factors from -3 to 3 f16 holds every sum up to 2048.
+  notes.exact = epilogue.exact() && (notes.sum != DataType::f16 || 9 * k <= 2048);
+  notes.transcendental = !epilogue.exact();
   notes.slope = epilogue.slope();
 
   Job job;

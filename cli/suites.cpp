@@ -77,4 +77,16 @@ Suite find_suite(std::string const& name) {
   throw Error(ErrorCode::bad_request, "--suite " + name + " was not found");
 }
 
+std::vector<Suite> requested_suites(std::string const& subject, std::string const& name,
+                                    std::string const& file) {
+  std::vector<Suite> suites;
+  if (!name.empty()) suites.push_back(find_suite(name));
+  if (!file.empty()) suites.push_back(read_suite(file));
+  for (Suite const& suite : suites)
+    if (suite.subject != subject)
+      throw Error(ErrorCode::bad_request,
+                  "the suite " + suite.name + " is for " + suite.subject + ", not for " + subject);
+  return suites;
+}
+
 }  // namespace cosmati::cli

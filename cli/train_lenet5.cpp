@@ -136,7 +136,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
                            : !request.resume.empty() ? request.resume
                                                      : "lenet5.safetensors";
   bool const json = request.common.json;
-  Device const device = request.common.device();
+  Device const device = request.common.device_to_run_on(false);
   auto const train =
       nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
   auto const test =

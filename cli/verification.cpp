@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <vector>
 
 #include "cli/guarded.h"
+#include "cli/staged.h"
 #include "cli/table.h"
 
 namespace cosmati::cli {
@@ -54,6 +56,7 @@ double rounded(double value, DataType type) {
 class Truth {
  public:
   explicit Truth(std::unique_ptr<Task> task) : task_(std::move(task)) {
+    task_->forget_accumulator();
     task_->visit([](char const* name, Role, TensorDescription& description) {
       if (!is_count({name, Role::input, {}})) description.type = DataType::f64;
     });
@@ -152,7 +155,24 @@ double relative_bound(Task& task) {
     if (!is_count(slot) && slot.description.type != DataType::f64) in_double = false;
   auto const terms = static_cast<double>(task.notes.terms);
   double const functions = task.notes.transcendental ? 64 : 0;
-  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * (in_double ? 0x1p-53 : 0x1p-24);
+  double const unit = in_double ? 0x1p-53 : task.notes.sum == DataType::f16 ? 0x1p-11 : 0x1p-24;
+  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit;
+}
+
+// Where an array begins after a multiple of 64.
+Index offset_of(TensorDescription const& description, Index misalignment) {
+  Index const size = size_of(description.type);
+  return (misalignment + size - 1) / size * size;
+}
+
+// The largest power of two that divides the offset is what the plan is promised.
+void promise_alignment(Task& task, Index misalignment) {
+  task.visit([misalignment](char const*, Role, TensorDescription& description) {
+    Index const offset = offset_of(description, misalignment);
+    if (offset != 0)
+      description.alignment =
+          static_cast<int>(std::min<Index>(offset & -offset, TensorDescription::default_alignment));
+  });
 }
 
 struct Runs {
@@ -161,18 +181,27 @@ struct Runs {
 
 // Runs once for each poison; complains about guard bands and about runs that differ.
 Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, Tensors& inputs,
-                 Verdict& verdict) {
+                 Index misalignment, Verdict& verdict) {
   Runs runs;
+  std::deque<GuardedTensor> moved;  // inputs
+  for (std::size_t i = 0; misalignment > 0 && i < slots.size(); ++i)
+    if (slots[i].role == Role::input) {
+      moved.emplace_back(slots[i].description, poisons[0], offset_of(slots[i].description, misalignment));
+      moved.back().copy_from(inputs[i]);
+    }
   for (unsigned char const poison : poisons) {
-    std::vector<GuardedOutput> outputs;
+    std::vector<GuardedTensor> outputs;
     std::vector<void*> pointers;
     for (Slot const& slot : slots)
-      if (slot.role != Role::input) outputs.emplace_back(slot.description, poison);
-    std::size_t next = 0;
+      if (slot.role != Role::input)
+        outputs.emplace_back(slot.description, poison, offset_of(slot.description, misalignment));
+    std::size_t next = 0, next_moved = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       bool const written = slots[i].role != Role::input;
       if (slots[i].role == Role::in_out) outputs[next].copy_from(inputs[i]);
-      pointers.push_back(written ? outputs[next++].data() : inputs[i].data());
+      pointers.push_back(written            ? outputs[next++].data()
+                         : misalignment > 0 ? moved[next_moved++].data()
+                                            : inputs[i].data());
     }
     Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.choice().workspace_bytes)));
     std::memset(workspace.data(), poison, workspace.bytes());
@@ -196,24 +225,11 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
 
 }  // namespace
 
-Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, bool small_integers,
-                    nets::Random& random) {
+void judge(Task& task, Tensors const& inputs, std::vector<Tensors> const& runs, Verdict& verdict) {
   auto const slots = task.slots();
-  Tensors inputs;
   double largest_input = 0;
-  for (Slot const& slot : slots) {
-    inputs.emplace_back(slot.role == Role::output ? describe(slot.description.type, Shape(0))
-                                                  : slot.description);
-    std::memset(inputs.back().data(), 0xff, inputs.back().bytes());  // NaN in the gaps
-    fill_random(inputs.back(), slot.name, {small_integers, task.notes.classes}, random);
-    if (!is_count(slot)) largest_input = std::max(largest_input, largest(inputs.back()));
-  }
-  auto const prepared = task.prepare(device, options);
-  Verdict verdict;
-  verdict.kernel = prepared->choice().kernel;
-  verdict.exact = task.notes.terms == 0 || (small_integers && task.notes.exact);
-  Runs const runs = run_guarded(*prepared, slots, inputs, verdict);
-
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (!is_count(slots[i])) largest_input = std::max(largest_input, largest(inputs[i]));
   Tensors const reference = Truth(task.clone()).run(slots, inputs, false);
   Tensors magnitude, accumulated;
   if (task.notes.linear) {
@@ -229,11 +245,31 @@ Verdict verify_task(Task& task, Device const& device, PlanOptions const& options
     if (!accumulated.empty()) expected.accumulated = &accumulated.front();
     if (!task.notes.linear) expected.floor = std::max(largest(reference[at]), largest_input);
     expected.relative = relative_bound(task);
-    for (Tensors const& outputs : runs.outputs)
-      compare(slot, outputs[at], expected, task.notes.slope, verdict);
+    for (Tensors const& outputs : runs) compare(slot, outputs[at], expected, task.notes.slope, verdict);
     verdict.elements += slot.description.layout.size();
     ++at;
   }
+}
+
+Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, Data const& data,
+                    nets::Random& random) {
+  promise_alignment(task, data.misalignment);
+  auto const slots = task.slots();
+  Tensors inputs;
+  for (Slot const& slot : slots) {
+    inputs.emplace_back(slot.role == Role::output ? describe(slot.description.type, Shape(0))
+                                                  : slot.description);
+    std::memset(inputs.back().data(), 0xff, inputs.back().bytes());  // NaN in the gaps
+    fill_random(inputs.back(), slot.name, {data.small_integers, task.notes.classes}, random);
+  }
+  auto const prepared = for_host_arrays(task.prepare(device, options), device, slots,
+                                        static_cast<std::size_t>(GuardedTensor::guard));
+  Verdict verdict;
+  verdict.kernel = prepared->choice().kernel;
+  verdict.exact = task.notes.terms == 0 || (data.small_integers && task.notes.exact);
+  Runs const runs = run_guarded(*prepared, slots, inputs, data.misalignment, verdict);
+
+  judge(task, inputs, runs.outputs, verdict);
   return verdict;
 }
 

@@ -2,6 +2,7 @@
 // reference in double precision.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/random_data.h"
 #include "cli/task.h"
@@ -18,16 +19,29 @@ struct Verdict {
   double share_of_bound = 0;  // the largest error / bound
 };
 
+struct Data {
+  bool small_integers = false;
+  // Bytes from a multiple of 64 to each array, rounded up to a multiple of the size of its elements.
+  Index misalignment = 0;
+};
+
+// The bounds of verify_task, for results that are there: compares the outputs of some runs, each in the order
+// of the task's slots, with the reference's. `inputs` has a tensor for each slot, empty for outputs.
+void judge(Task& task, std::vector<Tensor> const& inputs, std::vector<std::vector<Tensor>> const& runs,
+           Verdict& verdict);
+
 // For every element of every output, with reference r in double, magnitude M and n summed terms,
 //   |output - r| <= (min(n + 4, 6*sqrt(n) + 4) + t) * u * M + u_out * |r| + half the smallest step of the
 //   output's type,
-// u the unit roundoff of the accumulator (2^-24, with f64 data 2^-53), u_out that of the output. The minimum
-// is the worst case of n roundings for small n, and for large n six standard deviations of their random walk
-// (Higham and Mary 2019); t is 64 where an exponential, a logarithm or a power is evaluated, else 0. M is the
-// reference's result for the absolute values of all inputs where the operation is linear, else the largest
-// element of the reference's output and of the inputs. NaN is never within the bound. With small integers an
-// operation whose results are exact must give exactly the rounded r.
-Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, bool small_integers,
+// u the unit roundoff of the accumulator (2^-24, with f64 data 2^-53, of sums in f16 2^-11), u_out that of
+// the output. The minimum is the worst case of n roundings for small n, and for large n six standard
+// deviations of their random walk (Higham and Mary 2019); t is 64 where an exponential, a logarithm or a
+// power is evaluated, else 0. M is the reference's result for the absolute values of all inputs where the
+// operation is linear, else the largest element of the reference's output and of the inputs. NaN is never
+// within the bound. With small integers an operation whose results are exact must give exactly the rounded r.
+//
+// The task's descriptions are told the alignment that the arrays have.
+Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, Data const& data,
                     nets::Random& random);
 
 }  // namespace cosmati::cli

@@ -24,6 +24,9 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
             "data from -3 to 3: where sums are exact, every bit must be right")
       .flag("--gaps", request->gaps,
             "gaps between rows, planes and images, as parts of larger arrays have them")
+      .integer("--misalign", request->misalignment,
+               "bytes from a multiple of 64 to each array, rounded up to a multiple of its elements; the "
+               "plan is told")
       .group("Parameters");
   request->subject->add_parameters(options);
   add_common_options(options, request->common);

@@ -10,23 +10,28 @@
 namespace cosmati::cli {
 namespace {
 
+bool takes_promises(Backend backend) { return backend == Backend::cuda || backend == Backend::emulator; }
+
 class Session {
  public:
   explicit Session(VerifyRequest const& request)
       : request_(request),
-        device_(request.common.device()),
+        device_(device_to_run_on(*request.subject, request.common)),
         options_(plan_options(*request.subject, request.common)) {}
 
-  void verify(Job job, std::string const& type, bool gaps, bool small_integers, nets::Random& random) {
+  Backend backend() const { return device_.backend; }
+
+  void verify(Job job, std::string const& type, bool gaps, Data const& data, nets::Random& random) {
     Task& task = *job.task;
     if (gaps)
       task.visit([&](char const*, Role, TensorDescription& description) {
         if (description.layout.rank() > 1) description.layout = with_gaps(description.layout, random);
       });
-    Verdict const verdict = verify_task(task, device_, options_, small_integers, random);
+    Verdict const verdict = verify_task(task, device_, options_, data, random);
     ++problems_;
     if (!verdict.correct) ++wrong_;
-    std::string const label = task.notes.label + (gaps ? " gaps" : "");
+    std::string label = task.notes.label + (gaps ? " gaps" : "");
+    if (data.misalignment > 0) label += " misaligned by " + std::to_string(data.misalignment);
     if (request_.common.json)
       print_text(record(label, type, verdict).json());
     else
@@ -56,6 +61,7 @@ class Session {
         .add("backend", name_of(device_.backend))
         .add("kernel", verdict.kernel)
         .add("threads", device_.threads)
+        .add("gpu", device_.gpu.name.empty() ? Value() : Value(device_.gpu.name))
         .add("correct", verdict.correct)
         .add("exact", verdict.exact)
         .add("elements", static_cast<long long>(verdict.elements))
@@ -79,6 +85,10 @@ void verify_job(VerifyRequest const& request) {
   if (request.count < 1 || request.count > 1'000'000)
     throw Error(ErrorCode::bad_request,
                 "--count " + std::to_string(request.count) + ": legal are 1 to 1000000");
+  if (request.misalignment != not_given && (request.misalignment < 0 || request.misalignment > 63))
+    throw Error(ErrorCode::bad_request,
+                "--misalign " + std::to_string(request.misalignment) + ": legal are 0 to 63 bytes");
+  Index const misalignment = request.misalignment == not_given ? 0 : request.misalignment;
   auto const sizes = requested_sizes(*request.subject, request.size);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
   Session session(request);
@@ -87,14 +97,17 @@ void verify_job(VerifyRequest const& request) {
     common.types.all = type;
     std::string const shown = type.empty() ? "f32" : type;
     for (auto const& size : sizes)
-      session.verify(made_job(*request.subject, size, common), shown, request.gaps, request.small_integers,
-                     random);
+      session.verify(made_job(*request.subject, size, common), shown, request.gaps,
+                     {request.small_integers, misalignment}, random);
     for (long long i = 0; sizes.empty() && i < request.count; ++i) {
       auto const subject = request.subject->clone();
       auto const size = subject->draw(random);
       bool const integers = request.small_integers || draw_between(random, 0, 3) == 0;
       bool const gaps = request.gaps || draw_between(random, 0, 2) == 0;
-      session.verify(made_job(*subject, size, common), shown, gaps, integers, random);
+      // Host backends never see the difference.
+      bool const drawn = request.misalignment == not_given && takes_promises(session.backend());
+      Index const offset = drawn ? draw_from<Index>(random, {0, 0, 1, 2, 4, 8}) : misalignment;
+      session.verify(made_job(*subject, size, common), shown, gaps, {integers, offset}, random);
     }
   }
   session.finish();

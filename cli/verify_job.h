@@ -8,12 +8,15 @@
 
 namespace cosmati::cli {
 
+constexpr long long not_given = -1'000'000;
+
 struct VerifyRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
   long long count = 20;
   bool small_integers = false;
   bool gaps = false;
+  long long misalignment = not_given;  // bytes
   Common common;
 };
 

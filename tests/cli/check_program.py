@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Exit statuses, sentences, help, JSON Lines and the other verbs. usage: check_program.py PROGRAM"""
+"""Exit statuses, sentences, help, JSON Lines and the other verbs. usage: check_program.py PROGRAM [libcuda_fake.so]"""
 import json, os, sys
 import numpy as np
 from program import Program
 
 program = Program(sys.argv[1], "reference")
+fake_driver = sys.argv[2] if len(sys.argv) > 2 else None
+os.environ["COSMATI_LIBCUDA"] = "/nowhere/libcuda.so"  # the same answers where there is a GPU
 f32 = lambda *shape: np.ones(shape, np.float32)
 
 
@@ -17,8 +19,8 @@ def says(done, *words):
 
 
 def help_and_version():
-    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["list", "--help"], ["info", "--help"],
-                  *([verb, subject, "--help"] for verb in ("run", "verify", "bench", "explain") for subject in ("gemm", "conv", "pool", "lrn", "adam"))):
+    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["list", "--help"], ["info", "--help"],
+                  *([verb, subject, "--help"] for verb in ("run", "verify", "bench", "explain", "compile") for subject in ("gemm", "conv", "pool", "lrn", "adam"))):
         program.check("Example: cosmati " in program.call(*words).stdout, f"{words} shows an example")
     program.check(program.call("--version").stdout.startswith("cosmati "), "--version")
 
@@ -87,17 +89,123 @@ def bad_requests():
 
 def unavailable():
     a = program.save("a", f32(4, 4))
-    for backend in ("cuda", "emulator"):
-        says(program.call("run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy"), "--backend", backend, expect=3), backend)
+    says(program.call("run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy"), "--backend", "cuda", expect=3), "no NVIDIA driver", "/nowhere/libcuda.so")
     says(program.call("run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy"), "--backend", "gpu", expect=2), "gpu")
     says(program.call("bench", "gemm", "--size", "8x8x8", "--peer", "cublaslt", "--slices", "1", expect=3), "cublaslt")
     says(program.call("bench", "gemm", "--size", "8x8x8", "--peer", "onednn", "--type", "f64", "--slices", "1", expect=3), "onednn")
+
+
+def gpus():
+    a = program.save("a", f32(4, 4))
+    run = lambda *words, expect=2, **environment: program.call("run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy"), *words, expect=expect, **environment)
+    info = lambda **environment: {(line["kind"], line["name"]): line for line in json_lines(program.call("info", "--json", **environment), "here", "state")}
+    # A GPU that is only described.
+    text = program.call("info", "--describe", "h200").stdout
+    program.check("compute_capability = 9.0\n" in text and "multiprocessors = 132\n" in text, text)
+    file = program.file("card.txt")
+    open(file, "w").write(text.replace("= 132", "= 99"))
+    program.check(program.call("info", "--describe", file).stdout == text.replace("= 132", "= 99"), "a description is read as it was written")
+    says(program.call("info", "--describe", "h201", expect=2), "h201", "h200, h100, a100, rtx4090")
+    says(program.call("info", "--describe", "0", expect=3), "no NVIDIA driver")
+    open(program.file("bad.txt"), "w").write("name = x\nsms = 3\n")
+    says(program.call("explain", "gemm", "--size", "8x8x8", "--device-description", program.file("bad.txt"), expect=2), "bad.txt:2", "sms", "multiprocessors")
+    for backend in ("auto", "cuda"):
+        says(run("--device-description", file, "--backend", backend), file, "only described")
+        says(program.call("verify", "gemm", "--device-description", "h200", "--backend", backend, expect=2), "only described")
+        says(program.call("bench", "gemm", "--size", "8x8x8", "--device-description", "h200", "--backend", backend, expect=2), "only described")
+    says(run("--device-description", "h200", "--backend", "cpu"), "cpu", "emulator")
+    if any(line["subject"] == "gemm" and line["backend"] == "cuda" for line in json_lines(program.call("list", "kernels", "--json"), "backend")):
+        lines = json_lines(program.call("explain", "gemm", "--size", "64x64x64", "--device-description", "h200", "--json"), "gpu", "backend")
+        program.check(all(line["gpu"] == "NVIDIA H200" and line["backend"] == "cuda" for line in lines), "explain for a GPU that is not here")
+    # Which driver, which device.
+    says(run("--device", "-1"), "--device -1")
+    says(run("--backend", "cuda", expect=3, COSMATI_LIBCUDA="libm.so.6"), "libm.so.6", "no NVIDIA driver")
+    explained = json_lines(program.call("explain", "gemm", "--size", "8x8x8", "--json"), "backend")
+    program.check({line["backend"] for line in explained} == {"cpu"}, "auto is cpu where there is no driver")
+    program.check(not info()[("backend", "cuda")]["here"] and not info()[("toolkit", "CUDA driver")]["here"], "info says that there is no driver")
+    if fake_driver is None:
+        return
+    fake = {"COSMATI_LIBCUDA": fake_driver}
+    lines = info(**fake, COSMATI_FAKE_DEVICES="2")
+    program.check(lines[("backend", "cuda")]["here"] and lines[("toolkit", "CUDA driver")]["state"] == "CUDA 12.2", str(lines))
+    program.check(all(word in lines[("device", "cuda 1")]["state"] for word in ("Fake H200", "9.0", "132")), str(lines))
+    program.check("name = Fake H200\n" in program.call("info", "--describe", "0", **fake).stdout, "a GPU that is here is described")
+    says(run("--backend", "cuda", "--device", "3", expect=3, **fake), "device 3 is not here")
+    says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_INIT="100"), "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100)")
+    says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_DEVICES="0"), "no device")
+    run("--backend", "auto", expect=0, **fake, COSMATI_FAKE_DEVICES="0")
+
+
+def misaligned():
+    for size in ("17x33x9", "64x64x64"):
+        lines = json_lines(program.call("verify", "gemm", "--size", size, "--misalign", "4", "--type", "f64,f32,s8", "--json"), "problem", "correct")
+        program.check(len(lines) == 3 and all(line["correct"] and "misaligned by 4" in line["problem"] for line in lines), f"verify --misalign: {lines}")
+    says(program.call("verify", "gemm", "--misalign", "64", expect=2), "--misalign 64", "0 to 63")
+    says(program.call("verify", "gemm", "--misalign", "-4", expect=2), "--misalign -4")
 
 
 def json_lines(done, *keys):
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     program.check(bool(lines) and all(k in line for line in lines for k in keys), f"{done.args[1:]}: keys {keys}: {done.stdout[:300]}")
     return lines
+
+
+def compiled():
+    """Kernels for a GPU that is not here: by NVRTC, where that is."""
+    folder = program.file("kernels")
+    compile_ = lambda *words, expect=0: program.call("compile", *words, "--cache", folder, expect=expect)
+    says(compile_("gemm", expect=2), "--size")
+    says(compile_("gemm", "--size", "64x64x64", "--arch", "sm_91", expect=2), "sm_91", "sm_90a")
+    says(compile_("gemm", "--size", "64x64x64", "--arch", "sm_80", "--device-description", "h200", expect=2), "sm_80", "h200", "sm_90a")
+    says(compile_("gemm", "--size", "64x64x64", "--backend", "cpu", expect=2), "--backend cpu")
+    says(compile_("gemm", "--size", "64x64x64", "--kernel", "nosuch", expect=2), "nosuch", "multistage")
+    says(compile_("pool", "--size", "1x3x8x8", "--window", "2", expect=3), "pool")
+    if not next(line["here"] for line in json_lines(program.call("info", "--json"), "name") if line["name"] == "NVRTC"):
+        says(compile_("gemm", "--size", "64x64x64", expect=3), "NVRTC")
+        return
+    keys = ("problem", "kernel", "policy", "seconds", "bytes", "registers", "spill_bytes", "shared_bytes", "cached", "cache_file")
+    lines = json_lines(compile_("gemm", "--size", "64x64x64,128x64x64", "--type", "f32,f64", "--json"), *keys)
+    program.check(len(lines) == 4 and all(line["registers"] > 0 and line["architecture"] == "sm_90a" for line in lines), f"compile: {lines}")
+    program.check(all(os.path.dirname(line["cache_file"]) == folder and os.path.isfile(line["cache_file"]) for line in lines), "compiled kernels lie in --cache")
+    again = json_lines(compile_("gemm", "--size", "64x64x64,128x64x64", "--type", "f32,f64", "--json"), *keys)
+    program.check(all(line["cached"] for line in again), "the second time they come from the cache")
+    program.check([line["registers"] for line in again] == [line["registers"] for line in lines], "and are the same")
+    text = compile_("gemm", "--size", "64x64x64").stdout
+    program.check("cached" in text and "from the cache: median" in text, text)
+    out = program.file("kernel.cubin")
+    for arch in ("sm_80", "sm_89", "sm_90a"):
+        lines = json_lines(compile_("gemm", "--size", "32x32x32", "--arch", arch, "--out", out, "--json"), *keys)
+        program.check(lines[0]["architecture"] == arch and open(out, "rb").read(4) == b"\x7fELF" and os.path.getsize(out) == lines[0]["bytes"], f"--out for {arch}")
+    says(compile_("gemm", "--size", "32x32x32,64x64x64", "--out", out, expect=2), "one kernel")
+    lines = json_lines(compile_("gemm", "--size", "64x64x64", "--type", "f16", "--accumulator", "f16", "--policy", "small", "--json"), *keys)
+    program.check("half2" in lines[0]["policy"] and "small" in lines[0]["policy"] and "f16 sums" in lines[0]["problem"], f"f16 sums: {lines}")
+    says(compile_("gemm", "--size", "64x64x64", "--accumulator", "f16", expect=2), "f16", "legal: f32")
+
+
+def half_sums():
+    for backend in ("cpu", "emulator", "reference"):
+        lines = json_lines(program.call("verify", "gemm", "--type", "f16", "--accumulator", "f16", "--count", "6", "--backend", backend, "--json"), "correct", "problem")
+        program.check(len(lines) == 6 and all(line["correct"] and "f16 sums" in line["problem"] for line in lines), f"sums in f16 on {backend}: {lines}")
+    # 9 * 300 passes 2048, below which f16 holds every whole number.
+    for depth, exact in ((200, True), (300, False)):
+        lines = json_lines(program.call("verify", "gemm", "--size", f"9x8x{depth}", "--type", "f16", "--accumulator", "f16", "--integers", "--json"), "exact")
+        program.check(lines[0]["exact"] == exact and lines[0]["correct"], f"sums in f16 of {depth} small integers")
+    says(program.call("verify", "gemm", "--size", "9x8x7", "--type", "bf16", "--accumulator", "f16", expect=2), "f16", "legal: f32")
+
+
+def policies():
+    lines = json_lines(program.call("list", "policies", "--json"), "kernel", "multiply", "sums", "policy", "block", "warp", "thread", "stages", "threads")
+    program.check({line["policy"] for line in lines} == {"small", "medium", "large", "tall", "wide", "huge"}, "the named policies")
+    program.check({(line["multiply"], line["sums"]) for line in lines} == {("fma", "f32"), ("fma", "f64"), ("half2", "f16"), ("dp4a", "s32")}, "for each multiply and type of sums")
+    program.check(program.call("list", "policies").stdout.count("\n") == len(lines) + 1, "a row each")
+    kernels = {(line["backend"], line["kernel"]) for line in json_lines(program.call("list", "kernels", "--json"), "kernel") if line["subject"] == "gemm"}
+    program.check({(backend, kernel) for backend in ("cuda", "emulator") for kernel in ("multistage", "double_buffered")} <= kernels, f"kernels of GPUs: {kernels}")
+    explained = json_lines(program.call("explain", "gemm", "--size", "512x512x512", "--device-description", "h200", "--json"), "recipe", "predicted_seconds")
+    program.check(all(line["recipe"] and line["predicted_seconds"] > 0 for line in explained if line["verdict"] != "refused"), f"explain tells recipes and predictions: {explained}")
+    chosen = [line for line in explained if line["verdict"] == "chosen"][0]
+    program.check(chosen["recipe"] in program.call("explain", "gemm", "--size", "512x512x512", "--device-description", "h200").stdout, "in the table, too")
+    suite = [line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems") if line["suite"] == "figure9"]
+    program.check(not suite or suite[0]["problems"] == "24", f"figure9: {suite}")
 
 
 def other_verbs():
@@ -129,6 +237,6 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelt, bad_requests, unavailable, other_verbs):
+for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, other_verbs):
     part()
 program.finish()

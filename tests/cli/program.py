@@ -17,9 +17,10 @@ class Program:
         np.save(path, array)
         return path
 
-    def call(self, *words, expect=0, stdin=None):
+    def call(self, *words, expect=0, stdin=None, **environment):
         """Runs the program; returns the finished process and complains about another exit status."""
-        done = subprocess.run([self.path, *map(str, words)], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([self.path, *map(str, words)], capture_output=True, text=True, timeout=300,
+                              env={**os.environ, **environment})
         self.check(done.returncode == expect, f"{' '.join(map(str, words))}: exit {done.returncode}, not {expect}: {done.stderr.strip()[:300]}")
         return done
 

@@ -1,0 +1,121 @@
+#!/bin/bash
+# What is run on a machine with a GPU, in one call and within a number of seconds: the article's ninth figure against
+# cuBLASLt, random problems verified, the sanitizers over each family of kernels, the tests. Results as JSON Lines and
+# logs, seven files, in the folder OUT.
+# usage: bench/gpu/run.sh BUILD SECONDS OUT     BUILD: built with -DCOSMATI_PORTABLE=ON, or on that machine
+# COSMATI_COMMIT: told in the results, where there is no repository.
+# exit status: 0 if every step ended well; what did not is in OUT/summary.txt.
+set -u
+build=$(realpath "$1") seconds=$2 out=$3
+cosmati=$build/bin/cosmati
+here=$(realpath "$(dirname "$0")")
+mkdir -p "$out"
+parts=$(mktemp -d)
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
+trap 'rm -rf "$parts"' EXIT
+failed=()
+
+# Libraries that lie with other programs only.
+for library in libcublasLt.so.13 libnvrtc.so.13; do
+  ldconfig -p | grep -q "$library" && continue
+  [ -e "/usr/local/cuda/lib64/$library" ] && continue
+  found=$(find /usr /opt -name "$library" -print -quit 2>/dev/null)
+  [ -n "$found" ] && LD_LIBRARY_PATH=$(dirname "$found")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH
+done
+
+left() { echo $((seconds - SECONDS)); }
+
+# step NAME MOST LOG COMMAND...: at most MOST seconds, and no more than are left.
+step() {
+  local name=$1 most=$2 log=$3 begin=$SECONDS
+  shift 3
+  local limit=$(($(left) - 5))
+  ((limit > most)) && limit=$most
+  if ((limit < 5)); then
+    failed+=("$name: no time was left")
+    return
+  fi
+  timeout --kill-after=5 "$limit" "$@" >>"$log" 2>&1
+  local status=$?
+  echo "$name: exit status $status after $((SECONDS - begin)) s" | tee -a "$out/summary.txt"
+  ((status == 0)) || failed+=("$name: exit status $status")
+}
+
+environment() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv
+  "$cosmati" info
+  ldd "$cosmati" "$build/lib/libcosmati.so"
+}
+
+# All problems of the figure; f32 by the main loop that was not chosen, too.
+figure() {
+  "$cosmati" bench gemm --suite figure9 --backend cuda --peer cublaslt --slices 15 --slice-seconds 0.1 \
+    --json "$out/figure9.jsonl" || return
+  grep -E "^subject|^about|--type f32" "$here/../suites/figure9.txt" >"$parts/f32.txt"
+  for kernel in double_buffered multistage; do
+    "$cosmati" bench gemm --shapes "$parts/f32.txt" --kernel $kernel --backend cuda --peer cublaslt --slices 9 \
+      --slice-seconds 0.1 --json "$out/figure9.jsonl" || return
+  done
+}
+
+# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 16 times 150 of them. Each is
+# another kernel, so that most of the time goes into compiling, on all cores.
+verify() {
+  local jobs=() seed=1
+  for words in "--type f32" "--type f64" "--type f16" "--type f16 --accumulator f16" "--type bf16" "--type s8" \
+    "--type u8" "--type f32 --c-type f16 --d-type f16"; do
+    for kernel in double_buffered multistage; do
+      jobs+=("$words --kernel $kernel --seed $((seed++))")
+    done
+  done
+  printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
+    "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
+  local status=$?
+  cat "$parts"/verify.* >"$out/verify.jsonl"
+  return $status
+}
+
+# Every main loop, multiply and epilogue schedule, split K, ragged edges.
+sanitize() {
+  local tool=$1 jobs=()
+  for kernel in double_buffered multistage; do
+    for words in "--type f32" "--type f64" "--type f16 --accumulator f16" "--type s8" "--type bf16"; do
+      for rest in "--layout nn --size 129x131x67" "--layout tn --size 128x128x64,33x35x37 --misalign 4" \
+        "--layout nt --size 61x67x2048" "--layout tt --size 129x65x33x3 --policy epilogue=staged"; do
+        jobs+=("$words --kernel $kernel $rest")
+      done
+    done
+  done
+  printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \
+    "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"
+}
+
+tests() {
+  local status=0
+  for test in core tile epilogue plan ops jit emulated; do
+    [ -x "$build/bin/test_$test" ] || continue
+    echo "== $test"
+    "$build/bin/test_$test" --gtest_brief=1 || status=1
+  done
+  return $status
+}
+
+export -f environment figure verify sanitize tests
+export build cosmati here out parts
+: >"$out/summary.txt"
+step environment 60 "$out/environment.txt" bash -c environment
+step compile 120 "$out/compile.jsonl" "$cosmati" compile gemm --suite figure9 --json
+step figure9 300 "$out/bench.txt" bash -c figure
+step verify 240 "$out/log.txt" bash -c verify
+step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
+step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
+step tests 90 "$out/log.txt" bash -c tests
+
+{
+  python3 "$here/summary.py" "$out/figure9.jsonl" "$out/verify.jsonl"
+  grep -h "FAILED" "$out/log.txt" | head -20
+  for failure in "${failed[@]+"${failed[@]}"}"; do echo "NOT WELL: $failure"; done
+} 2>&1 | tee -a "$out/summary.txt"
+((${#failed[@]} == 0))

@@ -1,0 +1,36 @@
+// What bench tells of one measurement: a record for machines, a row for people.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/contest.h"
+#include "cli/record.h"
+
+namespace cosmati::cli {
+
+// What the machine can do at most, measured; 0: not known.
+struct Ceilings {
+  std::string name;       // of what `operations` counts: "f32 fma"
+  double operations = 0;  // a second
+  double bytes = 0;       // read and written a second
+};
+
+struct Measurement {
+  std::string subject, type;
+  Task const& task;
+  Device const& device;
+  ContestRules rules;
+  long long seed = 1;
+  ContestResult const& result;
+  std::optional<Verdict> verdict;  // nothing: not verified
+  Ceilings ceilings;
+};
+
+// `peer` may be null.
+Record bench_record(Measurement const& measurement, PeerResult const* peer);
+std::vector<std::string> bench_heads();
+std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer);
+// How the numbers of the table come about.
+std::string bench_method(ContestRules const& rules, bool on_gpu);
+
+}  // namespace cosmati::cli

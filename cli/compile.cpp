@@ -1,0 +1,56 @@
+// cosmati compile: fills the cache of compiled kernels.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/compile_job.h"
+#include "cli/problem_options.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_options(CLI::App& command, CompileRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Compilation")
+      .text("--arch", request.architecture, "NAME",
+            "sm_80, sm_89, sm_90a: plans for an a100, rtx4090 or h200; --device-description says more")
+      .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .group("Parameters");
+  request.subject->add_parameters(options);
+  add_common_options(options, request.common);
+}
+
+CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem) {
+  CompileRequest one = request.copy();
+  one.size = {};
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
+  command->footer("Example: cosmati compile " + subject->name() + ' ' + subject->size_example() +
+                  " --arch sm_90a");
+  auto const request = std::make_shared<CompileRequest>();
+  request->subject = std::move(subject);
+  add_options(*command, *request);
+  command->callback([request] { compile_job(*request, with_options); });
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& program) {
+  CLI::App* const verb = program.add_subcommand("compile", "Compile kernels for a GPU that need not be here");
+  verb->require_subcommand(1);
+  verb->footer(
+      "Kernels go to the cache, where `run` on such a GPU finds them. --threads N compiles N at a time.\n"
+      "Example: cosmati compile gemm --suite figure9 --arch sm_90a");
+  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,31 @@
+// The body of `cosmati compile`.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/options.h"
+#include "cli/sizes.h"
+#include "cli/subject.h"
+#include "cli/suites.h"
+
+namespace cosmati::cli {
+
+struct CompileRequest {
+  std::unique_ptr<Subject> subject;
+  SizeRequest size;
+  std::string suite, shapes;  // a name, a file
+  std::string architecture;   // "sm_90a"; empty: that of the described GPU
+  std::string out;            // file for the machine code of one kernel
+  Common common;
+
+  CompileRequest copy() const { return {subject->clone(), size, suite, shapes, architecture, out, common}; }
+};
+
+// `with_options` gives a request with the options of a suite's problem over those of the command line.
+using WithCompileOptions = std::function<CompileRequest(CompileRequest const&, ProblemOptions const&)>;
+
+// Plans, composes and compiles in parallel, without a GPU; prints a row for each problem.
+void compile_job(CompileRequest const& request, WithCompileOptions const& with_options);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,16 @@
+// Problems of a suite: each is a line of options over those of the command line.
+#pragma once
+#include <functional>
+
+#include "cli/suites.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cosmati::cli {
+
+// Parses the options of one problem; `declare` declares those there are. Throws Error(bad_file).
+void parse_problem(ProblemOptions const& problem, std::function<void(CLI::App&)> const& declare);
+
+}  // namespace cosmati::cli

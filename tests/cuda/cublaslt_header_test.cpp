@@ -1,0 +1,79 @@
+// What cli/cublaslt.h declares is what the toolkit's cublasLt.h declares; compiled where there is one.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "cli/cublaslt.h"
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#endif
+
+#if defined(CUBLAS_VERSION)
+namespace {
+
+using namespace cosmati::cli::cublaslt;
+
+// Enumerations become their numbers, and structures that only a pointer is known of become nothing.
+template <class Any, bool = std::is_enum_v<Any>, bool = std::is_class_v<Any>>
+struct PlainOf {
+  using type = Any;
+};
+template <class Enumeration>
+struct PlainOf<Enumeration, true, false> {
+  using type = std::underlying_type_t<Enumeration>;
+};
+template <class Opaque>
+struct PlainOf<Opaque, false, true> {
+  using type = std::conditional_t<std::is_const_v<Opaque>, void const, void>;
+};
+template <class Target>
+struct PlainOf<Target*, false, false> {
+  using type = typename PlainOf<Target>::type*;
+};
+template <class Returned, class... Parameters>
+struct PlainOf<Returned(Parameters...), false, false> {
+  using type = typename PlainOf<Returned>::type(typename PlainOf<Parameters>::type...);
+};
+
+#define COSMATI_SAME_FUNCTION(name, result, parameters) \
+  static_assert(std::is_same_v<PlainOf<result parameters>::type, PlainOf<decltype(::name)>::type>, #name);
+COSMATI_CUBLASLT(COSMATI_SAME_FUNCTION)
+
+template <class Ours, class Theirs>
+constexpr bool equal(Ours ours, Theirs theirs) {
+  return static_cast<unsigned>(ours) == static_cast<unsigned>(theirs);
+}
+
+static_assert(equal(Status::success, CUBLAS_STATUS_SUCCESS));
+static_assert(equal(Status::not_supported, CUBLAS_STATUS_NOT_SUPPORTED));
+static_assert(equal(Compute::f16, CUBLAS_COMPUTE_16F));
+static_assert(equal(Compute::f32, CUBLAS_COMPUTE_32F));
+static_assert(equal(Compute::f64, CUBLAS_COMPUTE_64F));
+static_assert(equal(Compute::s32, CUBLAS_COMPUTE_32I));
+static_assert(equal(Number::f32, CUDA_R_32F));
+static_assert(equal(Number::f64, CUDA_R_64F));
+static_assert(equal(Number::f16, CUDA_R_16F));
+static_assert(equal(Number::s8, CUDA_R_8I));
+static_assert(equal(Number::s32, CUDA_R_32I));
+static_assert(equal(Number::bf16, CUDA_R_16BF));
+static_assert(equal(ProductAttribute::transposed_a, CUBLASLT_MATMUL_DESC_TRANSA));
+static_assert(equal(ProductAttribute::transposed_b, CUBLASLT_MATMUL_DESC_TRANSB));
+static_assert(equal(MatrixAttribute::batch_count, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT));
+static_assert(equal(MatrixAttribute::batch_stride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET));
+static_assert(equal(PreferenceAttribute::most_workspace_bytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES));
+static_assert(equal(operation_plain, CUBLAS_OP_N) && equal(operation_transposed, CUBLAS_OP_T));
+
+static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
+static_assert(sizeof(Heuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+static_assert(offsetof(Heuristic, workspace_bytes) ==
+              offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+static_assert(offsetof(Heuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
+static_assert(offsetof(Heuristic, waves) == offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
+
+TEST(CublasLtHeader, AgreesWithTheToolkit) { SUCCEED() << "cublasLt.h of cuBLAS " << CUBLAS_VERSION; }
+
+}  // namespace
+#else
+TEST(CublasLtHeader, AgreesWithTheToolkit) { GTEST_SKIP() << "there is no cublasLt.h here"; }
+#endif

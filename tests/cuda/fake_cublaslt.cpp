@@ -1,0 +1,121 @@
+// The functions of cuBLASLt that bench calls, on the memory of the fake driver: products of f32 by three
+// loops, three algorithms that are all the same, and no products of 8-bit integers.
+#include "cli/cublaslt.h"
+
+#include <utility>
+
+namespace fake = cosmati::cli::cublaslt;
+using fake::Algorithm;
+using fake::Compute;
+using fake::Context;
+using fake::Heuristic;
+using fake::Matrix;
+using fake::MatrixAttribute;
+using fake::Number;
+using fake::Preference;
+using fake::PreferenceAttribute;
+using fake::Product;
+using fake::ProductAttribute;
+using fake::Status;
+
+namespace cosmati::cli::cublaslt {
+struct Context {};
+struct Preference {};
+struct Product {
+  bool transposed_a = false, transposed_b = false;
+};
+struct Matrix {
+  Number type;
+  std::uint64_t rows, columns;
+  std::int64_t leading_dimension;
+};
+}  // namespace cosmati::cli::cublaslt
+
+namespace {
+
+template <class Object>
+Status destroy(Object* object) {
+  delete object;
+  return Status::success;
+}
+
+std::int32_t integer_at(void const* value) { return *static_cast<std::int32_t const*>(value); }
+
+float element(void const* data, Matrix const& matrix, bool transposed, std::uint64_t row,
+              std::uint64_t column) {
+  if (transposed) std::swap(row, column);
+  return static_cast<float const*>(data)[row + column * static_cast<std::uint64_t>(matrix.leading_dimension)];
+}
+
+}  // namespace
+
+extern "C" {
+
+Status cublasLtCreate(Context** context) {
+  *context = new Context;
+  return Status::success;
+}
+Status cublasLtDestroy(Context* context) { return destroy(context); }
+std::size_t cublasLtGetVersion() { return 130102; }
+char const* cublasLtGetStatusName(Status status) {
+  return status == Status::not_supported ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_OF_THE_FAKE";
+}
+Status cublasLtMatmulDescCreate(Product** product, Compute, Number) {
+  *product = new Product;
+  return Status::success;
+}
+Status cublasLtMatmulDescDestroy(Product* product) { return destroy(product); }
+Status cublasLtMatmulDescSetAttribute(Product* product, ProductAttribute attribute, void const* value,
+                                      std::size_t) {
+  (attribute == ProductAttribute::transposed_a ? product->transposed_a : product->transposed_b) =
+      integer_at(value) == fake::operation_transposed;
+  return Status::success;
+}
+Status cublasLtMatrixLayoutCreate(Matrix** matrix, Number type, std::uint64_t rows, std::uint64_t columns,
+                                  std::int64_t leading_dimension) {
+  *matrix = new Matrix{type, rows, columns, leading_dimension};
+  return Status::success;
+}
+Status cublasLtMatrixLayoutDestroy(Matrix* matrix) { return destroy(matrix); }
+Status cublasLtMatrixLayoutSetAttribute(Matrix*, MatrixAttribute, void const*, std::size_t) {
+  return Status::success;
+}
+Status cublasLtMatmulPreferenceCreate(Preference** preference) {
+  *preference = new Preference;
+  return Status::success;
+}
+Status cublasLtMatmulPreferenceDestroy(Preference* preference) { return destroy(preference); }
+Status cublasLtMatmulPreferenceSetAttribute(Preference*, PreferenceAttribute, void const*, std::size_t) {
+  return Status::success;
+}
+
+Status cublasLtMatmulAlgoGetHeuristic(Context*, Product*, Matrix* a, Matrix*, Matrix*, Matrix*, Preference*,
+                                      int wanted, Heuristic* results, int* found) {
+  *found = 0;
+  if (a->type == Number::s8) return Status::not_supported;
+  for (; *found < 3 && *found < wanted; ++*found) {
+    results[*found] = {};
+    results[*found].workspace_bytes = 1024;
+  }
+  return Status::success;
+}
+
+Status cublasLtMatmul(Context*, Product* product, void const* alpha, void const* a, Matrix* matrix_a,
+                      void const* b, Matrix* matrix_b, void const* beta, void const* c, Matrix* matrix_c,
+                      void* d, Matrix* matrix_d, Algorithm const*, void*, std::size_t, CUstream_st*) {
+  float const scale = *static_cast<float const*>(alpha), source = *static_cast<float const*>(beta);
+  std::uint64_t const depth = product->transposed_a ? matrix_a->rows : matrix_a->columns;
+  for (std::uint64_t j = 0; j < matrix_d->columns; ++j)
+    for (std::uint64_t i = 0; i < matrix_d->rows; ++i) {
+      float sum = 0;
+      for (std::uint64_t k = 0; k < depth; ++k)
+        sum += element(a, *matrix_a, product->transposed_a, i, k) *
+               element(b, *matrix_b, product->transposed_b, k, j);
+      float const before = source == 0 ? 0 : source * element(c, *matrix_c, false, i, j);
+      static_cast<float*>(d)[i + j * static_cast<std::uint64_t>(matrix_d->leading_dimension)] =
+          scale * sum + before;
+    }
+  return Status::success;
+}
+
+}  // extern "C"

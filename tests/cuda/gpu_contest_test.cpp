@@ -1,0 +1,133 @@
+// bench on a GPU, on the fake driver and a fake cuBLASLt: data, verification on a sample, the peer, the
+// figures that are told. Times are the fake's.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "cli/gpu_contest.h"
+#include "cli/sample.h"
+#include "cli/sizes.h"
+#include "cosmati/gemm/arguments.h"
+#include "src/jit/cache.h"
+#include "src/jit/nvrtc.h"
+#include "tests/cuda/fake_libcuda.h"
+
+namespace cosmati::cli {
+namespace {
+
+[[maybe_unused]] int const chosen = setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) +
+                                    setenv("COSMATI_CUBLASLT", COSMATI_FAKE_CUBLASLT, 1) +
+                                    setenv("COSMATI_CACHE_SIZE", "0", 1);
+
+Index unwritten_rows = 0;  // of d, the last ones
+
+template <class Factor, class Sum>
+void multiply(fake::Launch const& launch) {
+  auto const& params = launch.as<MatrixGemmParameters>();
+  auto const at = []<class Number>(MatrixArguments const& matrix, Index row, Index column, Number) {
+    return static_cast<Number*>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
+  };
+  for (Index m = 0; m < params.m - unwritten_rows; ++m)
+    for (Index n = 0; n < params.n; ++n) {
+      Sum sum = 0;
+      for (Index k = 0; k < params.k; ++k)
+        sum +=
+            static_cast<Sum>(*at(params.a, m, k, Factor{})) * static_cast<Sum>(*at(params.b, n, k, Factor{}));
+      *at(params.d, m, n, Sum{}) = sum;
+    }
+}
+
+void nothing(fake::Launch const&) {}
+
+class GpuContest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+    fake::reset();
+    unwritten_rows = 0;
+    for (cuda::Peak const peak : cuda::all_peaks)
+      fake::set_kernel(jit::kernel_cache().get(cuda::peak_source(peak, "sm_90a")).lowered_name, nothing);
+  }
+
+  static ContestResult hold(std::string const& type) {
+    Device const device = this_device(Backend::cuda, 1);
+    auto const subject = make_gemm();
+    Common common;
+    common.types.all = type;
+    Job const job = made_job(*subject, {48, 40, 24, 1}, common);
+    auto const composition = job.task->compose(device, {});
+    fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
+                     type == "s8" ? multiply<signed char, int> : multiply<float, float>);
+    GpuGauge gauge(device.gpu);
+    auto const slots = job.task->slots();
+    PeerProblem peer{"cublaslt", "nn", slots[0].description.type, 48, 40, 24};
+    peer.result = slots.back().description.type;
+    peer.sum = job.task->notes.sum;
+    return hold_gpu_contest(*job.task, device, {}, {4, 0.005, false}, {peer}, 1, gauge);
+  }
+};
+
+TEST_F(GpuContest, MeasuresVerifiesAndCompares) {
+  int const allocations = fake::allocations(), handles = fake::handles();
+  ContestResult const result = hold("f32");
+  ASSERT_TRUE(result.sample.has_value());
+  EXPECT_TRUE(result.sample->correct) << result.sample->complaint;
+  EXPECT_GE(result.sample->elements, 512);
+  EXPECT_GT(result.buffers, 1) << "a small problem takes several sets of operands";
+  EXPECT_GT(result.ours.samples, 4);
+  EXPECT_GT(result.ours.typical, 0);
+  ASSERT_TRUE(result.gpu.has_value());
+  EXPECT_GT(result.gpu->host_seconds, 0);
+  EXPECT_DOUBLE_EQ(result.gpu->clock_share, 1);
+  EXPECT_FALSE(result.gpu->throttled);
+  ASSERT_EQ(result.peers.size(), 1U);
+  PeerResult const& peer = result.peers[0];
+  EXPECT_EQ(peer.version, "cuBLASLt 13.1.2");
+  EXPECT_EQ(peer.algorithms, 3);
+  EXPECT_GT(peer.ratio.median, 0);
+  EXPECT_GT(peer.first_ratio.median, 0);
+  ASSERT_TRUE(peer.sample.has_value());
+  EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
+  EXPECT_EQ(fake::allocations(), allocations) << "all memory is given back";
+  EXPECT_EQ(fake::handles(), handles) << "all handles are given back";
+}
+
+TEST_F(GpuContest, SeesWhatTheKernelDidNotWrite) {
+  unwritten_rows = 1;
+  ContestResult const result = hold("f32");
+  ASSERT_TRUE(result.sample.has_value());
+  EXPECT_FALSE(result.sample->correct);
+  EXPECT_NE(result.sample->complaint.find("nan, not "), std::string::npos) << result.sample->complaint;
+}
+
+TEST_F(GpuContest, TellsWhatThePeerRefuses) {
+  ContestResult const result = hold("s8");
+  ASSERT_TRUE(result.sample.has_value());
+  EXPECT_TRUE(result.sample->correct) << result.sample->complaint;
+  EXPECT_EQ(result.peers.at(0).refusal, "cuBLASLt has no algorithm for this: CUBLAS_STATUS_NOT_SUPPORTED");
+}
+
+TEST(Sample, ComparesRowsAndColumnsOfAnyProblem) {
+  auto const subject = make_gemm();
+  Common common;
+  common.types.all = "f64";
+  Job const job = made_job(*subject, {70, 3, 50, 4}, common);
+  std::vector<Tensor> tensors;
+  nets::Random random(1, 1);
+  std::vector<void*> pointers;
+  for (Slot const& slot : job.task->slots()) {
+    tensors.emplace_back(slot.description);
+    fill_random(tensors.back(), slot.name, {}, random);
+    pointers.push_back(tensors.back().data());
+  }
+  job.task->prepare(this_device(Backend::reference), {})->run(pointers, nullptr);
+  Verdict const right = verify_sample(*job.task, tensors, 100, random);
+  EXPECT_TRUE(right.correct) << right.complaint;
+  EXPECT_GE(right.elements, 2 * 100);
+  tensors.back().set(tensors.back().size() - 1, 1e3);
+  EXPECT_FALSE(verify_sample(*job.task, tensors, 100, random).correct);
+}
+
+}  // namespace
+}  // namespace cosmati::cli
