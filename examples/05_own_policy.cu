@@ -1,0 +1,47 @@
+// A policy of one's own, for a product that no named one suits: a small D with a deep k. Its single tile of D
+// would keep one multiprocessor busy; so blocks share it, each summing a part of k.
+#include "cosmati/gemm/launch.h"
+#include "cosmati/gemm/simple.h"
+#include "examples/support.h"
+
+constexpr cosmati::GemmPolicy deep{
+    .block_m = 64,  // the tile of D of a block,
+    .block_n = 64,
+    .block_k = 16,  // and its step of k
+    .warp_m = 32,   // of a warp: 2 x 2 warps
+    .warp_n = 32,
+    .thread_m = 8,  // of a thread: 4 x 8 lanes
+    .thread_n = 4,
+    .stages = 4,
+    .blocks = 3,  // resident blocks a multiprocessor: at most 168 registers a thread
+    .main_loop = cosmati::MainLoop::multistage,
+    .split_k = true,
+    .epilogue = cosmati::EpilogueSchedule::staged,
+};
+using Gemm = cosmati::SimpleGemm<float, cosmati::all_row_major, deep>;
+
+int main() {
+  if (example::no_gpu()) return example::skipped;
+  int const m = 60, n = 52, k = 2000, splits = 8;
+  example::Memory<float> a(m * k), b(k * n), d(m * n);
+  example::fill(a, m * k, 1);
+  example::fill(b, k * n, 2);
+  std::printf("%d threads and %d bytes of shared memory a block\n", Gemm::threads,
+              static_cast<int>(sizeof(Gemm::SharedStorage)));
+
+  // The parts meet in a workspace, and are added in an order that never changes: the same bits in every run.
+  example::Memory<char> workspace(cosmati::gemm_workspace_bytes<Gemm>(m, n, 1, splits));
+  Gemm::Params params =
+      Gemm::params({.m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .d = {d.data(), n}});
+  params.schedule = cosmati::split_schedule<Gemm>(workspace.data(), m, n, 1, splits);
+  example::check(cosmati::launch_gemm<Gemm>(params));
+  example::wait();
+
+  return example::verdict(
+      m, n, [&](int i, int j) { return d[i * n + j]; },
+      [&](int i, int j) {
+        float sum = 0;
+        for (int l = 0; l < k; ++l) sum += a[i * k + l] * b[l * n + j];
+        return sum;
+      });
+}

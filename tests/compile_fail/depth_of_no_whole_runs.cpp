@@ -1,0 +1,14 @@
+// A step of ten depths, fetched four at a time.
+// expect: block_k is not a power of two: a step must be a whole number of this operand's runs
+// names: OperandLoader<
+#include "tests/compile_fail/mistake.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.block_k = 10;
+  return changed;
+}();
+using Destination = cosmati::StridedDestination<float, 1>;
+using Gemm = mistake::Gemm<policy, float, float, cosmati::IdentityEpilogue<float>, Destination,
+                           mistake::Source<float, 4>>;
+auto const kernel = &cosmati::gemm_kernel<Gemm>;

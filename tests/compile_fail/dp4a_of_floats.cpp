@@ -1,0 +1,11 @@
+// The multiply for bytes, for floats.
+// expect: multiply dp4a takes s8 and u8 operands
+// names: OperandsOfDp4a<float, float, int>
+#include "tests/compile_fail/mistake.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.multiply = cosmati::Multiply::dp4a;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy, float, cosmati::s32>>();

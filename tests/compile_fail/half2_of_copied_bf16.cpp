@@ -1,0 +1,13 @@
+// cp.async cannot convert bf16 to the f16 that half2 multiplies.
+// expect: multiply half2 takes f16 as it lies in the multistage main loop
+// names: HalvesByCopies<
+#include "tests/compile_fail/mistake.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.stages = 3;
+  changed.main_loop = cosmati::MainLoop::multistage;
+  changed.multiply = cosmati::Multiply::half2;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy, cosmati::bf16, cosmati::f16>>();

@@ -1,0 +1,7 @@
+// A number in the place of a policy.
+// expect: the policy of a SimpleGemm is a PolicyName or a GemmPolicy
+#include "tests/compile_fail/mistake.h"
+
+#include "cosmati/gemm/simple.h"
+
+auto const parameters = mistake::parameters<cosmati::SimpleGemm<float, cosmati::NN, 128>>();

@@ -1,0 +1,20 @@
+// A source that loaders cannot read.
+// expect: a source has template <bool whole> Run<Element> run(Row const&, Step const&, int more) const
+// names: SourceRequirements<Own>
+#include "tests/compile_fail/mistake.h"
+
+struct Own {
+  using Element = float;
+  using Arguments = cosmati::MatrixArguments;
+  struct Row {};
+  struct Step {};
+  static constexpr cosmati::Along along = cosmati::Along::depth;
+  static constexpr int width = 1;
+  COSMATI_DEVICE Own(Arguments const&, cosmati::Index, cosmati::Index, cosmati::Index, cosmati::Index);
+  COSMATI_DEVICE Row row(int outer, int depth) const;
+  COSMATI_DEVICE Step step(cosmati::Index first_depth) const;
+};
+
+using Destination = cosmati::StridedDestination<float, 1>;
+auto const parameters = mistake::parameters<
+    mistake::Gemm<mistake::right, float, float, cosmati::IdentityEpilogue<float>, Destination, Own>>();

@@ -1,0 +1,11 @@
+// Three buffers for the main loop that has two.
+// expect: the double_buffered main loop has stages = 2
+// names: StagesOfDoubleBuffered<3>
+#include "tests/compile_fail/mistake.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.stages = 3;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy>>();

@@ -1,0 +1,12 @@
+// Six buffers for the main loop that has three to five.
+// expect: the multistage main loop has stages = 3, 4 or 5
+// names: StagesOfMultistage<6>
+#include "tests/compile_fail/mistake.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.stages = 6;
+  changed.main_loop = cosmati::MainLoop::multistage;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy>>();
