@@ -60,4 +60,6 @@ struct GemmParameters {
 using MatrixGemmParameters =
     GemmParameters<MatrixArguments, MatrixArguments, EpilogueArguments, MatrixArguments>;
 
+static_assert(sizeof(MatrixGemmParameters) <= 4096, "what every driver passes to a kernel");
+
 }  // namespace cosmati
