@@ -20,7 +20,7 @@ class MatrixTile {
   COSMATI_DEVICE MatrixTile(MatrixArguments const& matrix, Index batch, Index first_m, Index first_n)
       : data_(base_of<Element>(matrix, batch) + first_m * matrix.row_stride + first_n * matrix.column_stride),
         row_stride_(matrix.row_stride),
-        column_stride_(matrix.column_stride) {}
+        column_stride_(width > 1 ? 1 : matrix.column_stride) {}
 
   // Elements (m, n) to (m, n + count - 1) of which the first `valid` exist, as Real; n is a multiple of
   // count.

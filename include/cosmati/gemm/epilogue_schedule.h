@@ -29,16 +29,21 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
     constexpr GemmPolicy policy = Traits::policy;
     constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
     constexpr int count = partition_n.vector;
+    // Positions count from the thread's own first element: they are constants.
     ThreadPlace const place = Traits::place(arch::thread());
-    typename Epilogue::Tile const tile(arguments, at.batch, at.first_m, at.first_n);
-    typename Destination::Tile const d(destination, at.batch, at.first_m, at.first_n);
+    int const own_m = partition_m.position(place.warp_m, place.lane_m, 0);
+    int const own_n = partition_n.position(place.warp_n, place.lane_n, 0);
+    typename Epilogue::Tile const tile(arguments, at.batch, at.first_m + own_m, at.first_n + own_n);
+    typename Destination::Tile const d(destination, at.batch, at.first_m + own_m, at.first_n + own_n);
     COSMATI_UNROLL
     for (int i = 0; i < policy.thread_m; ++i) {
-      int const m = partition_m.position(place.warp_m, place.lane_m, i);
+      int const m = partition_m.position(0, 0, i);
       COSMATI_UNROLL
       for (int j = 0; j < policy.thread_n; j += count) {
-        int const n = partition_n.position(place.warp_n, place.lane_n, j);
-        int const valid = policy.whole ? count : m < at.rows ? least(at.columns - n, count) : 0;
+        int const n = partition_n.position(0, 0, j);
+        int const valid = policy.whole          ? count
+                          : m < at.rows - own_m ? least(at.columns - own_n - n, count)
+                                                : 0;
         if (!policy.whole && valid <= 0) continue;
         Real value[count];
         COSMATI_UNROLL

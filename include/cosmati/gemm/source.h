@@ -91,8 +91,8 @@ struct StridedSource {
   COSMATI_DEVICE StridedSource(Arguments const& arguments, Index batch, Index first_outer, Index outer_extent,
                                Index depth_extent)
       : data_(base_of<Element>(arguments, batch) + first_outer * arguments.row_stride),
-        row_stride_(arguments.row_stride),
-        column_stride_(arguments.column_stride),
+        row_stride_(width > 1 && along == Along::outer ? 1 : arguments.row_stride),
+        column_stride_(width > 1 && along == Along::depth ? 1 : arguments.column_stride),
         depth_extent_(depth_extent),
         outer_left_(clamp_to_int(outer_extent - first_outer)) {}
 
