@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gemm_figures  # noqa: E402
 from measure import ROOT, Results, alternate, json_lines, seconds_of  # noqa: E402
 
 PEERS = os.path.join(ROOT, "bench", "peers")
@@ -124,7 +125,7 @@ def clone_to_accuracy(a, results):
         results.report("git clone to accuracy", time.perf_counter() - start, 300, "s", at_least=False)
 
 
-GROUPS = {"gemm": gemm, "speed": training_speed, "start": start_up, "dcgan": dcgan, "accuracy": training_accuracies,
+GROUPS = {"gemm": gemm, **gemm_figures.GROUPS, "speed": training_speed, "start": start_up, "dcgan": dcgan, "accuracy": training_accuracies,
           "clone": clone_to_accuracy}
 
 

@@ -56,7 +56,8 @@ def alternate(ours, theirs, times=5):
 
 
 class Results:
-    """Appends one JSON line for each figure, and remembers which fell short."""
+    """One JSON line for each figure in a file, and which fell short. A figure measured again takes the place of its line; the
+    others stay, with their own commit and date."""
 
     def __init__(self, path):
         self.path = path
@@ -64,9 +65,17 @@ class Results:
         self.count = 0
         self.base = {"commit": commit(), "machine": machine(),
                      "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
+        self.lines = {}
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8"):
-            pass
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                known = [json.loads(text) for text in file if text.startswith("{")]
+            self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"]}
+
+    def keep(self, line):
+        self.lines[line["figure"]] = dict(self.base, **line)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(one) + "\n" for one in self.lines.values())
 
     def report(self, name, value, promised, unit, at_least=True, **details):
         """Prints met, or short by how much; writes the line."""
@@ -75,13 +84,13 @@ class Results:
         verdict = "met" if met else f"SHORT by {difference:.4g} {unit}"
         sign = ">=" if at_least else "<="
         print(f"{name:58} {value:12.5g} {sign} {promised:<9g} {unit:10} {verdict}", flush=True)
-        line = dict(self.base, figure=name, value=value, promised=promised, unit=unit, at_least=at_least, met=met, **details)
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        self.keep(dict(figure=name, value=value, promised=promised, unit=unit, at_least=at_least, met=met, **details))
         self.count += 1
         if not met:
             self.short.append(name)
 
-    def skip(self, name, reason):
-        """What this machine cannot measure, and why."""
+    def skip(self, name, reason, **promise):
+        """What this machine cannot measure, and why; with a promise it becomes a line as well."""
         print(f"{name:58} not measured: {reason}", flush=True)
+        if promise:
+            self.keep(dict(figure=name, reason=reason, **promise))

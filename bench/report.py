@@ -15,7 +15,7 @@ the ratios pair by pair.
 
 def samples(line):
     """The spread behind a figure, in a few words."""
-    words = []
+    words = [line["note"]] if "note" in line else []
     if "seeds" in line:
         words.append("seeds " + ", ".join(f"{seed}: {value:.2f}" for seed, value in line["seeds"].items()))
     for key, name in (("samples", "samples"), ("ours", "ours"), ("peers", line.get("peer", "peer"))):
@@ -30,14 +30,21 @@ def table(path):
         lines = [json.loads(text) for text in file if text.strip()]
     if not lines:
         return ""
-    first = lines[0]
-    text = f"\n## {first['machine']}\n\nCommit {first['commit']}, {first['date']}.\n\n"
+    newest = max(lines, key=lambda line: line["date"])
+    state = (newest["commit"], newest["date"])
+    text = f"\n## {newest['machine']}\n\nCommit {state[0]}, {state[1]}, where no other is named.\n\n"
     text += "| figure | measured | promised | | behind it |\n| --- | ---: | ---: | --- | --- |\n"
     for line in lines:
         sign = "≥" if line["at_least"] else "≤"
+        if "reason" in line:
+            text += f"| {line['figure']} | | {sign} {line['promised']:g} {line['unit']} | not measured here | {line['reason']} |\n"
+            continue
         verdict = "met" if line["met"] else "**short**"
+        behind = [samples(line)] if samples(line) else []
+        if (line["commit"], line["date"]) != state:
+            behind.append(f"commit {line['commit']}, {line['date']}")
         text += (f"| {line['figure']} | {line['value']:.5g} {line['unit']} | {sign} {line['promised']:g} {line['unit']} | "
-                 f"{verdict} | {samples(line)} |\n")
+                 f"{verdict} | {'; '.join(behind)} |\n")
     return text
 
 

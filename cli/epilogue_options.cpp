@@ -26,6 +26,33 @@ std::map<std::string, double> read_settings(std::vector<std::string> const& sett
   return values;
 }
 
+// An operand without gaps whose elements lie in the order of the result's: column-major where that is.
+TensorDescription made_operand(std::vector<std::string> const& letters,
+                               std::map<std::string, Index> const& extents,
+                               std::span<std::string_view const> indices, TensorDescription const& result) {
+  auto const result_stride = [&](std::string const& letter) {
+    auto const found = std::find(indices.begin(), indices.end(), letter);
+    return found == indices.end() ? Index{0}
+                                  : result.layout.stride[static_cast<int>(found - indices.begin())];
+  };
+  Layout layout;
+  std::vector<int> order;  // of dimensions, the closest elements last
+  for (std::string const& letter : letters) {
+    order.push_back(layout.shape.rank);
+    layout.shape[layout.shape.rank++] = extents.at(letter);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int x, int y) {
+    return result_stride(letters[static_cast<std::size_t>(x)]) >
+           result_stride(letters[static_cast<std::size_t>(y)]);
+  });
+  Index stride = 1;
+  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
+    layout.stride[*dimension] = stride;
+    stride *= layout.extent(*dimension);
+  }
+  return {result.type == DataType::f64 ? DataType::f64 : DataType::f32, layout};
+}
+
 }  // namespace
 
 void add_epilogue_options(Options& options, EpilogueText& text) {
@@ -40,6 +67,7 @@ BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_vie
                              bool made_here)
     : original_(epilogue::parse(text.expression.empty() ? default_expression : text.expression, indices)),
       values_(read_settings(text.settings)),
+      indices_(indices),
       made_here_(made_here) {
   double drawn = 0.75;
   for (auto const& scalar : original_.scalars()) {
@@ -70,11 +98,8 @@ Epilogue BoundEpilogue::complete(Inputs const& inputs, std::map<std::string, Ind
   for (auto const& operand : bound_.operands()) {
     std::string const key = std::string(operand_prefix) + operand.name;
     if (made_here_ && !inputs.has(key)) {
-      Shape shape;
-      for (std::string const& index : operand.indices) shape[shape.rank++] = extents.at(index);
-      provided.operands[operand.name] = shape;
-      epilogue.operands.push_back(
-          describe(result.type == DataType::f64 ? DataType::f64 : DataType::f32, shape));
+      epilogue.operands.push_back(made_operand(operand.indices, extents, indices_, result));
+      provided.operands[operand.name] = epilogue.operands.back().shape();
     } else if (inputs.has(key)) {
       epilogue.operands.push_back(inputs.at(key));
     }

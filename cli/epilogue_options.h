@@ -43,6 +43,7 @@ class BoundEpilogue {
   epilogue::Expression bound_;
   std::map<std::string, double> values_;
   std::vector<std::string> warnings_;
+  std::span<std::string_view const> indices_;  // of the result's dimensions
   bool made_here_;
 };
 

@@ -12,6 +12,7 @@ here=$(realpath "$(dirname "$0")")
 mkdir -p "$out"
 parts=$(mktemp -d)
 LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+export PATH=$PATH:/usr/local/cuda/bin
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
 trap 'rm -rf "$parts"' EXIT
 failed=()
@@ -51,7 +52,7 @@ environment() {
 
 # All problems of the figure; f32 by the main loop that was not chosen, too.
 figure() {
-  "$cosmati" bench gemm --suite figure9 --backend cuda --peer cublaslt --slices 15 --slice-seconds 0.1 \
+  "$cosmati" bench gemm --suite figure9 --backend cuda --peer cublaslt --slices 11 --slice-seconds 0.1 \
     --json "$out/figure9.jsonl" || return
   grep -E "^subject|^about|--type f32" "$here/../suites/figure9.txt" >"$parts/f32.txt"
   for kernel in double_buffered multistage; do

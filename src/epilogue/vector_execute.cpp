@@ -19,6 +19,13 @@
 #define COSMATI_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+// g++ takes vectors of half the width by itself.
+#if defined(__clang__)
+#define COSMATI_V4 "arch=x86-64-v4"
+#else
+#define COSMATI_V4 "arch=x86-64-v4,prefer-vector-width=512"
+#endif
+
 #define COSMATI_LAMBDA __attribute__((always_inline))
 
 namespace cosmati::epilogue {
@@ -146,8 +153,8 @@ __attribute__((target("arch=x86-64-v3"))) void execute_v3(Instruction const& ins
 }
 
 template <class Real>
-__attribute__((target("arch=x86-64-v4"))) void execute_v4(Instruction const& instruction,
-                                                          Lane<Real> const* values, Real* target, int width) {
+__attribute__((target(COSMATI_V4))) void execute_v4(Instruction const& instruction, Lane<Real> const* values,
+                                                    Real* target, int width) {
   execute(instruction, values, target, width);
 }
 #endif

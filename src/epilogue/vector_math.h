@@ -1,11 +1,12 @@
-// Functions of float without branches, so that a loop over them becomes vector instructions; within 4 ulp.
-// The polynomials are Chebyshev fits of our own over the intervals that the comments name. The overloads for
-// double call the C++ library.
+// Functions without branches, so that a loop over them becomes vector instructions; within 4 ulp. Logarithm
+// and power of double call the C++ library.
 #pragma once
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numbers>
+
+#include "src/epilogue/vector_constants.h"
 
 #define COSMATI_INLINE inline __attribute__((always_inline))
 
@@ -39,17 +40,16 @@ COSMATI_INLINE Real maximum(Real a, Real b) {
 
 template <class Real>
 COSMATI_INLINE Real absolute(Real x) {
-  return x < 0 ? -x : x == 0 ? Real(0) : x;
-}
-template <>
-COSMATI_INLINE float absolute(float x) {
-  return bits_of<float>(bits_of<unsigned>(x) & 0x7fffffffu);
+  using C = Constants<Real>;
+  return bits_of<Real>(bits_of<typename C::Bits>(x) & ~C::sign);
 }
 
-COSMATI_INLINE float copy_sign(float magnitude, float sign) {  // magnitude >= 0 or NaN
-  return bits_of<float>(bits_of<unsigned>(magnitude) | (bits_of<unsigned>(sign) & 0x80000000u));
+template <class Real>
+COSMATI_INLINE Real copy_sign(Real magnitude, Real sign) {  // magnitude >= 0 or NaN
+  using C = Constants<Real>;
+  using Bits = typename C::Bits;
+  return bits_of<Real>(bits_of<Bits>(magnitude) | (bits_of<Bits>(sign) & C::sign));
 }
-COSMATI_INLINE double copy_sign(double magnitude, double sign) { return __builtin_copysign(magnitude, sign); }
 
 // To the nearest integer, ties to even: adding 2^23 (2^52) leaves no bits for a fraction.
 template <class Real>
@@ -64,58 +64,65 @@ COSMATI_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
 COSMATI_INLINE double square_root(double x) { return __builtin_sqrt(x); }
 
 // exp(x) = 2^n * exp(r) with |r| <= log(2) / 2.
+template <class Real>
 struct Reduced {
-  float r;
-  unsigned n;  // as a two's complement number
+  Real r;
+  typename Constants<Real>::Bits n;  // as a two's complement number
 };
 
-// Of x + rest, where |rest| is small beside x; |x| < 200. NaN gives r = NaN.
-COSMATI_INLINE Reduced reduce(float x, float rest) {
-  constexpr float shift = 12582912.0f;  // 1.5 * 2^23: the sum's last bits are the rounded integer
-  float const shifted = x * 1.44269504f + shift;
-  float const n = shifted - shift;
-  float const r = (x - n * 0.693359375f) - n * -2.12194440e-4f;  // log(2) in two parts, the first of 9 bits
-  return {r + rest, bits_of<unsigned>(shifted) - bits_of<unsigned>(shift)};
+// Of x + rest, where |rest| is small beside x and |x| is not much larger than where exp ends. NaN gives r =
+// NaN.
+template <class Real>
+COSMATI_INLINE Reduced<Real> reduce(Real x, Real rest) {
+  using C = Constants<Real>;
+  using Bits = typename C::Bits;
+  Real const shifted = x * C::log2_e + C::shift;
+  Real const n = shifted - C::shift;
+  Real const r = (x - n * C::log2_high) - n * C::log2_low;
+  return {r + rest, bits_of<Bits>(shifted) - bits_of<Bits>(C::shift)};
 }
 
-COSMATI_INLINE float two_to(unsigned n) { return bits_of<float>((n + 127u) << 23); }  // -126 <= n <= 127
-
-// (exp(r) - 1 - r) / r^2 on |r| <= log(2) / 2
-COSMATI_INLINE float exp_tail(float r) {
-  constexpr float c[] = {0.50000000143f,  0.16666666683f,  0.04166645681f,
-                         0.008333310024f, 0.001393454193f, 1.989198131e-4f};
-  return polynomial(r, c);
+template <class Real>
+COSMATI_INLINE Real two_to(typename Constants<Real>::Bits n) {  // of a normal number
+  return bits_of<Real>((n + Constants<Real>::bias) << Constants<Real>::mantissa_bits);
 }
 
+template <class Real>
 struct Exponential {
-  float value;
-  float scaled;  // factor * value, rounded once also where value itself is subnormal
+  Real value;
+  Real scaled;  // factor * value, rounded once also where value itself is subnormal
 };
 
-// exp(x + rest); |factor| <= 200.
-COSMATI_INLINE Exponential exp_of_sum(float x, float rest, float factor) {
-  float const not_above = x > 100.0f ? 100.0f : x;  // NaN passes both
-  float const clamped = not_above < -115.0f ? -115.0f : not_above;
-  Reduced const reduced = reduce(clamped, rest);
-  float const r = reduced.r;
-  float const more = r * r * exp_tail(r) + r;
-  unsigned const half = (reduced.n + 1024u) / 2 - 512u;  // two factors, so that subnormal results come out
-  float const first = two_to(half), second = two_to(reduced.n - half);
-  return {(1.0f + more) * first * second, (factor + factor * more) * first * second};
+// exp(x + rest); |factor| <= largest_factor.
+template <class Real>
+COSMATI_INLINE Exponential<Real> exp_of_sum(Real x, Real rest, Real factor) {
+  using C = Constants<Real>;
+  Real const not_above = x > C::exp_highest ? C::exp_highest : x;  // NaN passes both
+  Real const clamped = not_above < C::exp_lowest ? C::exp_lowest : not_above;
+  Reduced<Real> const reduced = reduce(clamped, rest);
+  Real const r = reduced.r;
+  Real const more = r * r * polynomial(r, C::exp_tail) + r;
+  // two factors, so that subnormal results come out
+  auto const half = (reduced.n + C::even_bias) / 2 - C::even_bias / 2;
+  Real const first = two_to<Real>(half), second = two_to<Real>(reduced.n - half);
+  return {(1 + more) * first * second, (factor + factor * more) * first * second};
 }
 
-COSMATI_INLINE float exp(float x) { return exp_of_sum(x, 0.0f, 1.0f).value; }
-COSMATI_INLINE double exp(double x) { return std::exp(x); }
+template <class Real>
+COSMATI_INLINE Real exp(Real x) {
+  return exp_of_sum<Real>(x, 0, 1).value;
+}
 
 // exp(x) - 1 for x <= 0; finite for other x.
-COSMATI_INLINE float exp_minus_one(float x) {
-  float const not_above = x > 10.0f ? 10.0f : x;
-  float const clamped = not_above < -30.0f ? -30.0f : not_above;
-  Reduced const reduced = reduce(clamped, 0.0f);
-  float const scale = two_to(reduced.n);
-  return (reduced.r * reduced.r * exp_tail(reduced.r) + reduced.r) * scale + (scale - 1.0f);
+template <class Real>
+COSMATI_INLINE Real exp_minus_one(Real x) {
+  using C = Constants<Real>;
+  Real const not_above = x > 10 ? 10 : x;
+  Real const clamped = not_above < C::exp_minus_one_lowest ? C::exp_minus_one_lowest : not_above;
+  Reduced<Real> const reduced = reduce<Real>(clamped, 0);
+  Real const scale = two_to<Real>(reduced.n);
+  return (reduced.r * reduced.r * polynomial(reduced.r, C::exp_tail) + reduced.r) * scale + (scale - 1);
 }
-COSMATI_INLINE double exp_minus_one(double x) { return std::expm1(x); }
 
 COSMATI_INLINE float log(float x) {
   bool const subnormal = x < std::numeric_limits<float>::min();
@@ -139,63 +146,78 @@ COSMATI_INLINE float log(float x) {
 }
 COSMATI_INLINE double log(double x) { return std::log(x); }
 
-COSMATI_INLINE float tanh(float x) {
-  float const magnitude = absolute(x);
-  float const square = x * x;
-  // (tanh(x) / x - 1) / x^2 on |x| <= 0.64
-  constexpr float c[] = {-0.3333332786f, 0.1333266348f, -0.05383514126f, 0.02092414818f, -0.005992961254f};
-  float const small = x + x * (square * polynomial(square, c));
-  float const large = copy_sign(1.0f - 2.0f / (exp(2.0f * magnitude) + 1.0f), x);
-  return magnitude < 0.625f ? small : large;
+template <class Real>
+COSMATI_INLINE Real tanh(Real x) {
+  Real const magnitude = absolute(x);
+  Real const square = x * x;
+  Real const small = x + x * (square * polynomial(square, Constants<Real>::tanh));
+  Real const large = copy_sign(1 - 2 / (exp(2 * magnitude) + 1), x);
+  return magnitude < Real(0.625) ? small : large;
 }
-COSMATI_INLINE double tanh(double x) { return std::tanh(x); }
 
 // factor * sigmoid(x + rest); factor >= 0 or factor close to x in size.
-COSMATI_INLINE float sigmoid_of_sum(float x, float rest, float factor) {
-  float const sign = x < 0 ? 1.0f : -1.0f;
-  float const bounded = factor < -200.0f ? -200.0f : factor;         // below, the result is 0 anyhow
-  Exponential const e = exp_of_sum(sign * x, sign * rest, bounded);  // of -|x|: does not overflow
-  return (x < 0 ? e.scaled : factor) / (1.0f + e.value);
+template <class Real>
+COSMATI_INLINE Real sigmoid_of_sum(Real x, Real rest, Real factor) {
+  constexpr Real lowest = -Constants<Real>::largest_factor;
+  Real const sign = x < 0 ? Real(1) : Real(-1);
+  Real const bounded = factor < lowest ? lowest : factor;                  // below, the result is 0 anyhow
+  Exponential<Real> const e = exp_of_sum(sign * x, sign * rest, bounded);  // of -|x|: does not overflow
+  Real const below = e.scaled + 0 * factor;  // 0 * infinity is NaN, as in the reference
+  return (x < 0 ? below : factor) / (1 + e.value);
 }
-COSMATI_INLINE float sigmoid(float x) { return sigmoid_of_sum(x, 0.0f, 1.0f); }
-COSMATI_INLINE double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+template <class Real>
+COSMATI_INLINE Real sigmoid(Real x) {
+  return sigmoid_of_sum<Real>(x, 0, 1);
+}
+template <class Real>
+COSMATI_INLINE Real silu(Real x) {
+  return sigmoid_of_sum<Real>(x, 0, x);
+}
 
-COSMATI_INLINE float silu(float x) { return sigmoid_of_sum(x, 0.0f, x); }
-COSMATI_INLINE double silu(double x) { return x / (1 + std::exp(-x)); }
+// t * Phi(-t) for 0 <= t <= normal_highest or NaN: Phi is the distribution function of normal numbers.
+template <class Real>
+COSMATI_INLINE Real normal_tail(Real t) {
+  using C = Constants<Real>;
+  using Bits = typename C::Bits;
+  constexpr Bits rounding = (~C::half_mantissa + 1) / 2;
+  Real const high = bits_of<Real>((bits_of<Bits>(t) + rounding) & C::half_mantissa);  // has an exact square
+  Real const half = Real(0.5);
+  Real const q = t / (t + C::normal_offset);
+  Real const factor = q * polynomial(q - Real(0.4375), C::normal);
+  return exp_of_sum(-half * high * high, -half * (t - high) * (t + high), factor).scaled;
+}
+
+// x * Phi(x)
+template <class Real>
+COSMATI_INLINE Real gelu(Real x) {
+  Real const magnitude = absolute(x);
+  Real const tail =
+      normal_tail(magnitude > Constants<Real>::normal_highest ? Constants<Real>::normal_highest : magnitude);
+  return (x < 0 ? 0 * x : x) - tail;  // NaN at minus infinity, as in the reference
+}
 
 COSMATI_INLINE float erf(float x) {
   float const magnitude = absolute(x);
   float const square = x * x;
-  // erf(x) / x - 1 on |x| <= 1, and -log(erfc(x)) on 1 <= x <= 4 in powers of x - 2.5
-  constexpr float near[] = {0.1283791658f,   -0.3761262667f,    0.1128359472f,  -0.02685421201f,
-                            0.005189087423f, -0.0008016864287f, 7.875875063e-5f};
+  // -log(erfc(x)) on 1 <= x <= 4 in powers of x - 2.5
   constexpr float far[] = {7.8068152727f,  5.3526806742f,    0.9438937036f,
                            0.01085854164f, -0.002165303549f, 4.201225235e-4f,
                            -7.7291376e-5f, 1.331501440e-5f,  -1.637151415e-6f};
-  float const small = x + x * polynomial(square, near);
+  float const small = x + x * polynomial(square, Constants<float>::erf);
   float const bounded = magnitude > 4.0f ? 4.0f : magnitude;
   float const large = copy_sign(1.0f - exp(-polynomial(bounded - 2.5f, far)), x);
   return magnitude < 1.0f ? small : large;
 }
-COSMATI_INLINE double erf(double x) { return std::erf(x); }
-
-// x * Phi(x), where Phi(-t) = exp(-t^2 / 2) * R(t) for t >= 0.
-COSMATI_INLINE float gelu(float x) {
-  float const magnitude = absolute(x);
-  float const t = magnitude > 20.0f ? 20.0f : magnitude;
-  float const high =
-      bits_of<float>((bits_of<unsigned>(t) + 0x800u) & 0xfffff000u);  // 12 bits: an exact square
-  // t * R(t) = q * P(q) with q = t / (t + 3); P in powers of q - 0.4375, on 0 <= t <= 14.6
-  constexpr float c[] = {0.7964337631f,   -1.137923639f,  0.986514495f,  -0.3279276125f,
-                         -0.2321976407f,  0.1885691194f,  0.1153988227f, -0.09315123652f,
-                         -0.09100344989f, 0.03273721075f, 0.05671585318f};
-  float const q = t / (t + 3.0f);
-  float const factor = q * polynomial(q - 0.4375f, c);
-  float const tail =  // t * Phi(-t)
-      exp_of_sum(-0.5f * high * high, -0.5f * (t - high) * (t + high), factor).scaled;
-  return x < 0 ? -tail : x - tail;
+// Where |x| >= 1, 1 - 2 * Phi(-t) with t = sqrt(2) * |x|.
+COSMATI_INLINE double erf(double x) {
+  double const magnitude = absolute(x);
+  double const square = x * x;
+  double const small = x + x * polynomial(square, Constants<double>::erf);
+  double const bounded = magnitude > 8.0 ? 8.0 : magnitude;
+  double const t = (bounded < 0.5 ? 0.5 : bounded) * std::numbers::sqrt2;
+  double const large = copy_sign(1.0 - 2.0 * normal_tail(t) / t, x);
+  return magnitude < 1.0 ? small : large;
 }
-COSMATI_INLINE double gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
 
 // x * sigmoid(2 u); 2 u is formed in double, for its relative error would grow with it in the exponential.
 COSMATI_INLINE float gelu_tanh(float x) {
@@ -207,8 +229,11 @@ COSMATI_INLINE float gelu_tanh(float x) {
   float const low = static_cast<float>(bounded - static_cast<double>(high));
   return sigmoid_of_sum(high, low, x);
 }
+// Here the error of 2 u, of some 2^-53 of it, is in the exponential.
 COSMATI_INLINE double gelu_tanh(double x) {
-  return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
+  double const twice = 1.5957691216057308 * (x + 0.044715 * x * x * x);
+  double const not_above = twice > 800.0 ? 800.0 : twice;
+  return sigmoid_of_sum(not_above < -800.0 ? -800.0 : not_above, 0.0, x);
 }
 
 template <class Real>

@@ -171,6 +171,96 @@ TEST(Gemm, ProductsThatPackAnOperandAgreeWithThoseThatDoNot) {
   for (Index i = 0; i < packed->size(); ++i) ASSERT_NEAR(packed->get(i), plain->get(i), 1e-3) << i;
 }
 
+// Tiles of f32: 256 by 1024 and smaller; of f64: 512 by 2048. The last rows and columns are left over.
+TEST(Gemm, TilesOfAnyLayoutAndEpilogue) {
+  for (unsigned seed = 0; seed < 22; ++seed) {
+    Choice choice(seed);
+    bool const wide = seed % 4 == 3;
+    DataType const type = wide ? DataType::f64 : DataType::f32;
+    Index const m = choice.of<Index>({1, 64, 65, 300, 515, 1030}),
+                n = choice.of<Index>({1, 63, 512, 700, 1600}), k = choice.of<Index>({1, 5, 16, 19});
+    auto problem = make_problem(type, type, choice.heads() ? type : DataType::bf16, 1, m, n, k);
+    if (wide) problem.d.type = type;
+    problem.a.layout = matrices(choice, problem.a.shape());
+    problem.b.layout = matrices(choice, problem.b.shape());
+    problem.d.layout = wide ? matrices(choice, problem.d.shape()) : choice.layout(problem.d.shape());
+    set_epilogue(problem, epilogues[seed % std::size(epilogues)], choice);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + problem.epilogue.expression.text() + "; a " +
+                 to_string(problem.a) + ", b " + to_string(problem.b) + ", d " + to_string(problem.d));
+    Bound bound = sums(k);
+    bound.absolute = wide ? 1e-14 : 2e-6;
+    for (int threads : {1, 2, 5})
+      Trial(problem, seed).expect_close(cpu(threads), bound, wide ? "openblas" : "onednn_tiled");
+  }
+}
+
+TEST(Gemm, TilesOfF64InABatch) {
+  for (char const* text :
+       {"tanh(acc + bias[n]) * scale[batch, m]", "store(pre, acc); relu(acc) + whole[batch, m, n]"}) {
+    Choice choice(5);
+    auto problem = make_problem(DataType::f64, DataType::f64, DataType::f64, 3, 600, 70, 9);
+    problem.d.layout = matrices(choice, problem.d.shape());
+    set_epilogue(problem, text, choice);
+    Bound bound = sums(9);
+    bound.absolute = 1e-14;
+    for (int threads : {1, 2, 7}) Trial(problem, 5).expect_close(cpu(threads), bound, "openblas");
+  }
+}
+
+// Rows of b a multiple of a page apart, or its columns contiguous: it is packed.
+TEST(Gemm, TilesOfAPackedOperandAgreeWithWholeProducts) {
+  for (bool transposed : {false, true}) {
+    Choice choice(2);
+    auto problem = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, 530, 2048, 1030);
+    if (transposed) problem.b.layout = row_major({1, 2048, 1030}).permuted(0, 2, 1);
+    set_epilogue(problem, "relu(acc + bias[n]) + residual[m, n]", choice);
+    Trial trial(problem, 9);
+    auto const plan = make_plan(problem, cpu());
+    EXPECT_EQ(plan.kernel, "onednn_tiled");
+    auto const tiled = trial.run(prepare(plan)).at("d");
+    auto const whole = trial.run(prepare(make_plan(problem, cpu(), {.kernel = "onednn_matmul"}))).at("d");
+    for (Index i = 0; i < tiled->size(); ++i) ASSERT_NEAR(tiled->get(i), whole->get(i), 1e-3) << i;
+  }
+}
+
+TEST(Gemm, TilesAreForLargeProductsWithAnEpilogueOfOurOwn) {
+  auto const chosen = [](char const* text, Index size, int threads) {
+    Choice choice(3);
+    auto problem = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, size, size, size);
+    set_epilogue(problem, text, choice);
+    for (TensorDescription& operand : problem.epilogue.operands)
+      operand = describe(DataType::f32, operand.shape());
+    return make_plan(problem, cpu(threads)).kernel;
+  };
+  EXPECT_EQ(chosen("gelu(acc + bias[n]) + residual[m, n]", 1024, 2), "onednn_tiled");
+  EXPECT_EQ(chosen("relu(alpha*acc + beta*c + bias[n])", 1024, 8), "onednn_tiled");
+  EXPECT_EQ(chosen("gelu(acc + bias[n])", 1024, 2), "onednn_matmul");
+  EXPECT_EQ(chosen("alpha*acc + beta*c", 1024, 2), "onednn_sgemm");
+  EXPECT_EQ(chosen("acc", 1024, 2), "onednn_matmul");
+  EXPECT_EQ(chosen("relu(acc)", 256, 2), "onednn_matmul");
+  EXPECT_EQ(chosen("relu(acc)", 1024, 200), "onednn_matmul");
+  auto transposed = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, 1024, 1024, 1024);
+  transposed.epilogue.expression = epilogue::parse("relu(acc)");
+  transposed.a.layout = transposed.a.layout.permuted(0, 2, 1);
+  EXPECT_EQ(make_plan(transposed, cpu()).kernel, "onednn_matmul");
+}
+
+TEST(Gemm, NotANumberStaysWhatItIsInTiles) {
+  for (DataType type : {DataType::f32, DataType::f64})
+    for (char const* text :
+         {"relu(acc + bias[n])", "gelu(acc) + residual[m, n]", "max(acc, c)", "silu(acc) * s"}) {
+      Choice choice(1);
+      auto problem = make_problem(type, type, type, 1, 140, 150, 16);
+      set_epilogue(problem, text, choice);
+      Trial trial(problem, 3);
+      trial.input("a").set(1000, std::nan(""));
+      trial.input("b").set(77, std::numeric_limits<double>::infinity());
+      SCOPED_TRACE(text);
+      trial.expect_close(cpu(), {.terms = 40, .absolute = 2e-6},
+                         type == DataType::f64 ? "openblas" : "onednn_tiled");
+    }
+}
+
 TEST(Gemm, NotANumberStaysWhatItIs) {
   for (char const* text : {"acc", "relu(acc)", "leaky_relu(acc, 0.1)", "max(acc, 0)", "alpha*acc + beta*c"}) {
     Choice choice(1);

@@ -27,6 +27,13 @@ GemmProblem product(DataType type, Index m, Index n, Index k) {
   return problem;
 }
 
+GemmProblem tiled_product() {
+  auto problem = product(DataType::f32, 530, 300, 17);
+  problem.epilogue.expression = epilogue::parse("relu(acc + bias[n])");
+  EXPECT_EQ(make_plan(problem, cpu()).kernel, "onednn_tiled");
+  return problem;
+}
+
 ConvolutionProblem convolution(ConvolutionDirection direction) {
   ConvolutionProblem p;
   p.direction = direction;
@@ -65,7 +72,7 @@ TEST(Planning, RefusalsNameThePredicateTheValueAndWhatIsLegal) {
   EXPECT_EQ(refusal_of(plan.considered, "reference"), "");
   EXPECT_CONTAINS(message_of(problem, {.kernel = "openblas"}), "refuses this problem: a, b and d are f32");
   EXPECT_CONTAINS(message_of(problem, {.kernel = "magic"}),
-                  "there is: openblas, onednn_sgemm, onednn_matmul");
+                  "openblas, onednn_sgemm, onednn_tiled, onednn_matmul");
 }
 
 TEST(Planning, ADeviceThatIsNotHereIsPlannedFor) {
@@ -122,6 +129,7 @@ TEST(Planning, OnePreparedKernelRunsOnManyThreadsAtOnceWithTheSameBits) {
     expect_same_bits_from_many_threads(product(DataType::f32, 65, 70, 33), threads);
     expect_same_bits_from_many_threads(product(DataType::f64, 65, 70, 33), threads);
     expect_same_bits_from_many_threads(product(DataType::f16, 65, 70, 33), threads);
+    expect_same_bits_from_many_threads(tiled_product(), threads);
     for (auto direction :
          {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter})
       expect_same_bits_from_many_threads(convolution(direction), threads);

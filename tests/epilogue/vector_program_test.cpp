@@ -153,33 +153,21 @@ TEST(EpilogueVectorProgram, SpecialValuesAsInTheReference) {
       x.push_back(a);
       y.push_back(b);
     }
-  for (char const* text : {"exp(acc)",
-                           "log(acc)",
-                           "tanh(acc)",
-                           "sigmoid(acc)",
-                           "erf(acc)",
-                           "round(acc)",
-                           "relu(acc)",
-                           "abs(acc)",
-                           "sqrt(acc)",
-                           "rsqrt(acc)",
-                           "-acc",
-                           "pow(acc, c)",
-                           "min(acc, c)",
-                           "max(acc, c)",
-                           "clamp(acc, c, 2)",
-                           "clamp(acc, -1, c)",
-                           "leaky_relu(acc, c)",
-                           "elu(acc, 0.5)",
-                           "select(acc, c, 7)",
-                           "acc < c",
-                           "acc <= c",
-                           "acc > c",
-                           "acc >= c",
-                           "acc == c",
-                           "acc != c",
-                           "acc + c",
-                           "acc * c"}) {
+  for (char const* text : {"exp(acc)",          "log(acc)",
+                           "tanh(acc)",         "sigmoid(acc)",
+                           "silu(acc)",         "gelu(acc)",
+                           "gelu_tanh(acc)",    "erf(acc)",
+                           "round(acc)",        "relu(acc)",
+                           "abs(acc)",          "sqrt(acc)",
+                           "rsqrt(acc)",        "-acc",
+                           "pow(acc, c)",       "min(acc, c)",
+                           "max(acc, c)",       "clamp(acc, c, 2)",
+                           "clamp(acc, -1, c)", "leaky_relu(acc, c)",
+                           "elu(acc, 0.5)",     "select(acc, c, 7)",
+                           "acc < c",           "acc <= c",
+                           "acc > c",           "acc >= c",
+                           "acc == c",          "acc != c",
+                           "acc + c",           "acc * c"}) {
     Expression const e = parse(text);
     for (VectorLevel level : levels()) {
       VectorProgram<float> const program(e, level);

@@ -39,8 +39,9 @@ struct VectorArguments {
 };
 
 // Real is float or double. Immutable, a copy shares the contents: any number of threads may run it, each with
-// its own scratch. Functions of float are within 4 ulp; those of double are the C++ library's. Meaning and
-// NaN as in evaluate.h. An element's result does not depend on its place in the run.
+// its own scratch. Functions are within 4 ulp; but log and pow of double are the C++ library's, and the error
+// of gelu_tanh of double is that of its exponential's argument. Meaning and NaN as in evaluate.h. An
+// element's result does not depend on its place in the run.
 template <class Real>
 class VectorProgram {
  public:

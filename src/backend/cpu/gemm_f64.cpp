@@ -1,13 +1,13 @@
-// Double-precision matrix products: OpenBLAS on slices of the result, one for each thread.
+// Double-precision matrix products: OpenBLAS on slices of the result, one for each thread; with an epilogue
+// of more than alpha and beta on tiles.
 #include <optional>
 
-#include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/blas_form.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/openblas.h"
 #include "src/backend/cpu/own.h"
 #include "src/backend/cpu/parallel.h"
-#include "src/backend/cpu/pointwise.h"
+#include "src/backend/cpu/tile_epilogue.h"
 
 namespace cosmati::cpu {
 namespace {
@@ -27,85 +27,96 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
   return violates_blas_strides(p, device);
 }
 
+// What one call of OpenBLAS computes for an epilogue: rows enough to pay for its copy of b.
+constexpr Index tile_rows = 512, tile_columns = 2048;
+
 class OpenblasKernel final : public HostKernel<GemmProblem> {
  public:
   OpenblasKernel(GemmProblem const& problem, Device const& device)
-      : problem_(problem),
-        threads_(device.threads),
-        in_blas_(read_blas_form(problem.epilogue.expression, form_)) {
-    read_blas_operand(problem_.a, a_);
-    read_blas_operand(problem_.b, b_);
-    read_blas_operand(problem_.d, d_);
+      : product_(problem), in_blas_(read_blas_form(problem.epilogue.expression, form_)) {
+    bool const small = problem.m() * problem.n() * problem.k() < 32 * 32 * 32;
+    threads_ = small && problem.batch() < device.threads ? 1 : device.threads;
+    read_blas_operand(seen().a, a_);
+    read_blas_operand(seen().b, b_);
+    read_blas_operand(seen().d, d_);
     if (in_blas_) return;
-    // acc in the workspace: c or an operand may lie where d does.
-    accumulator_ = {DataType::f64, row_major(problem.d.shape())};
-    d_ = {'N', std::max<Index>(problem.n(), 1)};
-    tail_.emplace(epilogue_pointwise(problem.epilogue, epilogue::gemm_indices, accumulator_, problem.c,
-                                     problem.d, true),
-                  threads_);
+    grid_ = tiles();
+    tail_.emplace(product_, grid_, DataType::f64, true);
   }
 
-  std::size_t workspace_bytes() const { return tail_ ? accumulator_bytes() + tail_->workspace_bytes() : 0; }
+  std::size_t workspace_bytes() const {
+    return tail_ ? static_cast<std::size_t>(threads_) * part_bytes() : 0;
+  }
 
-  void run(GemmProblem::Arguments const& arguments, std::byte* workspace) const override {
-    if (in_blas_) {
-      double const beta = problem_.c.present() ? form_.beta.value(arguments.scalars) : 0;
-      if (beta != 0 && arguments.c != arguments.d)
-        convert_elements(problem_.c, arguments.c, problem_.d, arguments.d, threads_);
-      return multiply(arguments, static_cast<double*>(arguments.d), problem_.d.layout.stride[0],
-                      form_.alpha.value(arguments.scalars), beta);
-    }
-    multiply(arguments, reinterpret_cast<double*>(workspace), problem_.m() * problem_.n(), 1, 0);
-    tail_->run({workspace, arguments.c, arguments.operands, arguments.scalars, arguments.d, arguments.stores},
-               workspace + accumulator_bytes());
+  void run(GemmProblem::Arguments const& given, std::byte* workspace) const override {
+    GemmProblem::Arguments const arguments = product_.arguments(given);
+    if (in_blas_) return run_blas(arguments);
+    for_each_tile(grid_, threads_, [&](int part, Tile const& tile) {
+      std::byte* const own = workspace + static_cast<std::size_t>(part) * part_bytes();
+      multiply(arguments, tile, reinterpret_cast<double*>(own), tile.columns, 1, 0);
+      tail_->run(tile, own, arguments, own + sums_bytes());
+    });
   }
 
  private:
-  std::size_t accumulator_bytes() const { return round_up(static_cast<std::size_t>(accumulator_.bytes())); }
+  GemmProblem const& seen() const { return product_.problem; }
+  std::size_t sums_bytes() const {
+    return round_up(static_cast<std::size_t>(grid_.tile_m * grid_.tile_n) * sizeof(double));
+  }
+  std::size_t part_bytes() const { return sums_bytes() + round_up(tail_->workspace_bytes()); }
 
-  // Slices along the batch, or the rows or columns of d, whichever are more.
-  void multiply(GemmProblem::Arguments const& arguments, double* d, Index d_batch, double alpha,
-                double beta) const {
+  // At least as many tiles as threads, if the product is large enough.
+  TileGrid tiles() const {
+    Index rows = tile_rows, columns = tile_columns;
+    for (;;) {
+      TileGrid const grid = make_tile_grid(seen().batch(), seen().m(), seen().n(), rows, columns);
+      if (grid.size() >= threads_ || std::max(grid.tile_m, grid.tile_n) <= 32) return grid;
+      (grid.tile_m > grid.tile_n ? rows : columns) = std::max(grid.tile_m, grid.tile_n) / 2;
+    }
+  }
+
+  // alpha * a * b + beta * c, in slices along the batch, or the rows or columns of d, whichever are more.
+  void run_blas(GemmProblem::Arguments const& arguments) const {
     constexpr Index grain = 16;
-    Index const batch = problem_.batch(), m = problem_.m(), n = problem_.n();
-    bool const small = m * n * problem_.k() < 32 * 32 * 32;
-    int const parts = small && batch < threads_ ? 1 : threads_;
-    bool const by_batch = batch >= 2 * threads_;
-    parallel_parts(parts, [&](int part, int count) {
+    double const alpha = form_.alpha.value(arguments.scalars);
+    double const beta = seen().c.present() ? form_.beta.value(arguments.scalars) : 0;
+    if (beta != 0 && arguments.c != arguments.d)
+      convert_elements(seen().c, arguments.c, seen().d, arguments.d, threads_);
+    Index const batch = seen().batch(), m = seen().m(), n = seen().n();
+    parallel_parts(threads_, [&](int part, int count) {
       Range matrices{0, batch}, rows{0, m}, columns{0, n};
-      if (by_batch)
+      if (batch >= 2 * threads_)
         matrices = share(batch, part, count);
       else if (m >= n)
         rows = share(m, part, count, grain);
       else
         columns = share(n, part, count, grain);
-      for (Index i = matrices.first; i < matrices.last; ++i)
-        multiply_slice(static_cast<double const*>(arguments.a) + i * problem_.a.layout.stride[0],
-                       static_cast<double const*>(arguments.b) + i * problem_.b.layout.stride[0],
-                       d + i * d_batch, rows, columns, alpha, beta);
+      for (Index i = matrices.first; i < matrices.last; ++i) {
+        Tile const slice{i, rows.first, columns.first, rows.last - rows.first, columns.last - columns.first};
+        double* const d = static_cast<double*>(arguments.d) + i * seen().d.layout.stride[0];
+        multiply(arguments, slice, d + slice.row * d_.leading + slice.column, d_.leading, alpha, beta);
+      }
     });
   }
 
-  void multiply_slice(double const* a, double const* b, double* d, Range rows, Range columns, double alpha,
-                      double beta) const {
-    Index const m = rows.last - rows.first, n = columns.last - columns.first;
-    a += rows.first * (a_.letter == 'N' ? a_.leading : 1);
-    b += columns.first * (b_.letter == 'N' ? 1 : b_.leading);
-    if (d_.letter == 'N')
-      openblas_dgemm(a_.letter == 'T', b_.letter == 'T', m, n, problem_.k(), alpha, a, a_.leading, b,
-                     b_.leading, beta, d + rows.first * d_.leading + columns.first, d_.leading);
-    else
-      openblas_dgemm(b_.letter == 'N', a_.letter == 'N', n, m, problem_.k(), alpha, b, b_.leading, a,
-                     a_.leading, beta, d + columns.first * d_.leading + rows.first, d_.leading);
+  // The tile to `d`, its first element, with rows `leading` apart.
+  void multiply(GemmProblem::Arguments const& arguments, Tile const& tile, double* d, Index leading,
+                double alpha, double beta) const {
+    auto const* const a = static_cast<double const*>(arguments.a) + tile.batch * seen().a.layout.stride[0] +
+                          tile.row * (a_.letter == 'N' ? a_.leading : 1);
+    auto const* const b = static_cast<double const*>(arguments.b) + tile.batch * seen().b.layout.stride[0] +
+                          tile.column * (b_.letter == 'N' ? 1 : b_.leading);
+    openblas_dgemm(a_.letter == 'T', b_.letter == 'T', tile.rows, tile.columns, seen().k(), alpha, a,
+                   a_.leading, b, b_.leading, beta, d, leading);
   }
 
-  GemmProblem problem_;
+  OrientedGemm product_;
   int threads_;
   BlasForm form_;
   bool in_blas_;
   BlasOperand a_, b_, d_;
-  TensorDescription accumulator_;
-  std::optional<Pointwise> tail_;
+  TileGrid grid_{};
+  std::optional<TileEpilogue> tail_;
 };
 
 }  // namespace

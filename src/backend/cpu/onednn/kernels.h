@@ -6,6 +6,10 @@ namespace cosmati::cpu::onednn {
 
 Candidate<GemmProblem> matmul_candidate();
 Candidate<GemmProblem> sgemm_candidate();
+Candidate<GemmProblem> tiled_matmul_candidate();
+
+// True if oneDNN can apply the epilogue before the sums leave its registers.
+bool matmul_applies_epilogue(GemmProblem const& problem, Device const& device);
 
 // Convolution: in the layouts of the problem; through NHWC copies; through oneDNN's blocked layouts.
 std::vector<Candidate<ConvolutionProblem>> convolution_candidates();

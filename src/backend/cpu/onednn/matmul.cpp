@@ -192,6 +192,15 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
 
 }  // namespace
 
+bool matmul_applies_epilogue(GemmProblem const& problem, Device const& device) {
+  try {
+    return !build_attempt(problem, device, {true, true}).tail;
+  } catch (Unsupported const&) {
+  } catch (dnnl::error const&) {
+  }
+  return false;
+}
+
 Candidate<GemmProblem> matmul_candidate() {
   return recipe_candidate<GemmProblem, build_matmul>("onednn_matmul",
                                                      {{violates_operands}, {violates_depth}});

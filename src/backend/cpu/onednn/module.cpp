@@ -11,7 +11,7 @@ cosmati::cpu::OnednnModule const* cosmati_onednn_module() {
     dnnl_version_t const* const version = dnnl_version();
     lists.version = std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
                     std::to_string(version->patch);
-    lists.gemm = {onednn::sgemm_candidate(), onednn::matmul_candidate()};
+    lists.gemm = {onednn::sgemm_candidate(), onednn::tiled_matmul_candidate(), onednn::matmul_candidate()};
     lists.convolution = onednn::convolution_candidates();
     lists.pooling = {onednn::pooling_candidate()};
     lists.activation = {onednn::eltwise_candidate()};
