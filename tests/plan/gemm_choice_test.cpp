@@ -52,7 +52,9 @@ TEST(GemmChoice, EveryShapeTypeAndAlignmentHasAKernel) {
             GemmProblem problem = product(type, is_integer(type) ? DataType::s32 : type, m, 65, k, letters);
             problem.a.alignment = 1;
             auto const plan = make_plan(problem, gpu_device(gpu));
-            EXPECT_EQ(plan::policy_violation(plan.recipe.policy, plan.recipe.sum), "");
+            auto const form = plan::canonical(problem);
+            EXPECT_EQ(plan::policy_violation(plan.recipe.policy, form.a.type, form.b.type, plan.recipe.sum),
+                      "");
             EXPECT_LE(plan::shared_storage_bytes(plan.recipe, plan::canonical(problem)),
                       plan.device.gpu.shared_bytes_per_block);
           }
@@ -84,18 +86,58 @@ TEST(GemmChoice, SmallProblemsTakeSmallTiles) {
   EXPECT_LT(small.recipe.predicted_seconds, large.recipe.predicted_seconds);
 }
 
-std::string refusal_of(std::string const& kernel, GemmProblem const& problem, std::string const& gpu) {
-  auto const plan = make_plan(problem, gpu_device(gpu));
+std::string refusal_of(std::string const& kernel, GemmProblem const& problem, std::string const& gpu,
+                       std::string const& policy = "") {
+  PlanOptions options;
+  options.policy = policy;
+  auto const plan = make_plan(problem, gpu_device(gpu), options);
   for (Considered const& entry : plan.considered)
     if (entry.kernel == kernel) return entry.refusal;
   return "not considered";
 }
 
 TEST(GemmChoice, RefusalsGiveTheValue) {
-  EXPECT_EQ(refusal_of("multistage", product(DataType::f16, DataType::f16, 64, 64, 64, "tn"), "h200"),
+  EXPECT_EQ(refusal_of("multistage", product(DataType::f16, DataType::f16, 64, 64, 64, "tn"), "h200",
+                       "multiply=fma"),
             "operand a: cp.async cannot transpose elements of 2 bytes; it needs 4");
   EXPECT_EQ(refusal_of("multistage", product(DataType::s8, DataType::s32, 64, 64, 64, "nn"), "h200"),
             "operand a: cp.async cannot interleave s8 that lie along m or n; double_buffered does");
+}
+
+TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
+  auto const multiply_of = [](GemmProblem const& problem, char const* gpu) {
+    return make_plan(problem, gpu_device(gpu)).recipe.policy.multiply;
+  };
+  Index const size = 2048;
+  for (char const* letters : {"nn", "nt", "tn", "tt"}) {
+    EXPECT_EQ(multiply_of(product(DataType::f16, DataType::f16, size, size, size, letters), "h200"),
+              Multiply::mma);
+    EXPECT_EQ(multiply_of(product(DataType::tf32, DataType::f32, size, size, size, letters), "a100"),
+              Multiply::mma);
+    // TF32 only where it is asked for.
+    EXPECT_EQ(multiply_of(product(DataType::f32, DataType::f32, size, size, size, letters), "h200"),
+              Multiply::fma);
+  }
+  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "h200"), Multiply::mma);
+  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "h200"),
+            Multiply::dp4a);
+  EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, "tn"), "rtx4090"),
+            Multiply::mma);
+  EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, "tn"), "a100"),
+            Multiply::fma);
+
+  PlanOptions options;
+  options.policy = "multiply=mma";
+  options.kernel = "multistage";
+  try {
+    make_plan(product(DataType::s8, DataType::s32, size, size, size, "nn"), gpu_device("h200"), options);
+    FAIL() << "accepted";
+  } catch (Error const& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("multiply mma takes s8 along k only, as they lie; operand a lies along m"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(GemmChoice, PoliciesByNameAndByField) {

@@ -5,8 +5,10 @@
 #include <set>
 #include <vector>
 
+#include "cosmati/core/number.h"
 #include "cosmati/tile/operand_loader.h"
 #include "cosmati/tile/partition.h"
+#include "cosmati/tile/swizzled_tile.h"
 #include "src/plan/gemm/policies.h"
 
 namespace cosmati {
@@ -131,6 +133,37 @@ TEST(BankConflicts, TilesAreWrittenWithoutAny) {
                     << " bytes";
             }
           }
+}
+
+// What ldmatrix reads at a time, eight rows of 16 bytes; of 4-byte elements along m or n, four depths of
+// eight columns; and what cp.async writes.
+template <class Tile>
+void expect_swizzle(int rows_in_turn) {
+  for (int first = 0; first + rows_in_turn <= Tile::rows; first += rows_in_turn)
+    for (int byte = 0; byte + 16 * (8 / rows_in_turn) <= Tile::row_bytes; byte += 16 * (8 / rows_in_turn)) {
+      std::vector<Access> read;
+      if (rows_in_turn == 8)
+        for (int row = 0; row < 8; ++row) read.push_back({Tile::offset(first + row, byte), 16});
+      else
+        for (int lane = 0; lane < 32; ++lane)
+          read.push_back({Tile::offset(first + lane % 4, byte + lane / 4 * 4), 4});
+      EXPECT_EQ(wavefronts(read), 1) << first << ' ' << byte;
+    }
+  std::vector<Access> written;
+  for (int lane = 0; lane < 32; ++lane)
+    written.push_back({Tile::offset(lane / Tile::chunks % Tile::rows, lane % Tile::chunks * 16), 16});
+  EXPECT_EQ(wavefronts(written), 4);
+}
+
+TEST(BankConflicts, SwizzledTilesHaveNone) {
+  expect_swizzle<SwizzledTile<f16, Along::depth, 32, 128>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::depth, 64, 64>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::depth, 16, 64>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::outer, 32, 128>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::outer, 32, 32>>(8);
+  expect_swizzle<SwizzledTile<s8, Along::depth, 64, 256>>(8);
+  expect_swizzle<SwizzledTile<tf32, Along::depth, 16, 128>>(8);
+  expect_swizzle<SwizzledTile<tf32, Along::outer, 16, 128>>(4);
 }
 
 TEST(BankConflicts, AreCounted) {

@@ -32,6 +32,30 @@ COSMATI_DEVICE T* as_global(T* pointer) {
   return static_cast<T*>(__cvta_global_to_generic(__cvta_generic_to_global(pointer)));
 }
 
+// A vector to an aligned address of global memory, by one instruction: of a plain store the compiler may
+// make one for each element, where it has lost sight of the alignment.
+template <class Vector>
+COSMATI_DEVICE void store_global(void* address, Vector const& value) {
+  constexpr int bytes = static_cast<int>(sizeof(Vector));
+  if constexpr (bytes == 16) {
+    struct Words {
+      unsigned word[4];
+    };
+    Words const words = __builtin_bit_cast(Words, value);
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words.word[0]),
+                 "r"(words.word[1]), "r"(words.word[2]), "r"(words.word[3])
+                 : "memory");
+  } else if constexpr (bytes == 8) {
+    asm volatile("st.global.u64 [%0], %1;" ::"l"(address), "l"(__builtin_bit_cast(unsigned long long, value))
+                 : "memory");
+  } else if constexpr (bytes == 4) {
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(__builtin_bit_cast(unsigned, value))
+                 : "memory");
+  } else {
+    store(address, value);
+  }
+}
+
 // A vector in global memory that nobody writes while the kernel runs; the compiler may move the load.
 template <class Vector>
 COSMATI_DEVICE Vector load_constant(void const* address) {
@@ -95,6 +119,11 @@ COSMATI_DEVICE T* as_global(T* pointer) {
 template <class Vector>
 COSMATI_DEVICE Vector load_constant(void const* address) {
   return load<Vector>(address);
+}
+
+template <class Vector>
+COSMATI_DEVICE void store_global(void* address, Vector const& value) {
+  store(address, value);
 }
 
 template <int bytes>

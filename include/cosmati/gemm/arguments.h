@@ -17,7 +17,8 @@ struct MatrixArguments {
 
 template <class Element>
 COSMATI_DEVICE Element* base_of(MatrixArguments const& matrix, Index batch) {
-  if (matrix.pointers != nullptr) return arch::as_global(static_cast<Element*>(matrix.pointers[batch]));
+  if (matrix.pointers != nullptr)
+    return arch::as_global(static_cast<Element*>(arch::load_constant<void*>(matrix.pointers + batch)));
   return arch::as_global(static_cast<Element*>(matrix.data)) + batch * matrix.batch_stride;
 }
 

@@ -51,10 +51,12 @@ class BlockProduct {
     constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
     ThreadPlace const place = Traits::place(arch::thread());
     COSMATI_UNROLL
-    for (int i = 0; i < Traits::policy.thread_m; ++i) COSMATI_UNROLL
-    for (int j = 0; j < Traits::policy.thread_n; ++j)
-      visit(partition_m.position(place.warp_m, place.lane_m, i),
-            partition_n.position(place.warp_n, place.lane_n, j), sums.get(i, j));
+    for (int i = 0; i < Traits::policy.thread_m; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < Traits::policy.thread_n; ++j)
+        visit(partition_m.position(place.warp_m, place.lane_m, i),
+              partition_n.position(place.warp_n, place.lane_n, j), sums.get(i, j));
+    }
   }
 
  private:

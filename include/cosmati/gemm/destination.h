@@ -53,7 +53,7 @@ class MatrixTile {
         Vector<Element, step> run;
         COSMATI_UNROLL
         for (int e = 0; e < step; ++e) run[e] = arch::number_cast<Element>(from[i + e]);
-        arch::store(to, run);
+        arch::store_global(to, run);
       } else {
         COSMATI_UNROLL
         for (int e = 0; e < step; ++e)

@@ -20,7 +20,7 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
                                  typename Traits::SourceA const& a, typename Traits::SourceB const& b,
                                  StepRange steps) {
     if (steps.first >= steps.last) return;
-    constexpr int block_k = Traits::policy.block_k, packs_deep = Traits::packs_deep;
+    constexpr int block_k = Traits::policy.block_k;
     int const thread = arch::thread();
     ThreadPlace const place = Traits::place(thread);
     typename Traits::LoaderA load_a(a, thread);
@@ -34,27 +34,39 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
     arch::block_barrier();
     Traits::read(fragment[0], shared, 0, 0, place);
 
+    // The last step stands apart: with a condition around the loads, the assembler moves most of the step's
+    // multiplies before them, and their latency shows.
     int stage = 0;
     COSMATI_NO_UNROLL
-    for (int step = steps.first; step < steps.last; ++step) {
-      bool const more = step + 1 < steps.last;
-      if (more) {
-        load_a.fetch(Index{block_k} * (step + 1));
-        load_b.fetch(Index{block_k} * (step + 1));
+    for (int step = steps.first; step + 1 < steps.last; ++step)
+      multiply_step<true>(sums, fragment, load_a, load_b, shared, stage, step, place);
+    multiply_step<false>(sums, fragment, load_a, load_b, shared, stage, steps.last - 1, place);
+  }
+
+ private:
+  template <bool more>
+  COSMATI_DEVICE static void multiply_step(typename Traits::Product& sums,
+                                           typename Traits::Fragment (&fragment)[2],
+                                           typename Traits::LoaderA& load_a, typename Traits::LoaderB& load_b,
+                                           SharedStorage& shared, int& stage, int step,
+                                           ThreadPlace const& place) {
+    constexpr int block_k = Traits::policy.block_k, packs_deep = Traits::packs_deep;
+    if constexpr (more) {
+      load_a.fetch(Index{block_k} * (step + 1));
+      load_b.fetch(Index{block_k} * (step + 1));
+    }
+    COSMATI_UNROLL
+    for (int pack = 0; pack < packs_deep; ++pack) {
+      if (pack + 1 < packs_deep) {
+        Traits::read(fragment[(pack + 1) % 2], shared, stage, pack + 1, place);
+      } else if constexpr (more) {  // the other buffer was last read before the barrier of the step before
+        stage ^= 1;
+        load_a.put(shared.a[stage]);
+        load_b.put(shared.b[stage]);
+        arch::block_barrier();
+        Traits::read(fragment[0], shared, stage, 0, place);
       }
-      COSMATI_UNROLL
-      for (int pack = 0; pack < packs_deep; ++pack) {
-        if (pack + 1 < packs_deep) {
-          Traits::read(fragment[(pack + 1) % 2], shared, stage, pack + 1, place);
-        } else if (more) {  // the other buffer was last read before the barrier of the step before
-          stage ^= 1;
-          load_a.put(shared.a[stage]);
-          load_b.put(shared.b[stage]);
-          arch::block_barrier();
-          Traits::read(fragment[0], shared, stage, 0, place);
-        }
-        sums.add_product(fragment[pack % 2]);
-      }
+      sums.add_product(fragment[pack % 2]);
     }
   }
 };

@@ -63,7 +63,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, Traits, Epilogue, Destinatio
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int rows = policy.warps_m() * policy.lanes_m();  // of D, in shared memory at a time
   static constexpr int pitch = policy.block_n + 16 / static_cast<int>(sizeof(Real));
-  static constexpr int count = least(most(Destination::width, 4), policy.block_n);  // columns a thread takes
+  // Columns a thread takes together; they divide the row, whatever the tile.
+  static constexpr int count = vector_within(policy.block_n, most(Destination::width, 4));
   struct SharedStorage {
     alignas(16) Real value[rows][pitch];
   };

@@ -16,8 +16,9 @@ COSMATI_CONSTEXPR char const* name_of(PolicyName name) {
 
 // A thread's tile of sums is about half of the registers that `blocks` resident blocks leave it; a warp is 4
 // lanes by 8, or 8 by 4 where it is tall.
+// `element_bytes`, of an operand, matters to tensor cores: a step is 64 bytes deep.
 COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, Multiply multiply,
-                                          DataType sum) {
+                                          DataType sum, int element_bytes = 4) {
   struct Tiles {
     int block_m, block_n, warp_m, warp_n, thread_m, thread_n, blocks;
   };
@@ -33,14 +34,19 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
       // f16
       {64, 64, 32, 64, 8, 8, 4},   {128, 64, 32, 64, 8, 8, 4},   {128, 128, 64, 64, 16, 8, 2},
       {256, 64, 64, 64, 16, 8, 2}, {64, 256, 32, 128, 8, 16, 2}, {256, 128, 64, 64, 16, 8, 1}};
+  constexpr Tiles tensor_cores[policy_name_count] = {
+      // a thread has an eighth of a warp's rows, a quarter of its columns
+      {64, 64, 32, 32, 4, 8, 4},  {128, 64, 64, 32, 8, 8, 3},  {128, 128, 64, 64, 8, 16, 2},
+      {256, 64, 64, 32, 8, 8, 1}, {64, 256, 32, 64, 4, 16, 1}, {128, 256, 64, 64, 8, 16, 1}};
   int const at = static_cast<int>(name);
-  Tiles const tiles = sum == DataType::f64   ? two_registers[at]
-                      : sum == DataType::f16 ? half_a_register[at]
-                                             : one_register[at];
+  Tiles const tiles = multiply == Multiply::mma ? tensor_cores[at]
+                      : sum == DataType::f64    ? two_registers[at]
+                      : sum == DataType::f16    ? half_a_register[at]
+                                                : one_register[at];
   GemmPolicy policy;
   policy.block_m = tiles.block_m;
   policy.block_n = tiles.block_n;
-  policy.block_k = 8 * pack_depth_of(multiply);
+  policy.block_k = multiply == Multiply::mma ? 64 / element_bytes : 8 * pack_depth_of(multiply);
   policy.warp_m = tiles.warp_m;
   policy.warp_n = tiles.warp_n;
   policy.thread_m = tiles.thread_m;

@@ -56,7 +56,8 @@ struct ThreadsOfABlock {
 template <int block_k, int pack_depth>
 struct StepDepth {
   static_assert(divides(pack_depth, block_k),
-                "block_k must be a multiple of the multiply's pack_depth (dp4a multiplies 4 depths at once)");
+                "block_k must be a multiple of the multiply's pack_depth (dp4a multiplies 4 depths at once, "
+                "mma 32 bytes)");
   static_assert(quotient(block_k, pack_depth) % 2 == 0,
                 "block_k / pack_depth must be even: fragments alternate between two sets of registers");
 };
@@ -102,7 +103,7 @@ struct HalvesByCopies {
 
 template <Multiply multiply, MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands {
-  static_assert(multiply == Multiply::fma, "no such multiply: the policy names fma, half2 or dp4a");
+  static_assert(multiply == Multiply::fma, "no such multiply: the policy names fma, half2, dp4a or mma");
 };
 template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands<Multiply::fma, main_loop, thread_n, ElementA, ElementB, Sum> : SumsOfFma<Sum> {};
@@ -115,6 +116,41 @@ struct Operands<Multiply::half2, main_loop, thread_n, ElementA, ElementB, Sum> :
 template <int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands<Multiply::half2, MainLoop::multistage, thread_n, ElementA, ElementB, Sum>
     : SumsOfHalf2<Sum>, ColumnsOfHalf2<thread_n>, HalvesByCopies<ElementA, ElementB> {};
+
+template <class Element>
+inline constexpr bool is_byte = is_same<Element, s8> || is_same<Element, u8>;
+template <class Element>
+inline constexpr bool is_fp8 = is_same<Element, e4m3> || is_same<Element, e5m2>;
+template <MainLoop main_loop>
+struct LoopOfMma {
+  static_assert(main_loop == MainLoop::multistage, "multiply mma is for the multistage main loop");
+};
+template <class ElementA, class ElementB, class Sum>
+struct OperandsOfMma {
+  static constexpr bool floats =
+      (is_same<ElementA, ElementB> &&
+       (is_same<ElementA, f16> || is_same<ElementA, bf16> || is_same<ElementA, tf32>)) ||
+      (is_fp8<ElementA> && is_fp8<ElementB>);
+  static constexpr bool bytes = is_byte<ElementA> && is_byte<ElementB>;
+  static_assert(floats || bytes,
+                "multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8");
+  static_assert(!floats || is_same<Sum, f32>, "multiply mma accumulates floats in f32");
+  static_assert(!bytes || is_same<Sum, s32>, "multiply mma accumulates 8-bit integers in s32");
+};
+template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands<Multiply::mma, main_loop, thread_n, ElementA, ElementB, Sum>
+    : LoopOfMma<main_loop>, OperandsOfMma<ElementA, ElementB, Sum> {};
+
+// mma.sync decides which elements a thread has: rows of 8 lanes, columns of 4.
+template <bool by_mma, int warp_m, int warp_n, int thread_m, int thread_n>
+struct WarpTileOfMma {};
+template <int warp_m, int warp_n, int thread_m, int thread_n>
+struct WarpTileOfMma<true, warp_m, warp_n, thread_m, thread_n> {
+  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0,
+                "multiply mma: warp_m and warp_n must be multiples of 16");
+  static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
+                "multiply mma: thread_m is warp_m / 8, thread_n is warp_n / 4");
+};
 
 template <MainLoop main_loop, int stages>
 struct Stages {
@@ -147,8 +183,9 @@ struct ProductRequirements
                              required::quotient(p.warp_n, p.thread_n)>,
       required::ThreadsOfABlock<32 * required::quotient(p.block_m, p.warp_m) *
                                 required::quotient(p.block_n, p.warp_n)>,
-      required::StepDepth<p.block_k, pack_depth_of(p.multiply)>,
+      required::StepDepth<p.block_k, pack_depth_of(p.multiply, static_cast<int>(sizeof(ElementA)))>,
       required::Scheduling<p.blocks, p.raster_width>,
+      required::WarpTileOfMma<p.multiply == Multiply::mma, p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
       required::Stages<p.main_loop, p.stages>,
       required::Operands<p.multiply, p.main_loop, p.thread_n, ElementA, ElementB, Sum> {
   static constexpr bool satisfied = true;

@@ -29,6 +29,8 @@ COSMATI_DEVICE bool combine_parts(Product& sums, ScheduleArguments const& schedu
   });
   arch::global_fence();
   arch::block_barrier();
+  // What all threads wrote, and the barrier has brought to this one, is released with the counter.
+  if (arch::thread() == 0) arch::global_fence();
   bool const last = arch::block_any(arch::thread() == 0 && arch::atomic_increment(&schedule.counters[tile]) ==
                                                                static_cast<unsigned>(parts - 1));
   if (!last) return false;

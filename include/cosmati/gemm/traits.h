@@ -5,7 +5,9 @@
 #include "cosmati/gemm/source.h"
 #include "cosmati/tile/accumulators.h"
 #include "cosmati/tile/fragment.h"
+#include "cosmati/tile/matrix_fragment.h"
 #include "cosmati/tile/operand_loader.h"
+#include "cosmati/tile/swizzled_loader.h"
 
 namespace cosmati {
 
@@ -29,52 +31,89 @@ requires(policy.multiply == Multiply::dp4a) struct PackOf<policy, u8, Sum> {
   using type = UnsignedBytes;
 };
 
-// The product of a block tile: what a main loop needs. SourceA and SourceB are OperandSources, Sum is the
-// type that products are added in.
-template <GemmPolicy gemm_policy, class SourceA_, class SourceB_, class Sum_>
-struct ProductTraits {
-  static_assert(SourceRequirements<SourceA_>::satisfied && SourceRequirements<SourceB_>::satisfied);
-  static constexpr GemmPolicy policy = gemm_policy;
-  using SourceA = SourceA_;
-  using SourceB = SourceB_;
-  using Sum = Sum_;
-  using Requirements = ProductRequirements<policy, typename SourceA::Element, typename SourceB::Element, Sum>;
-  static_assert(Requirements::satisfied);
-
-  static constexpr int threads = policy.threads();
-  static constexpr int pack_depth = pack_depth_of(policy.multiply);
+// How operands reach the multiply: tiles in shared memory, their loaders, fragments and sums. Here for the
+// multiplies of one thread.
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+struct MultiplyPath {
+  static constexpr int pack_depth = pack_depth_of(policy.multiply, 1);
   static constexpr int packs_deep = policy.block_k / pack_depth;
   using PackA = typename PackOf<policy, typename SourceA::Element, Sum>::type;
   using PackB = typename PackOf<policy, typename SourceB::Element, Sum>::type;
   using TileA = SharedTile<PackA, packs_deep, policy.block_m>;
   using TileB = SharedTile<PackB, packs_deep, policy.block_n>;
   static constexpr bool by_copies = policy.main_loop == MainLoop::multistage;
-  using LoaderA = OperandLoader<SourceA, TileA, pack_depth, threads, policy.whole, by_copies>;
-  using LoaderB = OperandLoader<SourceB, TileB, pack_depth, threads, policy.whole, by_copies>;
+  using LoaderA = OperandLoader<SourceA, TileA, pack_depth, policy.threads(), policy.whole, by_copies>;
+  using LoaderB = OperandLoader<SourceB, TileB, pack_depth, policy.threads(), policy.whole, by_copies>;
   using Fragment = Fragments<PackA, PackB, policy.thread_m, policy.thread_n>;
   using Product = Accumulators<policy.multiply, Sum, policy.thread_m, policy.thread_n>;
-
-  struct SharedStorage {
-    TileA a[policy.stages];
-    TileB b[policy.stages];
-  };
-  using SharedMemory = required::SharedMemoryOfABlock<static_cast<int>(sizeof(SharedStorage))>;
-  static_assert(sizeof(SharedMemory) > 0);
 
   static constexpr LinePartition partition_m =
       operand_partition<PackA>(policy.warp_m, policy.lanes_m(), policy.thread_m);
   static constexpr LinePartition partition_n =
       operand_partition<PackB>(policy.warp_n, policy.lanes_n(), policy.thread_n);
-
   COSMATI_DEVICE static ThreadPlace place(int thread) {
     return thread_place(thread, policy.warps_m(), policy.lanes_m(), policy.lanes_n());
   }
-  COSMATI_DEVICE static void read(Fragment& fragment, SharedStorage const& shared, int stage, int depth,
+  COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int depth,
                                   ThreadPlace const& place) {
-    read_fragment<policy.warp_m, policy.lanes_m()>(fragment.a, shared.a[stage], depth, place.warp_m,
-                                                   place.lane_m);
-    read_fragment<policy.warp_n, policy.lanes_n()>(fragment.b, shared.b[stage], depth, place.warp_n,
-                                                   place.lane_n);
+    read_fragment<policy.warp_m, policy.lanes_m()>(fragment.a, a, depth, place.warp_m, place.lane_m);
+    read_fragment<policy.warp_n, policy.lanes_n()>(fragment.b, b, depth, place.warp_n, place.lane_n);
+  }
+};
+
+// For tensor cores, which read operands as they lie.
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
+  using ElementA = typename SourceA::Element;
+  using ElementB = typename SourceB::Element;
+  static constexpr int pack_depth = pack_depth_of(policy.multiply, static_cast<int>(sizeof(ElementA)));
+  static constexpr int packs_deep = policy.block_k / pack_depth;
+  using TileA = SwizzledTile<ElementA, SourceA::along, policy.block_k, policy.block_m>;
+  using TileB = SwizzledTile<ElementB, SourceB::along, policy.block_k, policy.block_n>;
+  using LoaderA = SwizzledLoader<SourceA, TileA, policy.threads(), policy.whole>;
+  using LoaderB = SwizzledLoader<SourceB, TileB, policy.threads(), policy.whole>;
+  using Fragment = MatrixFragments<ElementA, ElementB, policy.warp_m, policy.warp_n>;
+  using Product = MatrixAccumulators<Sum, policy.thread_m, policy.thread_n>;
+
+  static constexpr LinePartition partition_m{policy.warp_m, 8, policy.thread_m, 1};
+  static constexpr LinePartition partition_n{policy.warp_n, 4, policy.thread_n, 2};
+  COSMATI_DEVICE static ThreadPlace place(int thread) { return matrix_place(thread, policy.warps_m()); }
+  COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int pack,
+                                  ThreadPlace const& place) {
+    read_matrix_fragment<Fragment, TileA, TileB, policy.warp_m, policy.warp_n>(fragment, a, b, pack, place);
+  }
+};
+
+// A base of its own, so that these sentences come before what follows from breaking them.
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+struct CheckedProduct {
+  static_assert(SourceRequirements<SourceA>::satisfied && SourceRequirements<SourceB>::satisfied);
+  using Requirements = ProductRequirements<policy, typename SourceA::Element, typename SourceB::Element, Sum>;
+  static_assert(Requirements::satisfied);
+};
+
+// The product of a block tile: what a main loop needs. SourceA and SourceB are OperandSources, Sum is the
+// type that products are added in.
+template <GemmPolicy gemm_policy, class SourceA_, class SourceB_, class Sum_>
+struct ProductTraits : CheckedProduct<gemm_policy, SourceA_, SourceB_, Sum_>,
+                       MultiplyPath<gemm_policy, SourceA_, SourceB_, Sum_> {
+  static constexpr GemmPolicy policy = gemm_policy;
+  using SourceA = SourceA_;
+  using SourceB = SourceB_;
+  using Sum = Sum_;
+  using Path = MultiplyPath<policy, SourceA, SourceB, Sum>;
+  static constexpr int threads = policy.threads();
+
+  struct SharedStorage {
+    typename Path::TileA a[policy.stages];
+    typename Path::TileB b[policy.stages];
+  };
+  using SharedMemory = required::SharedMemoryOfABlock<static_cast<int>(sizeof(SharedStorage))>;
+  static_assert(sizeof(SharedMemory) > 0);
+
+  COSMATI_DEVICE static void read(typename Path::Fragment& fragment, SharedStorage const& shared, int stage,
+                                  int depth, ThreadPlace const& place) {
+    Path::read(fragment, shared.a[stage], shared.b[stage], depth, place);
   }
 };
 

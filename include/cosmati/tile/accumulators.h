@@ -31,16 +31,20 @@ struct Accumulators {
     COSMATI_UNROLL
     for (int j = 0; j < columns; ++j) b[j] = arch::number_cast<Sum>(fragment.b[j]);
     COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i) COSMATI_UNROLL
-    for (int j = 0; j < columns; ++j) value[i][j] = arch::multiply_add(a[i], b[j], value[i][j]);
+    for (int i = 0; i < rows; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < columns; ++j) value[i][j] = arch::multiply_add(a[i], b[j], value[i][j]);
+    }
   }
 
   // Visits every register, in the same order in every thread.
   template <class Visit>
   COSMATI_DEVICE void for_each(Visit&& visit) {
     COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i) COSMATI_UNROLL
-    for (int j = 0; j < columns; ++j) visit(value[i][j]);
+    for (int i = 0; i < rows; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < columns; ++j) visit(value[i][j]);
+    }
   }
   COSMATI_DEVICE static void add(Sum& sum, Sum more) { sum += more; }
   using Register = Sum;
@@ -61,17 +65,21 @@ struct Accumulators<Multiply::half2, f16, rows_, columns_> {
   template <class PackA, class PackB>
   COSMATI_DEVICE void add_product(Fragments<PackA, PackB, rows, columns> const& fragment) {
     COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i) COSMATI_UNROLL
-    for (int j = 0; j < columns / 2; ++j)
-      value[i][j] =
-          arch::multiply_add(arch::make_pair(fragment.a[i], fragment.a[i]),
-                             arch::make_pair(fragment.b[2 * j], fragment.b[2 * j + 1]), value[i][j]);
+    for (int i = 0; i < rows; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < columns / 2; ++j)
+        value[i][j] =
+            arch::multiply_add(arch::make_pair(fragment.a[i], fragment.a[i]),
+                               arch::make_pair(fragment.b[2 * j], fragment.b[2 * j + 1]), value[i][j]);
+    }
   }
   template <class Visit>
   COSMATI_DEVICE void for_each(Visit&& visit) {
     COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i) COSMATI_UNROLL
-    for (int j = 0; j < columns / 2; ++j) visit(value[i][j]);
+    for (int i = 0; i < rows; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < columns / 2; ++j) visit(value[i][j]);
+    }
   }
   COSMATI_DEVICE static void add(arch::HalfPair& sum, arch::HalfPair more) {
     arch::HalfPair const one{0x3c003c00u};
@@ -94,10 +102,12 @@ struct Accumulators<Multiply::dp4a, s32, rows_, columns_>
   COSMATI_DEVICE void add_product(Fragments<PackA, PackB, rows_, columns_> const& fragment) {
     constexpr bool signed_a = is_same<PackA, SignedBytes>, signed_b = is_same<PackB, SignedBytes>;
     COSMATI_UNROLL
-    for (int i = 0; i < rows_; ++i) COSMATI_UNROLL
-    for (int j = 0; j < columns_; ++j)
-      this->value[i][j] =
-          arch::dot4<signed_a, signed_b>(fragment.a[i].bits, fragment.b[j].bits, this->value[i][j]);
+    for (int i = 0; i < rows_; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < columns_; ++j)
+        this->value[i][j] =
+            arch::dot4<signed_a, signed_b>(fragment.a[i].bits, fragment.b[j].bits, this->value[i][j]);
+    }
   }
 };
 

@@ -8,13 +8,17 @@ enum class Multiply : unsigned char {
   fma,    // one fused multiply-add a product, in the accumulator's type: f32, f64 or s32
   half2,  // two f16 fused multiply-adds an instruction, f16 accumulators
   dp4a,   // four 8-bit products an instruction, s32 accumulators
+  mma,    // tensor cores by mma.sync: f16, bf16, tf32 and fp8 with f32, 8-bit integers with s32 accumulators
 };
 
 COSMATI_CONSTEXPR char const* name_of(Multiply multiply) {
-  return multiply == Multiply::fma ? "fma" : multiply == Multiply::half2 ? "half2" : "dp4a";
+  constexpr char const* names[] = {"fma", "half2", "dp4a", "mma"};
+  return names[static_cast<int>(multiply)];
 }
 
-// Depths that are multiplied at once, and lie together in shared memory.
-COSMATI_CONSTEXPR int pack_depth_of(Multiply multiply) { return multiply == Multiply::dp4a ? 4 : 1; }
+// Depths that are multiplied at once, of elements of this many bytes.
+COSMATI_CONSTEXPR int pack_depth_of(Multiply multiply, int element_bytes = 1) {
+  return multiply == Multiply::dp4a ? 4 : multiply == Multiply::mma ? 32 / element_bytes : 1;
+}
 
 }  // namespace cosmati

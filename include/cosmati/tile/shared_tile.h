@@ -18,7 +18,7 @@ struct SharedTile {
 
 // The bytes of a SharedTile, for who has no types.
 COSMATI_CONSTEXPR int shared_tile_bytes(int pack_bytes, int depth, int outer) {
-  return depth * (outer * pack_bytes + 16);
+  return (depth * (outer * pack_bytes + 16) + 15) / 16 * 16;
 }
 
 }  // namespace cosmati

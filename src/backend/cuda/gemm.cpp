@@ -26,6 +26,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
 
   void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
+    Current const current(ordinal_);  // once for all calls of the driver below
     MatrixGemmParameters parameters;
     plan::fill_product(parameters, form_, recipe_, arguments.a, arguments.b, workspace);
     parameters.d = plan::matrix_arguments(form_.d, arguments.d, form_.by_pointers);

@@ -5,13 +5,15 @@
 
 namespace cosmati::emulator {
 
-constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply) {
+constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int element_bytes = 4) {
+  bool const tensor_cores = multiply == Multiply::mma;
   GemmPolicy policy;
   policy.block_m = policy.block_n = 32;
-  policy.block_k = 8 * pack_depth_of(multiply);
+  policy.block_k = tensor_cores ? 64 / element_bytes : 8 * pack_depth_of(multiply);
   policy.warp_m = 16;
   policy.warp_n = 32;
-  policy.thread_m = policy.thread_n = 4;
+  policy.thread_m = tensor_cores ? 2 : 4;
+  policy.thread_n = tensor_cores ? 8 : 4;
   policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
   policy.main_loop = main_loop;
   policy.multiply = multiply;

@@ -24,7 +24,8 @@ struct KernelTypes {
 };
 
 // The types of the operands in the kernel: their own if it is in the catalogue, else that of the sums.
-KernelTypes kernel_types(DataType a, DataType b, DataType sum) {
+KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply) {
+  if (multiply == Multiply::mma) return {a, b};
   bool const known =
       is_byte(a) ? is_byte(b) : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
   return known ? KernelTypes{a, b} : KernelTypes{sum, sum};
@@ -36,6 +37,7 @@ void widen(TensorDescription const& from, void const* data, DataType type, void*
 }
 
 CatalogueEntry find(KernelTypes types, GemmRecipe const& recipe, Variant const& variant) {
+  if (recipe.policy.multiply == Multiply::mma) return find_mma(types.a, types.b, variant);
   switch (types.a) {
     case DataType::f64: return find_f64(variant);
     case DataType::f16: return recipe.sum == DataType::f16 ? find_f16_half2(variant) : find_f16(variant);
@@ -52,7 +54,7 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
       : problem_(plan.problem),
         recipe_(plan.recipe),
         form_(plan::canonical(plan.problem)),
-        types_(kernel_types(form_.a.type, form_.b.type, plan.recipe.sum)),
+        types_(kernel_types(form_.a.type, form_.b.type, plan.recipe.sum, plan.recipe.policy.multiply)),
         threads_(plan.device.threads) {
     int const full = 16 / size_of(types_.a);
     entry_ = find(types_, recipe_,
@@ -103,10 +105,10 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
 
 }  // namespace
 
-std::size_t widening_bytes(GemmProblem const& problem) {
+std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply) {
   KernelTypes const types =
       kernel_types(problem.a.type, problem.b.type,
-                   problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type)));
+                   problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type)), multiply);
   auto const bytes = [](TensorDescription const& tensor, DataType type) {
     return tensor.type == type ? 0 : padded(tensor.layout.span() * size_of(type));
   };

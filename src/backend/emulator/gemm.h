@@ -9,7 +9,7 @@ namespace cosmati::emulator {
 
 // Bytes that operands of types outside the catalogue need in the workspace: they are widened before the
 // launch.
-std::size_t widening_bytes(GemmProblem const& problem);
+std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply);
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan);
 

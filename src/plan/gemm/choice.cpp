@@ -32,7 +32,8 @@ std::string to_string(GemmRecipe const& recipe) {
 namespace plan {
 namespace {
 
-Multiply multiply_of(CanonicalGemm const& form) {
+// The multiply of one thread that the types ask for.
+Multiply simple_multiply(CanonicalGemm const& form) {
   auto const is_byte = [](DataType type) { return type == DataType::s8 || type == DataType::u8; };
   if (form.sum == DataType::f16) return Multiply::half2;
   return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
@@ -77,7 +78,7 @@ void complete(GemmRecipe& recipe, CanonicalGemm const& form, Gpu const& gpu) {
 }
 
 std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  std::string sentence = policy_violation(recipe.policy, form.sum);
+  std::string sentence = policy_violation(recipe.policy, form.a.type, form.b.type, form.sum);
   if (!sentence.empty()) return sentence;
   int const shared = shared_storage_bytes(recipe, form);
   if (shared > gpu.shared_bytes_per_block)
@@ -88,9 +89,63 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
   return {};
 }
 
-Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
-                            PlanOptions const& options) {
-  CanonicalGemm const form = canonical(problem);
+// cp.async moves 4, 8 or 16 bytes as they lie; what it cannot move passes through registers, one step's
+// latency after the other.
+std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGemm const& form) {
+  OperandAccess const access = access_of(operand);
+  int const size = size_of(operand.type);
+  bool const packs = simple_multiply(form) == Multiply::dp4a;
+  if (access.along == Along::outer && packs)
+    return fmt::format(
+        "operand {}: cp.async cannot interleave {} that lie along m or n; double_buffered does", name,
+        name_of(operand.type));
+  int const bytes = access.along == Along::outer ? access.width * size
+                    : packs                      ? std::min(access.width, 4)
+                                                 : size;
+  if (bytes >= 4) return {};
+  if (access.along == Along::outer || packs)
+    return fmt::format("operand {}: runs of {} bytes that are aligned; cp.async needs a multiple of 4", name,
+                       bytes);
+  return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
+}
+
+// Why a multiply of one thread is no good in the multistage main loop; empty: it is.
+std::string copies_violation(CanonicalGemm const& form) {
+  std::string sentence = not_copied("a", form.swapped ? form.b : form.a, form);
+  return sentence.empty() ? not_copied("b", form.swapped ? form.a : form.b, form) : sentence;
+}
+
+// Why the tensor cores cannot take the problem; empty: they can.
+std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
+  if (!mma_takes(form.a.type, form.b.type, form.sum))
+    return fmt::format("multiply mma takes no {} and {} with sums in {}", name_of(form.a.type),
+                       name_of(form.b.type), name_of(form.sum));
+  bool const fp8 = form.a.type == DataType::e4m3 || form.a.type == DataType::e5m2;
+  int const capability = 10 * gpu.major + gpu.minor, needed = fp8 ? 89 : 80;
+  if (capability < needed)
+    return fmt::format("multiply mma of {} needs compute capability {}.{}; {} has {}.{}",
+                       name_of(form.a.type), needed / 10, needed % 10, gpu.name, gpu.major, gpu.minor);
+  if (size_of(form.a.type) > 1) return {};
+  for (MatrixForm const* operand : {&form.a, &form.b})
+    if (access_of(*operand).along == Along::outer)
+      return fmt::format("multiply mma takes {} along k only, as they lie; operand {} lies along {}",
+                         name_of(operand->type), (operand == &form.a) == form.swapped ? 'b' : 'a',
+                         (operand == &form.a) == form.swapped ? 'n' : 'm');
+  return {};
+}
+
+// "fma" of "large,multiply=fma"; empty if the text names none.
+std::string named_multiply(std::string const& policy) {
+  constexpr std::string_view field = "multiply=";
+  std::size_t const at = policy.find(field);
+  if (at == std::string::npos) return {};
+  std::size_t const begin = at + field.size();
+  return policy.substr(begin, std::min(policy.find(',', begin), policy.size()) - begin);
+}
+
+// Tries the policies of one multiply, and betters `offer` where one is predicted to be faster.
+void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
+            CanonicalGemm const& form, Device const& device, PlanOptions const& options) {
   GemmRecipe recipe;
   recipe.swapped = form.swapped;
   recipe.a = access_of(form.a);
@@ -98,35 +153,31 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   recipe.result_width = form.d.width;
   recipe.sum = form.sum;
 
-  std::vector<NamedPolicy> policies = named_policies(main_loop, multiply_of(form), form.sum);
-  if (device.backend == Backend::emulator)
-    policies = {{"emulated", emulator::emulated_policy(main_loop, multiply_of(form))}};
+  bool const emulated = device.backend == Backend::emulator;
+  int const element_bytes = size_of(form.a.type);
+  GemmPolicy const own = emulator::emulated_policy(main_loop, multiply, element_bytes);
+  std::vector<NamedPolicy> policies = named_policies(main_loop, multiply, form.sum, element_bytes);
+  if (emulated) policies = {{"emulated", own}};
   if (!options.policy.empty()) {
     std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // whose fields are changed
     policies = {parse_policy(options.policy, policies, policies[large])};
-  }
-  if (device.backend == Backend::emulator &&
-      !(policies.front().policy == emulator::emulated_policy(main_loop, multiply_of(form)))) {
-    Offer<GemmProblem> refused;
-    refused.refusal =
-        "--policy " + options.policy + ": the emulator has one policy for each kernel and type: emulated";
-    return refused;
+    if (emulated && !(policies.front().policy == own)) {
+      offer.refusal =
+          "--policy " + options.policy + ": the emulator has one policy for each kernel and type: emulated";
+      return;
+    }
   }
   bool const own_schedule = options.policy.find("epilogue=") != std::string::npos;
-
   // The emulator widens operands of types that its kernels do not have; they then arrive as one type.
-  std::size_t const widening =
-      device.backend == Backend::emulator ? emulator::widening_bytes(problem) : std::size_t{0};
-  Offer<GemmProblem> offer;
+  std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
   if (problem.by_pointers && widening > 0) {
     offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
-    return offer;
+    return;
   }
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    if (!own_schedule && device.backend == Backend::cuda)
-      recipe.policy.epilogue = schedule_of(problem.epilogue.expression);
+    if (!own_schedule && !emulated) recipe.policy.epilogue = schedule_of(problem.epilogue.expression);
     // Single elements take registers for the addresses of each.
     if (recipe.a.width == 1 || recipe.b.width == 1)
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
@@ -144,33 +195,32 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
       offer = {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)};
     }
   }
-  return offer;
 }
 
-// cp.async moves 4, 8 or 16 bytes as they lie; what it cannot move passes through registers, one step's
-// latency after the other.
-std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGemm const& form) {
-  OperandAccess const access = access_of(operand);
-  int const size = size_of(operand.type);
-  bool const packs = multiply_of(form) == Multiply::dp4a;
-  if (access.along == Along::outer && packs)
-    return fmt::format(
-        "operand {}: cp.async cannot interleave {} that lie along m or n; double_buffered does", name,
-        name_of(operand.type));
-  int const bytes = access.along == Along::outer ? access.width * size
-                    : packs                      ? std::min(access.width, 4)
-                                                 : size;
-  if (bytes >= 4) return {};
-  if (access.along == Along::outer || packs)
-    return fmt::format("operand {}: runs of {} bytes that are aligned; cp.async needs a multiple of 4", name,
-                       bytes);
-  return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
-}
-
-std::string copies_violation(GemmProblem const& problem, Device const&) {
+Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
+                            PlanOptions const& options) {
   CanonicalGemm const form = canonical(problem);
-  std::string sentence = not_copied("a", form.swapped ? form.b : form.a, form);
-  return sentence.empty() ? not_copied("b", form.swapped ? form.a : form.b, form) : sentence;
+  std::string const asked = named_multiply(options.policy);
+  bool const copies = main_loop == MainLoop::multistage;
+  Offer<GemmProblem> offer;
+  Multiply const simple = simple_multiply(form);
+  if (asked != name_of(Multiply::mma)) {
+    // A matter of speed, which does not bind who asks for this kernel.
+    std::string const slow =
+        copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
+    if (slow.empty())
+      better(offer, main_loop, simple, problem, form, device, options);
+    else
+      offer.refusal = slow;
+  }
+  if (copies && (asked.empty() || asked == name_of(Multiply::mma))) {
+    std::string const refusal = mma_violation(form, device.gpu);
+    if (refusal.empty())
+      better(offer, main_loop, Multiply::mma, problem, form, device, options);
+    else if (!asked.empty())
+      offer.refusal = refusal;
+  }
+  return offer;
 }
 
 std::string architecture_violation(GemmProblem const&, Device const& device) {
@@ -189,8 +239,7 @@ Candidate<GemmProblem> candidate(Backend backend) {
     return offer_of(main_loop, problem, device, options);
   };
   result.takes_pointers = true;
-  if (main_loop == MainLoop::multistage)
-    result.requirements = {{&architecture_violation}, {&copies_violation, true}};
+  if (main_loop == MainLoop::multistage) result.requirements = {{&architecture_violation}};
   return result;
 }
 

@@ -43,7 +43,8 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
   if (name == "epilogue")
     return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, policy.epilogue);
   if (name == "multiply")
-    return choose(name, value, {Multiply::fma, Multiply::half2, Multiply::dp4a}, policy.multiply);
+    return choose(name, value, {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma},
+                  policy.multiply);
   std::string names;
   for (Field const& field : fields) {
     names += std::string(field.name) + ", ";
@@ -63,11 +64,20 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
 
 }  // namespace
 
-std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum) {
+bool mma_takes(DataType a, DataType b, DataType sum) {
+  auto const is_byte = [](DataType type) { return type == DataType::s8 || type == DataType::u8; };
+  auto const is_fp8 = [](DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; };
+  if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
+  bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
+  return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
+}
+
+std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
+                                        int element_bytes) {
   std::vector<NamedPolicy> list;
   for (int i = 0; i < policy_name_count; ++i) {
     auto const name = static_cast<PolicyName>(i);
-    list.push_back({name_of(name), named_policy(name, main_loop, multiply, sum)});
+    list.push_back({name_of(name), named_policy(name, main_loop, multiply, sum, element_bytes)});
   }
   return list;
 }
@@ -99,7 +109,7 @@ NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const
   return result;
 }
 
-std::string policy_violation(GemmPolicy const& p, DataType sum) {
+std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
   auto const multiple = [](char const* what, int value, char const* of, int factor) -> std::string {
     if (factor > 0 && value % factor == 0) return {};
     int const nearest = factor > 0 ? std::max(1, (value + factor / 2) / factor) * factor : 1;
@@ -110,7 +120,7 @@ std::string policy_violation(GemmPolicy const& p, DataType sum) {
                                       multiple("warp_m", p.warp_m, "thread_m", p.thread_m),
                                       multiple("warp_n", p.warp_n, "thread_n", p.thread_n)})
     if (!sentence.empty()) return sentence;
-  int const pack = pack_depth_of(p.multiply);
+  int const pack = pack_depth_of(p.multiply, size_of(a));
   if (p.lanes_m() * p.lanes_n() != 32 || (p.lanes_m() != 1 && p.lanes_m() % 2 != 0))
     return fmt::format("a warp has 32 lanes; warp_m / thread_m * warp_n / thread_n is {} * {}", p.lanes_m(),
                        p.lanes_n());
@@ -121,6 +131,20 @@ std::string policy_violation(GemmPolicy const& p, DataType sum) {
   bool const many = p.main_loop == MainLoop::multistage;
   if (many ? p.stages < 3 || p.stages > 5 : p.stages != 2)
     return fmt::format("stages = {}; {} takes {}", p.stages, name_of(p.main_loop), many ? "3 to 5" : "2");
+  if (p.multiply == Multiply::mma) {
+    if (p.main_loop != MainLoop::multistage) return "multiply mma is for the multistage main loop";
+    if (!mma_takes(a, b, sum))
+      return fmt::format(
+          "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, s8 and u8 with s32; not {} and {} "
+          "with {}",
+          name_of(a), name_of(b), name_of(sum));
+    if (p.warp_m % 16 != 0 || p.warp_n % 16 != 0 || p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
+      return fmt::format(
+          "multiply mma needs a warp tile of multiples of 16 and thread_m = warp_m / 8, thread_n = "
+          "warp_n / 4; the warp tile is {}x{}, the thread's {}x{}",
+          p.warp_m, p.warp_n, p.thread_m, p.thread_n);
+    return {};
+  }
   if (p.multiply == Multiply::half2 && (sum != DataType::f16 || p.thread_n % 2 != 0))
     return "multiply half2 sums in f16 (--accumulator f16), with an even thread_n";
   if (p.multiply != Multiply::half2 && sum == DataType::f16) return "sums in f16 are for multiply half2";

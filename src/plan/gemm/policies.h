@@ -13,15 +13,20 @@ struct NamedPolicy {
 };
 
 // small, medium, large, tall, wide, huge for sums of this type by this multiply, through this main loop.
-std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum);
+// `element_bytes`: of an operand.
+std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
+                                        int element_bytes = 4);
 
 // "large", "block_m=64,thread_m=4" or "large,stages=5": fields change the named policy, or `otherwise`.
 // Throws Error(bad_request) that lists the legal names, fields and values.
 NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const& named,
                          NamedPolicy const& otherwise);
 
-// Empty, or the sentence that says why no kernel can be made of this policy.
-std::string policy_violation(GemmPolicy const& policy, DataType sum);
+// Empty, or the sentence that says why no kernel can be made of this policy for elements of these types.
+std::string policy_violation(GemmPolicy const& policy, DataType a, DataType b, DataType sum);
+
+// The tensor cores take these operands, wherever they lie.
+bool mma_takes(DataType a, DataType b, DataType sum);
 
 // ".block_m = 128, .block_n = 128, ...": the fields as C++ initialises them.
 std::string initialiser(GemmPolicy const& policy);

@@ -1,0 +1,58 @@
+// Brings tiles of one operand into shared memory as they lie in global memory: cp.async of 16, 8 or 4 bytes,
+// and single elements through registers where less is aligned.
+#pragma once
+#include "cosmati/arch/memory.h"
+#include "cosmati/tile/operand_loader.h"
+#include "cosmati/tile/swizzled_tile.h"
+
+namespace cosmati {
+
+template <class Source, class Tile, int threads, bool whole>
+class SwizzledLoader {
+  using Element = typename Source::Element;
+  static constexpr int element_bytes = static_cast<int>(sizeof(Element));
+  static constexpr int width = least(Source::width, 16 / element_bytes);
+  static constexpr int row_items = Tile::row_bytes / (width * element_bytes);
+  static constexpr int items = Tile::rows * row_items;
+  static constexpr int items_per_thread = (items + threads - 1) / threads;
+
+ public:
+  static constexpr int copy_bytes = width * element_bytes;
+  static constexpr bool by_copies = copy_bytes >= 4;
+
+  COSMATI_DEVICE SwizzledLoader(Source const& source, int thread) : source_(source), thread_(thread) {
+    COSMATI_UNROLL
+    for (int v = 0; v < items_per_thread; ++v) {
+      int const along = item(v) % row_items * width, across = item(v) / row_items;
+      rows_[v] = Source::along == Along::depth ? source.row(across, along) : source.row(along, across);
+    }
+  }
+
+  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once.
+  COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
+    auto const step = source_.step(first_depth);
+    COSMATI_UNROLL
+    for (int v = 0; v < items_per_thread; ++v) {
+      if (items % threads != 0 && item(v) >= items) continue;
+      auto const run = source_.template run<whole>(rows_[v], step, 0);
+      unsigned char* const to = tile.at(item(v) / row_items, item(v) % row_items * copy_bytes);
+      if constexpr (by_copies) {
+        arch::copy_async<copy_bytes>(to, run.address, least(run.valid, width) * element_bytes);
+      } else {
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e)
+          reinterpret_cast<Element*>(to)[e] =
+              e < run.valid ? arch::load_constant<Element>(run.address + e) : Element{};
+      }
+    }
+  }
+
+ private:
+  COSMATI_DEVICE int item(int v) const { return thread_ + v * threads; }
+
+  Source source_;
+  int thread_;
+  typename Source::Row rows_[items_per_thread];
+};
+
+}  // namespace cosmati
