@@ -39,6 +39,32 @@ void multiply() {
                                               sizeof(typename Gemm::SharedStorage), params);
 }
 
+// mma.sync and ldmatrix, which transposes where operands lie along m and n.
+template <Along along>
+void multiply_by_tensor_cores() {
+  constexpr GemmPolicy policy = [] {
+    GemmPolicy p = policy_of(MainLoop::multistage, EpilogueSchedule::staged);
+    p.block_k = 32;
+    p.thread_m = 2, p.thread_n = 8;
+    p.multiply = Multiply::mma;
+    p.split_k = false;
+    return p;
+  }();
+  using Gemm = GemmTraits<policy, StridedSource<f16, along, 8>, StridedSource<f16, along, 8>, float,
+                          IdentityEpilogue<float>, StridedDestination<float, 4>>;
+  constexpr int m = 40, n = 64, k = 96;
+  std::vector<f16> a(m * k, f16(1.0)), b(n * k, f16(1.0));
+  std::vector<float> d(m * n);
+  constexpr bool by_depth = along == Along::depth;
+  typename Gemm::Params params;
+  params.m = m, params.n = n, params.k = k;
+  params.a = {a.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : m, 0};
+  params.b = {b.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : n, 0};
+  params.d = {d.data(), nullptr, n, 1, 0};
+  emulator::launch_kernel<&gemm_kernel<Gemm>>({4, 1, 1}, Gemm::threads, sizeof(typename Gemm::SharedStorage),
+                                              params);
+}
+
 constexpr MainLoop buffered = MainLoop::double_buffered, multistage = MainLoop::multistage;
 constexpr EpilogueSchedule direct = EpilogueSchedule::direct, staged = EpilogueSchedule::staged;
 
@@ -47,6 +73,8 @@ race::Registered const kernels[] = {
     {"clean_gemm_double_buffered_staged", [] { multiply<buffered, staged, Along::outer>(); }},
     {"clean_gemm_multistage", [] { multiply<multistage, direct, Along::outer>(); }},
     {"clean_gemm_multistage_staged", [] { multiply<multistage, staged, Along::depth>(); }},
+    {"clean_gemm_tensor_cores", [] { multiply_by_tensor_cores<Along::depth>(); }},
+    {"clean_gemm_tensor_cores_transposed", [] { multiply_by_tensor_cores<Along::outer>(); }},
 };
 
 }  // namespace

@@ -1,0 +1,16 @@
+// Tensor cores take TF32 where it is named, never f32.
+// expect: multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8
+// names: OperandsOfMma<
+#include "tests/compile_fail/mistake.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.block_k = 16;
+  changed.thread_m = 4;
+  changed.thread_n = 8;
+  changed.stages = 3;
+  changed.main_loop = cosmati::MainLoop::multistage;
+  changed.multiply = cosmati::Multiply::mma;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy, float, float>>();
