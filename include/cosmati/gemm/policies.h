@@ -24,7 +24,7 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
   };
   constexpr Tiles one_register[policy_name_count] = {
       // f32, s32
-      {64, 64, 32, 32, 8, 4, 4},  {128, 64, 32, 64, 8, 8, 3}, {128, 128, 32, 64, 8, 8, 2},
+      {64, 64, 32, 32, 8, 4, 4},  {128, 64, 32, 64, 8, 8, 3}, {128, 128, 64, 64, 16, 8, 2},
       {256, 64, 64, 32, 8, 8, 2}, {64, 256, 32, 64, 8, 8, 2}, {256, 128, 64, 64, 16, 8, 1}};
   constexpr Tiles two_registers[policy_name_count] = {
       // f64

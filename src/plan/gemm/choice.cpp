@@ -177,7 +177,10 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    if (!own_schedule && !emulated) recipe.policy.epilogue = schedule_of(problem.epilogue.expression);
+    // Tensor cores leave a thread two neighbours of a row: whole stores need shared memory.
+    if (!own_schedule && !emulated)
+      recipe.policy.epilogue =
+          multiply == Multiply::mma ? EpilogueSchedule::staged : schedule_of(problem.epilogue.expression);
     // Single elements take registers for the addresses of each.
     if (recipe.a.width == 1 || recipe.b.width == 1)
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);

@@ -40,16 +40,25 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem) 
   GemmPolicy const& p = recipe.policy;
   if (p.multiply == Multiply::mma) {  // a warp's tile is read from shared memory at 128 bytes a clock
     double const reads = (p.warp_m + p.warp_n) * 32.0 / 128;
-    double const products = p.warp_m * p.warp_n / 16.0 / 8.0;  // clocks of the four tensor cores
-    return products / (products + 0.5 * reads);
+    double const products = p.warp_m * p.warp_n / 16.0 / 8.0;           // clocks of the four tensor cores
+    double const tile = 1 / (1 + 32.0 / p.block_m + 32.0 / p.block_n);  // measured: larger tiles wait less
+    return tile * products / (products + 0.5 * reads);
   }
-  double const products = p.thread_m * p.thread_n / (p.multiply == Multiply::half2 ? 2.0 : 1.0);
+  // f64 and dp4a issue every other clock: what stands beside them is half as dear.
+  bool const every_other = p.multiply == Multiply::dp4a || recipe.sum == DataType::f64;
+  double const products =
+      p.thread_m * p.thread_n / (p.multiply == Multiply::half2 ? 2.0 : 1.0) * (every_other ? 2 : 1);
   double const reads =
       (p.thread_m * pack_bytes(recipe, problem.a.type) + p.thread_n * pack_bytes(recipe, problem.b.type)) /
       16.0;
   double const loads =
       (p.block_m + p.block_n) * 4.0 / (p.threads() * std::min(recipe.a.width, recipe.b.width));
-  return products / (products + 1.5 * reads + loads);
+  // Measured on an H200 (docs/decisions/0004): cp.async costs what it saves in registers, and a second
+  // resident block hides the barriers of the first.
+  double const by_copies = p.main_loop == MainLoop::multistage ? 0.92 : 1;
+  double const overlap = 1 - (p.multiply == Multiply::dp4a ? 0.10 : 0.06) / std::max(1, p.blocks);
+  double const tile = 1 / (1 + 3.0 / p.block_m + 3.0 / p.block_n);
+  return by_copies * overlap * tile * products / (products + 1.5 * reads + loads);
 }
 
 }  // namespace
