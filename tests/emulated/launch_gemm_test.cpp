@@ -77,7 +77,7 @@ TEST(LaunchGemm, OrdersOfC) {
 }
 
 TEST(LaunchGemm, NamedPoliciesOfEachType) {
-  EXPECT_EQ((SimpleGemm<float, NN>::threads), 256);
+  EXPECT_EQ((SimpleGemm<float, NN>::threads), 128);
   EXPECT_EQ((SimpleGemm<s8, TN, PolicyName::small>::policy.multiply), Multiply::dp4a);
   EXPECT_EQ((SimpleGemm<s8, TN, PolicyName::small>::SourceA::width), 16);
   EXPECT_EQ((SimpleGemm<f64, TN, PolicyName::small>::SourceA::width), 2);

@@ -162,7 +162,7 @@ TEST(GemmChoice, PoliciesByNameAndByField) {
   EXPECT_NE(complaint("gigantic").find("there is: small, medium, large, tall, wide, huge"),
             std::string::npos);
   EXPECT_NE(complaint("block_q=3").find("no field 'block_q'"), std::string::npos);
-  EXPECT_NE(complaint("block_m=100").find("block_m = 100 is not a multiple of warp_m = 32; nearest: 96"),
+  EXPECT_NE(complaint("block_m=100").find("block_m = 100 is not a multiple of warp_m = 64; nearest: 128"),
             std::string::npos);
   EXPECT_NE(complaint("stages=9").find("stages = 9; multistage takes 3 to 5"), std::string::npos);
   EXPECT_NE(complaint("huge,block_k=64,stages=5").find("bytes of shared memory a block"), std::string::npos);
