@@ -216,7 +216,10 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     else
       offer.refusal = slow;
   }
-  if (copies && (asked.empty() || asked == name_of(Multiply::mma))) {
+  // Single bytes would each be loaded and stored by themselves.
+  bool const single_bytes =
+      size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;
+  if (copies && (asked.empty() ? !single_bytes : asked == name_of(Multiply::mma))) {
     std::string const refusal = mma_violation(form, device.gpu);
     if (refusal.empty())
       better(offer, main_loop, Multiply::mma, problem, form, device, options);
