@@ -168,6 +168,19 @@ TEST(GemmChoice, PoliciesByNameAndByField) {
   EXPECT_NE(complaint("huge,block_k=64,stages=5").find("bytes of shared memory a block"), std::string::npos);
 }
 
+TEST(GemmChoice, MoreScalarsThanAKernelTakesAreRefused) {
+  std::string text = "acc";
+  for (int i = 0; i < 33; ++i) text += " + s" + std::to_string(i);
+  try {
+    make_plan(product(DataType::f32, DataType::f32, 64, 64, 64, "nn", text), gpu_device("h200"));
+    FAIL() << "accepted";
+  } catch (Error const& error) {
+    EXPECT_NE(std::string(error.what()).find("names 33 scalars; a kernel takes at most 32"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(GemmChoice, PlansArePure) {
   GemmProblem const problem =
       product(DataType::f16, DataType::f32, 333, 777, 999, "tt", "relu(acc + bias[n])");

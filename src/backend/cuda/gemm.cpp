@@ -18,6 +18,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
       : recipe_(plan.recipe),
         form_(plan::canonical(plan.problem)),
         grid_(plan::grid_of(plan.recipe, form_)),
+        scalars_(plan.problem.epilogue.expression.scalars().size()),
         ordinal_(plan.device.gpu.ordinal),
         shared_bytes_(plan::shared_storage_bytes(plan.recipe, form_)),
         function_(std::move(function)) {
@@ -36,7 +37,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
       epilogue.operands[i] = plan::matrix_arguments(form_.operands[i], arguments.operands[i]);
     for (std::size_t i = 0; i < form_.stores.size(); ++i)
       epilogue.stores[i] = plan::matrix_arguments(form_.stores[i], arguments.stores[i]);
-    std::copy(arguments.scalars.begin(), arguments.scalars.end(), epilogue.scalars);
+    std::copy_n(arguments.scalars.begin(), scalars_, epilogue.scalars);  // more may have been given
 
     for (Index first = 0; first < form_.batch; first += grid_.most_batch) {
       parameters.schedule.first_batch = first;
@@ -51,6 +52,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
   GemmRecipe recipe_;
   plan::CanonicalGemm form_;
   plan::GemmGrid grid_;
+  std::size_t scalars_;  // that the expression names
   int ordinal_;
   int shared_bytes_;
   Function function_;

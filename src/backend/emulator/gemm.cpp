@@ -17,8 +17,6 @@ Index padded(Index bytes) {
   return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
 }
 
-bool is_byte(DataType type) { return type == DataType::s8 || type == DataType::u8; }
-
 struct KernelTypes {
   DataType a, b;
 };
@@ -26,8 +24,9 @@ struct KernelTypes {
 // The types of the operands in the kernel: their own if it is in the catalogue, else that of the sums.
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply) {
   if (multiply == Multiply::mma) return {a, b};
-  bool const known =
-      is_byte(a) ? is_byte(b) : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
+  bool const known = plan::is_byte(a)
+                         ? plan::is_byte(b)
+                         : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
   return known ? KernelTypes{a, b} : KernelTypes{sum, sum};
 }
 

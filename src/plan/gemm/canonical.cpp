@@ -7,16 +7,18 @@
 namespace cosmati::plan {
 namespace {
 
+// Along an extent of 1 nobody steps.
+Index stride_of(TensorDescription const& tensor, int dimension) {
+  return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
+}
+
 // `row` and `column` are dimensions of the tensor, whose first is the batch.
 MatrixForm form_of(TensorDescription const& tensor, int row, int column, bool by_pointers = false) {
-  auto const stride = [&](int dimension) {
-    return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
-  };
   MatrixForm form;
   form.type = tensor.type;
-  form.row_stride = stride(row);
-  form.column_stride = stride(column);
-  form.batch_stride = by_pointers ? 0 : stride(0);
+  form.row_stride = stride_of(tensor, row);
+  form.column_stride = stride_of(tensor, column);
+  form.batch_stride = by_pointers ? 0 : stride_of(tensor, 0);
   form.alignment = std::max(tensor.alignment, size_of(tensor.type));
   form.present = true;
   return form;
@@ -45,8 +47,7 @@ MatrixForm operand_form(TensorDescription const& tensor, std::vector<std::string
   form.by_m = form.by_n = false;
   form.present = true;
   for (std::size_t d = 0; d < indices.size(); ++d) {
-    int const dimension = static_cast<int>(d);
-    Index const stride = tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
+    Index const stride = stride_of(tensor, static_cast<int>(d));
     if (indices[d] == "batch") {
       form.batch_stride += stride;
     } else if ((indices[d] == "m") != swapped) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cosmati/gemm/arguments.h"
 #include "src/backend/cuda/gemm.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/gemm.h"
@@ -34,7 +35,6 @@ namespace {
 
 // The multiply of one thread that the types ask for.
 Multiply simple_multiply(CanonicalGemm const& form) {
-  auto const is_byte = [](DataType type) { return type == DataType::s8 || type == DataType::u8; };
   if (form.sum == DataType::f16) return Multiply::half2;
   return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
 }
@@ -120,8 +120,7 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!mma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply mma takes no {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
-  bool const fp8 = form.a.type == DataType::e4m3 || form.a.type == DataType::e5m2;
-  int const capability = 10 * gpu.major + gpu.minor, needed = fp8 ? 89 : 80;
+  int const capability = 10 * gpu.major + gpu.minor, needed = is_fp8(form.a.type) ? 89 : 80;
   if (capability < needed)
     return fmt::format("multiply mma of {} needs compute capability {}.{}; {} has {}.{}",
                        name_of(form.a.type), needed / 10, needed % 10, gpu.name, gpu.major, gpu.minor);
@@ -206,6 +205,13 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   std::string const asked = named_multiply(options.policy);
   bool const copies = main_loop == MainLoop::multistage;
   Offer<GemmProblem> offer;
+  std::size_t const scalars = problem.epilogue.expression.scalars().size();
+  if (device.backend == Backend::cuda && scalars > max_kernel_operands) {
+    offer.refusal =
+        fmt::format("the epilogue names {} scalars; a kernel takes at most {}: bind some to constants",
+                    scalars, max_kernel_operands);
+    return offer;
+  }
   Multiply const simple = simple_multiply(form);
   if (asked != name_of(Multiply::mma)) {
     // A matter of speed, which does not bind who asks for this kernel.

@@ -8,6 +8,7 @@
 
 #include "cosmati/gemm/policies.h"
 #include "cosmati/ops/error.h"
+#include "src/plan/gemm/canonical.h"
 
 namespace cosmati::plan {
 namespace {
@@ -65,8 +66,6 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
 }  // namespace
 
 bool mma_takes(DataType a, DataType b, DataType sum) {
-  auto const is_byte = [](DataType type) { return type == DataType::s8 || type == DataType::u8; };
-  auto const is_fp8 = [](DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; };
   if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
   bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
   return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
