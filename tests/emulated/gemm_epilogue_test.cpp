@@ -38,7 +38,7 @@ void expect_expression(Size const& size, int splits) {
   Matrix<float> bias(1, size.n, 1, Along::depth, width, 0, 7);
   Matrix<f16> row(size.m, 1, 1, Along::outer, 1, 0, 8);
   double scale = 0.5;
-  EpilogueArguments arguments;
+  typename Epilogue<width>::Arguments arguments;
   arguments.source = c.arguments();
   arguments.operands[0] = bias.arguments();
   arguments.operands[0].row_stride = 0;

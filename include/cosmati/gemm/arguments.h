@@ -31,12 +31,23 @@ inline constexpr int max_kernel_stores = 8;
 
 // The named operands, scalars and extra outputs of an expression, by their number in it. An operand that is
 // not indexed by m, n or the batch has a stride of 0 there.
+template <int most_operands, int most_stores>
 struct EpilogueArguments {
   MatrixArguments source;  // c
-  MatrixArguments operands[max_kernel_operands];
-  MatrixArguments stores[max_kernel_stores];
-  double scalars[max_kernel_operands] = {};
+  MatrixArguments operands[most_operands];
+  MatrixArguments stores[most_stores];
+  double scalars[most_operands] = {};
 };
+struct NoEpilogueArguments {};  // of an epilogue that has none of them
+
+// Every launch copies its parameters, so most kernels have those of a small expression.
+inline constexpr int few_kernel_operands = 4, few_kernel_stores = 2;
+using FewEpilogueArguments = EpilogueArguments<few_kernel_operands, few_kernel_stores>;
+using ManyEpilogueArguments = EpilogueArguments<max_kernel_operands, max_kernel_stores>;
+
+COSMATI_CONSTEXPR bool few_arguments_do(int operands, int stores, int scalars) {
+  return operands <= few_kernel_operands && stores <= few_kernel_stores && scalars <= few_kernel_operands;
+}
 
 // How the work is dealt: see gemm/scheduler.h.
 struct ScheduleArguments {
@@ -57,10 +68,11 @@ struct GemmParameters {
   ScheduleArguments schedule;
 };
 
-// Of strided matrices with an expression as epilogue: what the run-time compiler composes.
-using MatrixGemmParameters =
-    GemmParameters<MatrixArguments, MatrixArguments, EpilogueArguments, MatrixArguments>;
+// Of strided matrices: what the run-time compiler composes.
+template <class Epilogue>
+using MatrixGemmParameters = GemmParameters<MatrixArguments, MatrixArguments, Epilogue, MatrixArguments>;
 
-static_assert(sizeof(MatrixGemmParameters) <= 4096, "what every driver passes to a kernel");
+static_assert(sizeof(MatrixGemmParameters<ManyEpilogueArguments>) <= 4096,
+              "what every driver passes to a kernel");
 
 }  // namespace cosmati

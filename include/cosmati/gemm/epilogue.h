@@ -22,7 +22,7 @@ struct NoSource {};
 template <class Real_>
 struct IdentityEpilogue {
   using Real = Real_;
-  using Arguments = EpilogueArguments;
+  using Arguments = NoEpilogueArguments;
   struct Tile {
     COSMATI_DEVICE Tile(Arguments const&, Index, Index, Index) {}
   };
@@ -75,6 +75,17 @@ struct OperandTile {
   }
 };
 
+template <bool few>
+struct ArgumentsBySize {
+  using type = FewEpilogueArguments;
+};
+template <>
+struct ArgumentsBySize<false> {
+  using type = ManyEpilogueArguments;
+};
+template <bool few>
+using EpilogueArgumentsFor = typename ArgumentsBySize<few>::type;
+
 // A Function is { using Real; static constexpr int scalars; static Real apply(Real acc, Real c,
 // Real const* scalar, Real const* operand, Real* store) }: what epilogue::to_cuda prints, evaluated in Real.
 template <class Function, class SourceFormat, class Operands, class Stores>
@@ -83,9 +94,9 @@ struct ExpressionEpilogue;
 template <class Function, class SourceFormat, class... Operand, class... Store>
 struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, FormatList<Store...>> {
   using Real = typename Function::Real;
-  using Arguments = EpilogueArguments;
   static constexpr bool has_source = !is_same<SourceFormat, NoSource>;
   static constexpr int operands = sizeof...(Operand), stores = sizeof...(Store);
+  using Arguments = EpilogueArgumentsFor<few_arguments_do(operands, stores, Function::scalars)>;
 
   struct Tile {
     Arguments const& arguments;

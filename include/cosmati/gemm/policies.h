@@ -33,7 +33,7 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
   constexpr Tiles half_a_register[policy_name_count] = {
       // f16
       {64, 64, 32, 64, 8, 8, 4},   {128, 64, 32, 64, 8, 8, 4},   {128, 128, 64, 64, 16, 8, 2},
-      {256, 64, 64, 64, 16, 8, 2}, {64, 256, 32, 128, 8, 16, 2}, {256, 128, 64, 64, 16, 8, 1}};
+      {256, 64, 64, 64, 16, 8, 2}, {64, 256, 32, 128, 8, 16, 2}, {128, 256, 64, 128, 16, 16, 2}};
   constexpr Tiles tensor_cores[policy_name_count] = {
       // a thread has an eighth of a warp's rows, a quarter of its columns
       {64, 64, 32, 32, 4, 8, 4},  {128, 64, 64, 32, 8, 8, 3},  {128, 128, 64, 64, 8, 16, 2},

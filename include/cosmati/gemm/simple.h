@@ -95,7 +95,7 @@ struct EpilogueOf {
 template <class Real, bool transposed>
 struct EpilogueOf<Real, NoCallable, transposed> {
   using type = IdentityEpilogue<Real>;
-  COSMATI_CONSTEXPR static EpilogueArguments arguments(NoCallable) { return {}; }
+  COSMATI_CONSTEXPR static NoEpilogueArguments arguments(NoCallable) { return {}; }
 };
 
 template <class Element, Orders orders, auto policy, class Callable, int alignment>

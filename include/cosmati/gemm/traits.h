@@ -31,13 +31,22 @@ requires(policy.multiply == Multiply::dp4a) struct PackOf<policy, u8, Sum> {
   using type = UnsignedBytes;
 };
 
+// What lies there for A: its f16, each of which meets two columns at once, come as twins.
+template <GemmPolicy policy, class Element, class Sum>
+struct PackOfA : PackOf<policy, Element, Sum> {};
+template <GemmPolicy policy, class Element, class Sum>
+requires(policy.multiply == Multiply::half2 &&
+         policy.main_loop == MainLoop::double_buffered) struct PackOfA<policy, Element, Sum> {
+  using type = arch::HalfPair;
+};
+
 // How operands reach the multiply: tiles in shared memory, their loaders, fragments and sums. Here for the
 // multiplies of one thread.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct MultiplyPath {
   static constexpr int pack_depth = pack_depth_of(policy.multiply, 1);
   static constexpr int packs_deep = policy.block_k / pack_depth;
-  using PackA = typename PackOf<policy, typename SourceA::Element, Sum>::type;
+  using PackA = typename PackOfA<policy, typename SourceA::Element, Sum>::type;
   using PackB = typename PackOf<policy, typename SourceB::Element, Sum>::type;
   using TileA = SharedTile<PackA, packs_deep, policy.block_m>;
   using TileB = SharedTile<PackB, packs_deep, policy.block_n>;
@@ -56,8 +65,9 @@ struct MultiplyPath {
   }
   COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int depth,
                                   ThreadPlace const& place) {
-    read_fragment<policy.warp_m, policy.lanes_m()>(fragment.a, a, depth, place.warp_m, place.lane_m);
+    // B first: a row of products needs all of B, but one value of A.
     read_fragment<policy.warp_n, policy.lanes_n()>(fragment.b, b, depth, place.warp_n, place.lane_n);
+    read_fragment<policy.warp_m, policy.lanes_m()>(fragment.a, a, depth, place.warp_m, place.lane_m);
   }
 };
 

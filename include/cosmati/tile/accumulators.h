@@ -14,6 +14,18 @@ struct Fragments {
   PackB b[columns];
 };
 
+// Visits the products (i, j) row by row, to and fro. Neighbours so share an operand, which the multiply-add
+// then takes from the reuse cache: the two banks of the register file deliver two operands a clock, and where
+// three are fetched, the next instruction waits (docs/decisions/0004).
+template <int rows, int columns, class Visit>
+COSMATI_DEVICE void for_each_product(Visit&& visit) {
+  COSMATI_UNROLL
+  for (int i = 0; i < rows; ++i) {
+    COSMATI_UNROLL
+    for (int j = 0; j < columns; ++j) visit(i, i % 2 == 0 ? j : columns - 1 - j);
+  }
+}
+
 // Sums of a * b in Sum, for f32, f64 and s32.
 template <Multiply multiply, class Sum_, int rows_, int columns_>
 struct Accumulators {
@@ -30,11 +42,8 @@ struct Accumulators {
     for (int i = 0; i < rows; ++i) a[i] = arch::number_cast<Sum>(fragment.a[i]);
     COSMATI_UNROLL
     for (int j = 0; j < columns; ++j) b[j] = arch::number_cast<Sum>(fragment.b[j]);
-    COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i) {
-      COSMATI_UNROLL
-      for (int j = 0; j < columns; ++j) value[i][j] = arch::multiply_add(a[i], b[j], value[i][j]);
-    }
+    for_each_product<rows, columns>(
+        [&](int i, int j) { value[i][j] = arch::multiply_add(a[i], b[j], value[i][j]); });
   }
 
   // Visits every register, in the same order in every thread.
@@ -62,16 +71,12 @@ struct Accumulators<Multiply::half2, f16, rows_, columns_> {
   COSMATI_DEVICE f16 get(int i, int j) const {
     return j % 2 == 0 ? arch::low_half(value[i][j / 2]) : arch::high_half(value[i][j / 2]);
   }
-  template <class PackA, class PackB>
-  COSMATI_DEVICE void add_product(Fragments<PackA, PackB, rows, columns> const& fragment) {
-    COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i) {
-      COSMATI_UNROLL
-      for (int j = 0; j < columns / 2; ++j)
-        value[i][j] =
-            arch::multiply_add(arch::make_pair(fragment.a[i], fragment.a[i]),
-                               arch::make_pair(fragment.b[2 * j], fragment.b[2 * j + 1]), value[i][j]);
-    }
+  template <class PackA>
+  COSMATI_DEVICE void add_product(Fragments<PackA, f16, rows, columns> const& fragment) {
+    for_each_product<rows, columns / 2>([&](int i, int j) {
+      value[i][j] = arch::multiply_add(
+          twice(fragment.a[i]), arch::make_pair(fragment.b[2 * j], fragment.b[2 * j + 1]), value[i][j]);
+    });
   }
   template <class Visit>
   COSMATI_DEVICE void for_each(Visit&& visit) {
@@ -85,6 +90,12 @@ struct Accumulators<Multiply::half2, f16, rows_, columns_> {
     arch::HalfPair const one{0x3c003c00u};
     sum = arch::multiply_add(more, one, sum);
   }
+
+ private:
+  // Twins arrive as such where the main loop converts operands: an instruction that selects half of a
+  // register goes through one of the two pipes only.
+  COSMATI_DEVICE static arch::HalfPair twice(arch::HalfPair twins) { return twins; }
+  COSMATI_DEVICE static arch::HalfPair twice(f16 value) { return arch::make_pair(value, value); }
 };
 
 // s32 sums of products of four bytes; a pack holds the bytes of four neighbouring depths.
@@ -101,13 +112,10 @@ struct Accumulators<Multiply::dp4a, s32, rows_, columns_>
   template <class PackA, class PackB>
   COSMATI_DEVICE void add_product(Fragments<PackA, PackB, rows_, columns_> const& fragment) {
     constexpr bool signed_a = is_same<PackA, SignedBytes>, signed_b = is_same<PackB, SignedBytes>;
-    COSMATI_UNROLL
-    for (int i = 0; i < rows_; ++i) {
-      COSMATI_UNROLL
-      for (int j = 0; j < columns_; ++j)
-        this->value[i][j] =
-            arch::dot4<signed_a, signed_b>(fragment.a[i].bits, fragment.b[j].bits, this->value[i][j]);
-    }
+    for_each_product<rows_, columns_>([&](int i, int j) {
+      this->value[i][j] =
+          arch::dot4<signed_a, signed_b>(fragment.a[i].bits, fragment.b[j].bits, this->value[i][j]);
+    });
   }
 };
 

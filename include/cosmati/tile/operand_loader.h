@@ -84,8 +84,7 @@ class OperandLoader {
     auto const step = source_.step(first_depth);
     COSMATI_UNROLL
     for (int v = 0; v < items_per_thread; ++v)
-      if (exists(v)) COSMATI_UNROLL
-    for (int r = 0; r < shape.runs; ++r) fetch_run(element_[v][r], run_of(v, step, r));
+      if (exists(v)) fetch_item(element_[v], v, step);
   }
 
   // Registers -> shared memory.
@@ -126,6 +125,11 @@ class OperandLoader {
     return source_.template run<whole>(rows_[v], step, more);
   }
 
+  template <class Step>
+  COSMATI_DEVICE void fetch_item(Elements (&to)[shape.runs], int v, Step const& step) const {
+    COSMATI_UNROLL
+    for (int r = 0; r < shape.runs; ++r) fetch_run(to[r], run_of(v, step, r));
+  }
   template <class AnyRun>
   COSMATI_DEVICE static void fetch_run(Elements& to, AnyRun const& run) {
     if constexpr (whole) {
@@ -139,16 +143,23 @@ class OperandLoader {
     }
   }
 
+  COSMATI_DEVICE static Pack pack_of(Element element) {
+    if constexpr (is_same<Pack, arch::HalfPair>) {
+      f16 const half = arch::number_cast<f16>(element);
+      return arch::make_pair(half, half);
+    } else {
+      return arch::number_cast<Pack>(element);
+    }
+  }
   COSMATI_DEVICE static void put_item(Tile& tile, ItemPlace place, Elements const (&run)[shape.runs]) {
     if constexpr (pack_depth == 1 && Source::along == Along::outer) {
       Vector<Pack, shape.width> packs;
       COSMATI_UNROLL
-      for (int e = 0; e < shape.width; ++e) packs[e] = arch::number_cast<Pack>(run[0][e]);
+      for (int e = 0; e < shape.width; ++e) packs[e] = pack_of(run[0][e]);
       arch::store(&tile.pack[place.depth][place.outer], packs);
     } else if constexpr (pack_depth == 1) {
       COSMATI_UNROLL
-      for (int e = 0; e < shape.width; ++e)
-        tile.pack[place.depth + e][place.outer] = arch::number_cast<Pack>(run[0][e]);
+      for (int e = 0; e < shape.width; ++e) tile.pack[place.depth + e][place.outer] = pack_of(run[0][e]);
     } else {
       put_bytes(tile, place, run);
     }

@@ -2,6 +2,7 @@
 #include "src/backend/cuda/gemm.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/module.h"
@@ -28,27 +29,39 @@ class ComposedGemm final : public Kernel<GemmProblem> {
   void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
     Current const current(ordinal_);  // once for all calls of the driver below
-    MatrixGemmParameters parameters;
-    plan::fill_product(parameters, form_, recipe_, arguments.a, arguments.b, workspace);
-    parameters.d = plan::matrix_arguments(form_.d, arguments.d, form_.by_pointers);
-    EpilogueArguments& epilogue = parameters.epilogue;
+    plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
+      if constexpr (!std::is_same_v<Epilogue, NoEpilogueArguments>) fill(epilogue, arguments);
+      enqueue(epilogue, arguments, workspace, stream);
+    });
+  }
+
+ private:
+  template <class Epilogue>
+  void fill(Epilogue& epilogue, GemmProblem::Arguments const& arguments) const {
     if (form_.c.present) epilogue.source = plan::matrix_arguments(form_.c, arguments.c, form_.by_pointers);
     for (std::size_t i = 0; i < form_.operands.size(); ++i)
       epilogue.operands[i] = plan::matrix_arguments(form_.operands[i], arguments.operands[i]);
     for (std::size_t i = 0; i < form_.stores.size(); ++i)
       epilogue.stores[i] = plan::matrix_arguments(form_.stores[i], arguments.stores[i]);
     std::copy_n(arguments.scalars.begin(), scalars_, epilogue.scalars);  // more may have been given
+  }
 
+  template <class Epilogue>
+  void enqueue(Epilogue const& epilogue, GemmProblem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const {
+    MatrixGemmParameters<Epilogue> parameters;
+    plan::fill_product(parameters, form_, recipe_, arguments.a, arguments.b, workspace);
+    parameters.d = plan::matrix_arguments(form_.d, arguments.d, form_.by_pointers);
+    parameters.epilogue = epilogue;
     for (Index first = 0; first < form_.batch; first += grid_.most_batch) {
       parameters.schedule.first_batch = first;
-      if (recipe_.splits > 1) fill(ordinal_, workspace, 0, recipe_.counter_bytes, stream);
+      if (recipe_.splits > 1) cuda::fill(ordinal_, workspace, 0, recipe_.counter_bytes, stream);
       auto const matrices = static_cast<unsigned>(std::min<Index>(grid_.most_batch, form_.batch - first));
       function_.launch({grid_.tiles, grid_.splits, matrices}, static_cast<unsigned>(recipe_.policy.threads()),
                        static_cast<unsigned>(shared_bytes_), parameters, stream);
     }
   }
 
- private:
   GemmRecipe recipe_;
   plan::CanonicalGemm form_;
   plan::GemmGrid grid_;

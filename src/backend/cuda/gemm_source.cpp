@@ -6,6 +6,7 @@
 #include "cosmati/epilogue/cuda_text.h"
 #include "cosmati/gemm/arguments.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 
@@ -59,12 +60,15 @@ jit::Source gemm_source(Plan<GemmProblem> const& plan) {
       plan::initialiser(recipe.policy), source_text(name_of(form.a.type), recipe.a),
       source_text(name_of(form.b.type), recipe.b), name_of(recipe.sum), epilogue_text(form),
       name_of(form.d.type), recipe.result_width);
+  std::size_t const parameter_bytes = plan::with_epilogue_arguments(
+      form, expression.scalars().size(),
+      []<class Epilogue>(Epilogue const&) { return sizeof(MatrixGemmParameters<Epilogue>); });
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format(
       "static_assert(sizeof(ComposedTraits::Params) == "
       "{});\nstatic_assert(sizeof(ComposedTraits::SharedStorage) == "
       "{});\n}}\n",
-      sizeof(MatrixGemmParameters), plan::shared_storage_bytes(recipe, form));
+      parameter_bytes, plan::shared_storage_bytes(recipe, form));
   jit::Source source;
   source.text = std::move(text);
   source.name_expression = "cosmati::gemm_kernel<cosmati::ComposedTraits>";

@@ -180,6 +180,11 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     if (!own_schedule && !emulated)
       recipe.policy.epilogue =
           multiply == Multiply::mma ? EpilogueSchedule::staged : schedule_of(problem.epilogue.expression);
+    // 256 threads have all registers that they can name, whatever the bound; the assembler's schedule still
+    // follows it, and which is faster goes with the direction of a (docs/decisions/0004).
+    bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
+    if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && options.policy.empty())
+      recipe.policy.blocks = 1;
     // Single elements take registers for the addresses of each.
     if (recipe.a.width == 1 || recipe.b.width == 1)
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);

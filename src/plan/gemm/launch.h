@@ -18,6 +18,16 @@ GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem);
 // `data` points to the first element, or with by_pointers to an array of pointers to those of the batch.
 MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers = false);
 
+// Calls use(Arguments{}) with the type of epilogue arguments that the composed kernel of `form` has.
+template <class Use>
+decltype(auto) with_epilogue_arguments(CanonicalGemm const& form, std::size_t scalars, Use&& use) {
+  if (form.identity) return use(NoEpilogueArguments{});
+  return few_arguments_do(static_cast<int>(form.operands.size()), static_cast<int>(form.stores.size()),
+                          static_cast<int>(scalars))
+             ? use(FewEpilogueArguments{})
+             : use(ManyEpilogueArguments{});
+}
+
 // The parts of the parameters that every kernel family fills alike.
 template <class Parameters>
 void fill_product(Parameters& parameters, CanonicalGemm const& form, GemmRecipe const& recipe, void const* a,

@@ -9,8 +9,11 @@
 namespace cosmati::plan {
 namespace {
 
-int pack_bytes(GemmRecipe const& recipe, DataType element) {
+// What lies in shared memory for one depth of an operand.
+int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
   if (recipe.policy.multiply == Multiply::dp4a) return 4;
+  if (recipe.policy.multiply == Multiply::half2 && recipe.policy.main_loop == MainLoop::double_buffered)
+    return is_a ? 4 : 2;  // twins
   bool const as_they_lie =
       recipe.policy.main_loop == MainLoop::multistage && recipe.policy.multiply == Multiply::fma;
   return size_of(as_they_lie ? element : recipe.sum);
@@ -36,7 +39,7 @@ double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& g
 
 // The share of issued instructions that multiply: for thread_m * thread_n products a thread reads thread_m +
 // thread_n packs in accesses of 16 bytes, and walks the loop.
-double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem) {
+double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, int resident) {
   GemmPolicy const& p = recipe.policy;
   if (p.multiply == Multiply::mma) {  // a warp's tile is read from shared memory at 128 bytes a clock
     double const reads = (p.warp_m + p.warp_n) * 32.0 / 128;
@@ -48,15 +51,15 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem) 
   bool const every_other = p.multiply == Multiply::dp4a || recipe.sum == DataType::f64;
   double const products =
       p.thread_m * p.thread_n / (p.multiply == Multiply::half2 ? 2.0 : 1.0) * (every_other ? 2 : 1);
-  double const reads =
-      (p.thread_m * pack_bytes(recipe, problem.a.type) + p.thread_n * pack_bytes(recipe, problem.b.type)) /
-      16.0;
+  double const reads = (p.thread_m * pack_bytes(recipe, problem.a.type, true) +
+                        p.thread_n * pack_bytes(recipe, problem.b.type, false)) /
+                       16.0;
   double const loads =
       (p.block_m + p.block_n) * 4.0 / (p.threads() * std::min(recipe.a.width, recipe.b.width));
   // Measured on an H200 (docs/decisions/0004): cp.async costs what it saves in registers, and a second
   // resident block hides the barriers of the first.
   double const by_copies = p.main_loop == MainLoop::multistage ? 0.92 : 1;
-  double const overlap = 1 - (p.multiply == Multiply::dp4a ? 0.10 : 0.06) / std::max(1, p.blocks);
+  double const overlap = 1 - (p.multiply == Multiply::dp4a ? 0.10 : 0.06) / resident;
   double const tile = 1 / (1 + 3.0 / p.block_m + 3.0 / p.block_n);
   return by_copies * overlap * tile * products / (products + 1.5 * reads + loads);
 }
@@ -69,8 +72,8 @@ int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem)
   int const stage =
       p.multiply == Multiply::mma
           ? p.block_k * (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type))
-          : shared_tile_bytes(pack_bytes(recipe, problem.a.type), depth, p.block_m) +
-                shared_tile_bytes(pack_bytes(recipe, problem.b.type), depth, p.block_n);
+          : shared_tile_bytes(pack_bytes(recipe, problem.a.type, true), depth, p.block_m) +
+                shared_tile_bytes(pack_bytes(recipe, problem.b.type, false), depth, p.block_n);
   int const main_loop = p.stages * stage;
   if (p.epilogue == EpilogueSchedule::direct) return main_loop;
   int const value = size_of(problem.evaluation);
@@ -85,8 +88,10 @@ Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu 
   constexpr int reserved_bytes = 1024;  // of shared memory, by the system for each block
   int const by_shared = gpu.shared_bytes_per_multiprocessor / (print.shared_bytes + reserved_bytes);
   int const by_threads = gpu.threads_per_multiprocessor / p.threads();
+  constexpr int registers = 65536, most_registers = 256;  // of a multiprocessor; of a thread, and one unused
+  int const by_registers = std::max(p.blocks, registers / (most_registers * p.threads()));
   print.blocks_resident =
-      std::max(1, std::min({by_shared, by_threads, gpu.blocks_per_multiprocessor, p.blocks}));
+      std::max(1, std::min({by_shared, by_threads, gpu.blocks_per_multiprocessor, by_registers}));
   return print;
 }
 
@@ -109,7 +114,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const whole_waves = std::floor(blocks / places);
   double const rest = std::ceil((blocks - whole_waves * places) / gpu.multiprocessors);
   double const clocks_of_block = steps * p.block_m * p.block_n * p.block_k /
-                                 (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem));
+                                 (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, resident));
   auto const seconds_of_wave = [&](double together) {
     double const occupied = std::min(1.0, together * p.threads() / 32 / warps_for_full_rate);
     return together * clocks_of_block / (occupied * gpu.clock_hertz);
