@@ -25,8 +25,9 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")
       .flag("--hot", request.hot,
-            "the same operands at each call, instead of sets in turn that pass the L2 caches twice")
-      .group("Parameters");
+            "the same operands at each call, instead of sets in turn that pass the L2 caches twice");
+  add_placement_options(options, request.placement);
+  options.group("Parameters");
   request.subject->add_parameters(options);
   add_common_options(options, request.common, &request.json_file);
 }

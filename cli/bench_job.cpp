@@ -32,6 +32,17 @@ void check_peers(BenchRequest const& request, Device const& device) {
   }
 }
 
+// Of a matrix of (batch, rows, columns), kept transposed or not.
+PeerMatrix place_of(TensorDescription const& matrix, bool transposed, Placement const& placement) {
+  PeerMatrix place;
+  if (placement.gap > 0) {
+    place.leading = matrix.layout.stride[transposed ? 1 : 2];
+    place.batch_stride = matrix.layout.stride[0];
+  }
+  if (placement.misalignment > 0) place.alignment = matrix.alignment;
+  return place;
+}
+
 // The product for each peer.
 std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device) {
   std::vector<PeerProblem> problems;
@@ -50,8 +61,15 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     if (device.backend == Backend::cuda && (!notes.plain || c.type != d.type))
       throw Error(ErrorCode::unavailable,
                   "peer " + peer + " is timed for the epilogue alpha*acc + beta*c, with c and d of one type");
+    Placement const& placement = request.placement;
+    if (device.backend != Backend::cuda && (placement.gap > 0 || placement.misalignment > 0))
+      throw Error(ErrorCode::unavailable,
+                  "peer " + peer + " is timed on arrays without gaps, aligned; not with --gap or --misalign");
     problems.push_back({peer, notes.transposition, a.type, a.extent(1), b.extent(2), a.extent(2), a.extent(0),
                         1, device.threads, d.type, notes.sum, notes.alpha, notes.beta});
+    problems.back().place_a = place_of(a, notes.transposition[0] == 't', placement);
+    problems.back().place_b = place_of(b, notes.transposition[1] == 't', placement);
+    problems.back().place_d = place_of(d, false, placement);
   }
   return problems;
 }
@@ -68,13 +86,17 @@ class Session {
     }
   }
 
-  void measure(BenchRequest const& request, std::vector<Index> const& size, Common const& common) {
+  void measure(BenchRequest const& request, std::vector<Index> const& size, Common const& common,
+               std::string const& suite) {
     Device const device = device_to_run_on(*request.subject, common);
     check_peers(request_, device);
     bool const on_gpu = device.backend == Backend::cuda;
     on_gpu_ = on_gpu_ || on_gpu;
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
+    place(task, request.placement);
+    ContestRules rules = rules_;
+    rules.misalignment = request.placement.misalignment;
     PlanOptions const options = plan_options(*request.subject, common);
     auto const seed = static_cast<unsigned long long>(common.seed);
     std::optional<Verdict> verdict;
@@ -82,25 +104,21 @@ class Session {
       nets::Random random(seed, 1);
       // A copy: verification promises the alignment that its arrays have.
       auto const verified = task.clone();
-      verdict = verify_task(*verified, device, options, {}, random);
+      verdict = verify_task(*verified, device, options, {false, rules.misalignment}, random);
     }
-    auto const peers = peer_problems(request_, task, device);
+    auto const peers = peer_problems(request, task, device);
     ContestResult const result =
-        on_gpu ? hold_gpu_contest(task, device, options, rules_, peers, seed, gauge_of(device))
-               : hold_contest(task, device, options, rules_, peers, seed);
+        on_gpu ? hold_gpu_contest(task, device, options, rules, peers, seed, gauge_of(device))
+               : hold_contest(task, device, options, rules, peers, seed);
     if (!verdict) verdict = result.sample;
     if (verdict && !verdict->correct) failures_.push_back(task.notes.label + ": " + verdict->complaint);
     DataType const type = task.slots().front().description.type;
     Measurement const measurement{
-        request_.subject->name(),
-        name_of(type),
-        task,
-        device,
-        rules_,
-        common.seed,
-        result,
-        verdict,
-        on_gpu ? ceilings_of_gpu(device, task, type) : ceilings_of_host(device, type)};
+        suite,         request_.subject->name(),
+        name_of(type), task,
+        device,        rules_,
+        common.seed,   result,
+        verdict,       on_gpu ? ceilings_of_gpu(device, task, type) : ceilings_of_host(device, type)};
     if (result.peers.empty()) report(measurement, nullptr);
     for (PeerResult const& peer : result.peers) {
       report(measurement, &peer);
@@ -169,20 +187,20 @@ class Session {
   std::vector<std::string> failures_;
 };
 
-void measure_all(Session& session, BenchRequest const& request,
-                 std::vector<std::vector<Index>> const& sizes) {
+void measure_all(Session& session, BenchRequest const& request, std::vector<std::vector<Index>> const& sizes,
+                 std::string const& suite) {
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
     Common common = request.common;
     common.types.all = type;
-    for (auto const& size : sizes) session.measure(request, size, common);
+    for (auto const& size : sizes) session.measure(request, size, common, suite);
   }
 }
 
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,   suite,         shapes, peers, json_file,
-                     fail_below,       slices, slice_seconds, hot,    common};
+  BenchRequest other{subject->clone(), size,   suite,         shapes, peers,     json_file,
+                     fail_below,       slices, slice_seconds, hot,    placement, common};
   return other;
 }
 
@@ -196,7 +214,7 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
                 "--slice-seconds " + in_short(request.slice_seconds) + ": legal is more than 0, up to 60");
   Session session(request);
   auto const sizes = requested_sizes(*request.subject, request.size);
-  measure_all(session, request, sizes);
+  measure_all(session, request, sizes, "");
   std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
@@ -204,7 +222,7 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
       BenchRequest const one = with_options(request, problem);
-      measure_all(session, one, requested_sizes(*one.subject, one.size));
+      measure_all(session, one, requested_sizes(*one.subject, one.size), suite.name);
     }
   session.finish();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "cli/placement.h"
 #include "cli/sizes.h"
 #include "cli/subject.h"
 #include "cli/suites.h"
@@ -22,6 +23,7 @@ struct BenchRequest {
   long long slices = 15;   // of each contender
   double slice_seconds = 0.2;
   bool hot = false;
+  Placement placement;
   Common common;
 
   BenchRequest copy() const;

@@ -114,6 +114,7 @@ Record bench_record(Measurement const& measurement, PeerResult const* peer) {
   std::optional<Verdict> const& verdict = measurement.verdict;
   Record line;
   line.add("verb", "bench")
+      .add("suite", if_known(measurement.suite))
       .add("subject", measurement.subject)
       .add("problem", measurement.task.notes.label)
       .add("type", measurement.type)

@@ -16,6 +16,7 @@ struct Ceilings {
 };
 
 struct Measurement {
+  std::string suite;  // empty: of none
   std::string subject, type;
   Task const& task;
   Device const& device;

@@ -19,8 +19,9 @@ void add_options(CLI::App& command, CompileRequest& request) {
             "sm_80, sm_89, sm_90a: plans for an a100, rtx4090 or h200; --device-description says more")
       .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
-      .group("Parameters");
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites");
+  add_placement_options(options, request.placement);
+  options.group("Parameters");
   request.subject->add_parameters(options);
   add_common_options(options, request.common);
 }

@@ -67,6 +67,7 @@ void add_kernels(CompileRequest const& request, std::vector<Kernel>& kernels) {
     common.types.all = type;
     for (auto const& size : requested_sizes(*request.subject, request.size)) {
       Job const job = made_job(*request.subject, size, common);
+      place(*job.task, request.placement);
       std::optional<Composition> composition;
       if (!request.subject->kernels(Backend::cuda).empty()) composition = job.task->compose(device, options);
       if (!composition)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/options.h"
+#include "cli/placement.h"
 #include "cli/sizes.h"
 #include "cli/subject.h"
 #include "cli/suites.h"
@@ -17,9 +18,12 @@ struct CompileRequest {
   std::string suite, shapes;  // a name, a file
   std::string architecture;   // "sm_90a"; empty: that of the described GPU
   std::string out;            // file for the machine code of one kernel
+  Placement placement;
   Common common;
 
-  CompileRequest copy() const { return {subject->clone(), size, suite, shapes, architecture, out, common}; }
+  CompileRequest copy() const {
+    return {subject->clone(), size, suite, shapes, architecture, out, placement, common};
+  }
 };
 
 // `with_options` gives a request with the options of a suite's problem over those of the command line.

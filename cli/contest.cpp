@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "cli/machine.h"
+#include "cli/placement.h"
 #include "cli/random_data.h"
 #include "cli/table.h"
 
@@ -26,16 +28,22 @@ struct Operands {
   std::vector<void*> pointers;
 };
 
-Operands make_operands(Task& task, nets::Random& random) {
+Operands make_operands(Task& task, Index misalignment, nets::Random& random) {
   Operands set;
   for (Slot const& slot : task.slots()) {
-    set.tensors.emplace_back(slot.description);
-    if (slot.role == Role::output)
-      set.tensors.back().fill(0);
-    else
-      fill_random(set.tensors.back(), slot.name, {false, task.notes.classes}, random);
+    Tensor drawn(slot.description);
+    std::memset(drawn.data(), 0, drawn.bytes());
+    if (slot.role != Role::output) fill_random(drawn, slot.name, {false, task.notes.classes}, random);
+    if (misalignment == 0) {
+      set.tensors.push_back(std::move(drawn));
+      set.pointers.push_back(set.tensors.back().data());
+      continue;
+    }
+    Index const offset = offset_of(slot.description, misalignment);
+    set.tensors.emplace_back(DataType::u8, Shape(offset + static_cast<Index>(drawn.bytes())));
+    set.pointers.push_back(set.tensors.back().as<unsigned char>() + offset);
+    std::memcpy(set.pointers.back(), drawn.data(), drawn.bytes());
   }
-  for (Tensor& tensor : set.tensors) set.pointers.push_back(tensor.data());
   return set;
 }
 
@@ -73,7 +81,8 @@ ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& 
   for (Slot const& slot : task.slots()) result.bytes += slot.description.bytes();
   result.buffers = sets_needed(result.bytes, device.threads, rules.hot);
   std::vector<Operands> sets;
-  for (long long i = 0; i < result.buffers; ++i) sets.push_back(make_operands(task, random));
+  for (long long i = 0; i < result.buffers; ++i)
+    sets.push_back(make_operands(task, rules.misalignment, random));
 
   auto const start = Clock::now();
   auto const prepared = task.prepare(device, options);

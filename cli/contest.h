@@ -16,6 +16,7 @@ struct ContestRules {
   long long slices = 15;
   double slice_seconds = 0.2;
   bool hot = false;  // the same operands at each call, instead of sets in turn that pass twice the L2 caches
+  Index misalignment = 0;  // Placement::misalignment
 };
 
 struct Times {

@@ -19,7 +19,13 @@ enum class Compute : unsigned { f16 = 64, f32 = 68, f64 = 70, s32 = 72 };
 enum class Number : unsigned { f32 = 0, f64 = 1, f16 = 2, s8 = 3, s32 = 10, bf16 = 14 };  // cudaDataType
 enum class ProductAttribute : unsigned { transposed_a = 3, transposed_b = 4 };
 enum class MatrixAttribute : unsigned { batch_count = 5, batch_stride = 6 };
-enum class PreferenceAttribute : unsigned { most_workspace_bytes = 1 };
+enum class PreferenceAttribute : unsigned {
+  most_workspace_bytes = 1,
+  least_alignment_a = 5,
+  least_alignment_b = 6,
+  least_alignment_c = 7,
+  least_alignment_d = 8
+};
 constexpr std::int32_t operation_plain = 0, operation_transposed = 1;  // cublasOperation_t
 
 struct Algorithm {  // cublasLtMatmulAlgo_t

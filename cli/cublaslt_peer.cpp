@@ -56,14 +56,15 @@ CublasLtPeer::Scalar CublasLtPeer::scalar(double value, DataType type) {
 }
 
 CublasLtPeer::Owned<cublaslt::Matrix> CublasLtPeer::matrix(DataType type, Index rows, Index columns,
-                                                           Index batch) const {
+                                                           Index batch, PeerMatrix const& place) const {
+  Index const leading = place.leading > 0 ? place.leading : rows;
   Owned<cublaslt::Matrix> result(
       created<cublaslt::Matrix>("cublasLtMatrixLayoutCreate", library_.cublasLtMatrixLayoutCreate,
                                 number_of(type), static_cast<std::uint64_t>(rows),
-                                static_cast<std::uint64_t>(columns), std::int64_t{rows}),
+                                static_cast<std::uint64_t>(columns), std::int64_t{leading}),
       library_.cublasLtMatrixLayoutDestroy);
   auto const count = static_cast<std::int32_t>(batch);
-  std::int64_t const stride = rows * columns;
+  std::int64_t const stride = place.batch_stride > 0 ? place.batch_stride : leading * columns;
   auto const set = [&](cublaslt::MatrixAttribute attribute, void const* value, std::size_t bytes) {
     cublaslt::check("cublasLtMatrixLayoutSetAttribute",
                     library_.cublasLtMatrixLayoutSetAttribute(result.get(), attribute, value, bytes));
@@ -80,12 +81,14 @@ CublasLtPeer::CublasLtPeer(PeerProblem const& problem, int ordinal)
       product_(created<cublaslt::Product>("cublasLtMatmulDescCreate", library_.cublasLtMatmulDescCreate,
                                           compute_of(problem.sum), number_of(problem.sum)),
                library_.cublasLtMatmulDescDestroy),
-      a_(problem.layout[0] == 't' ? matrix(problem.type, problem.k, problem.m, problem.batch)
-                                  : matrix(problem.type, problem.m, problem.k, problem.batch)),
-      b_(problem.layout[1] == 't' ? matrix(problem.type, problem.n, problem.k, problem.batch)
-                                  : matrix(problem.type, problem.k, problem.n, problem.batch)),
-      c_(matrix(problem.result, problem.m, problem.n, problem.batch)),
-      d_(matrix(problem.result, problem.m, problem.n, problem.batch)),
+      a_(problem.layout[0] == 't'
+             ? matrix(problem.type, problem.k, problem.m, problem.batch, problem.place_a)
+             : matrix(problem.type, problem.m, problem.k, problem.batch, problem.place_a)),
+      b_(problem.layout[1] == 't'
+             ? matrix(problem.type, problem.n, problem.k, problem.batch, problem.place_b)
+             : matrix(problem.type, problem.k, problem.n, problem.batch, problem.place_b)),
+      c_(matrix(problem.result, problem.m, problem.n, problem.batch, problem.place_d)),
+      d_(matrix(problem.result, problem.m, problem.n, problem.batch, problem.place_d)),
       alpha_(scalar(problem.alpha, problem.sum)),
       beta_(scalar(problem.beta, problem.sum)),
       workspace_(ordinal, most_workspace_bytes) {
@@ -105,11 +108,20 @@ void CublasLtPeer::ask_heuristics(PeerProblem const& problem) {
       created<cublaslt::Preference>("cublasLtMatmulPreferenceCreate",
                                     library_.cublasLtMatmulPreferenceCreate),
       library_.cublasLtMatmulPreferenceDestroy);
-  std::uint64_t const bytes = most_workspace_bytes;
-  cublaslt::check(
-      "cublasLtMatmulPreferenceSetAttribute",
-      library_.cublasLtMatmulPreferenceSetAttribute(
-          preference.get(), cublaslt::PreferenceAttribute::most_workspace_bytes, &bytes, sizeof bytes));
+  auto const prefer = [&](cublaslt::PreferenceAttribute attribute, auto value) {
+    cublaslt::check(
+        "cublasLtMatmulPreferenceSetAttribute",
+        library_.cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value));
+  };
+  using Attribute = cublaslt::PreferenceAttribute;
+  prefer(Attribute::most_workspace_bytes, std::uint64_t{most_workspace_bytes});
+  auto const prefer_alignment = [&](Attribute attribute, PeerMatrix const& place) {
+    if (place.alignment > 0) prefer(attribute, static_cast<std::uint32_t>(place.alignment));
+  };
+  prefer_alignment(Attribute::least_alignment_a, problem.place_a);
+  prefer_alignment(Attribute::least_alignment_b, problem.place_b);
+  prefer_alignment(Attribute::least_alignment_c, problem.place_d);
+  prefer_alignment(Attribute::least_alignment_d, problem.place_d);
   found_.resize(most_algorithms);
   int count = 0;
   Status const status = library_.cublasLtMatmulAlgoGetHeuristic(

@@ -11,7 +11,7 @@
 
 namespace cosmati::cli {
 
-// d = alpha * a * b + beta * c, column-major without gaps. Sums as the problem says: f32 (never TF32), f64,
+// d = alpha * a * b + beta * c, column-major. Sums as the problem says: f32 (never TF32), f64,
 // f16 or s32. Of the calling thread's current context.
 class CublasLtPeer {
  public:
@@ -32,7 +32,8 @@ class CublasLtPeer {
  private:
   template <class Handle>
   using Owned = std::unique_ptr<Handle, cublaslt::Status (*)(Handle*)>;
-  Owned<cublaslt::Matrix> matrix(DataType type, Index rows, Index columns, Index batch) const;
+  Owned<cublaslt::Matrix> matrix(DataType type, Index rows, Index columns, Index batch,
+                                 PeerMatrix const& place) const;
   void ask_heuristics(PeerProblem const& problem);
 
   // 1 and 0 in the type of the sums, and other numbers.

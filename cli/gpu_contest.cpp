@@ -71,7 +71,7 @@ class GpuContest {
     result_.gpu.emplace();
     for (Slot const& slot : task.slots()) result_.bytes += slot.description.bytes();
     result_.buffers = sets_needed(result_.bytes, device.gpu.l2_bytes, rules.hot);
-    operands_.emplace(task, device, result_.buffers, random_);
+    operands_.emplace(task, device, result_.buffers, rules.misalignment, random_);
   }
 
   void prepare(Device const& device, PlanOptions const& options) {

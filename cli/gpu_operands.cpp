@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/placement.h"
 #include "cli/random_data.h"
 #include "cli/subject.h"
 
@@ -13,13 +14,15 @@ constexpr Index most_drawn = Index{1} << 18;
 
 }  // namespace
 
-GpuOperands::GpuOperands(Task& task, Device const& device, long long sets, nets::Random& random)
+GpuOperands::GpuOperands(Task& task, Device const& device, long long sets, Index misalignment,
+                         nets::Random& random)
     : ordinal_(device.gpu.ordinal), slots_(task.slots()) {
   for (long long i = 0; i < sets; ++i) {
     Set set;
     for (Slot const& slot : slots_) {
-      set.buffers.emplace_back(ordinal_, static_cast<std::size_t>(slot.description.bytes()));
-      set.pointers.push_back(set.buffers.back().data());
+      Index const offset = offset_of(slot.description, misalignment);
+      set.buffers.emplace_back(ordinal_, static_cast<std::size_t>(offset + slot.description.bytes()));
+      set.pointers.push_back(static_cast<std::byte*>(set.buffers.back().data()) + offset);
     }
     sets_.push_back(std::move(set));
   }

@@ -13,8 +13,9 @@ namespace cosmati::cli {
 class GpuOperands {
  public:
   // Inputs are cut together, on the device, from a few hundred thousand numbers that the host draws for each
-  // tensor, at random places: no two rows are alike, and gigabytes are there in milliseconds.
-  GpuOperands(Task& task, Device const& device, long long sets, nets::Random& random);
+  // tensor, at random places: no two rows are alike, and gigabytes are there in milliseconds. Arrays begin
+  // offset_of() bytes after a multiple of 256.
+  GpuOperands(Task& task, Device const& device, long long sets, Index misalignment, nets::Random& random);
 
   std::size_t sets() const { return sets_.size(); }
   std::span<void* const> pointers(std::size_t set) const { return sets_[set].pointers; }  // by slots

@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/placement.h"
+#include "cli/problem_options.h"
 #include "cli/record.h"
+#include "cli/sizes.h"
 #include "cli/subject.h"
 #include "cli/suites.h"
 #include "cli/table.h"
@@ -33,12 +36,35 @@ Listing list_kernels() {
   return listing;
 }
 
+// A line may hold lists and ranges.
+std::size_t problems_in(Suite const& suite) {
+  std::size_t count = 0;
+  for (auto const& subject : make_subjects()) {
+    if (subject->name() != suite.subject) continue;
+    for (ProblemOptions const& problem : suite.problems) {
+      auto const parsed = subject->clone();
+      SizeRequest size;
+      Placement placement;
+      Common common;
+      parse_problem(problem, [&](CLI::App& command) {
+        Options options(command);
+        add_size_options(options, *parsed, size);
+        add_placement_options(options, placement);
+        parsed->add_parameters(options);
+        add_common_options(options, common);
+      });
+      count += requested_sizes(*parsed, size).size() * requested_types(*parsed, common.types.all).size();
+    }
+  }
+  return count;
+}
+
 Listing list_suites() {
   Listing listing{{"subject", "suite", "problems", "about"},
                   {},
                   "no suites: the folder bench/suites is not beside this program"};
   for (Suite const& suite : all_suites())
-    listing.rows.push_back({suite.subject, suite.name, std::to_string(suite.problems.size()), suite.about});
+    listing.rows.push_back({suite.subject, suite.name, std::to_string(problems_in(suite)), suite.about});
   return listing;
 }
 

@@ -29,7 +29,13 @@ std::string did_you_mean(std::string const& word, std::vector<std::string> const
   return meant.empty() ? "" : "; did you mean " + meant + "?";
 }
 
-// The first argument that is no option of the command, nor the value of one; empty if all are.
+bool takes_words(CLI::App const& command) {
+  for (CLI::Option const* option : command.get_options())
+    if (option->get_positional()) return true;
+  return false;
+}
+
+// The first argument that the command does not take: no option, nor the value of one; empty if it takes all.
 std::string unknown_argument(CLI::App const& command, std::vector<std::string> const& arguments,
                              std::size_t from) {
   for (std::size_t i = from; i < arguments.size(); ++i) {
@@ -37,6 +43,7 @@ std::string unknown_argument(CLI::App const& command, std::vector<std::string> c
     auto const equals = argument.find('=');
     std::string const name = argument.substr(0, equals);
     CLI::Option const* const option = name.starts_with('-') ? command.get_option_no_throw(name) : nullptr;
+    if (option == nullptr && !argument.starts_with('-') && takes_words(command)) continue;
     if (option == nullptr) return argument.starts_with("--") ? name : argument;
     if (equals == std::string::npos && option->get_items_expected_max() > 0) ++i;
   }

@@ -8,6 +8,12 @@
 
 namespace cosmati::cli {
 
+// How a matrix lies in memory; 0: without gaps, at an address that is a multiple of 256.
+struct PeerMatrix {
+  Index leading = 0, batch_stride = 0;  // elements from column to column, from matrix to matrix
+  int alignment = 0;                    // bytes
+};
+
 // The product that a peer times: column-major as in BLAS. On the host a * b alone.
 struct PeerProblem {
   std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt"
@@ -18,6 +24,7 @@ struct PeerProblem {
   int threads = 1;
   DataType result = DataType::f32, sum = DataType::f32;  // of c and d; in which products are summed
   double alpha = 1, beta = 0;
+  PeerMatrix place_a = {}, place_b = {}, place_d = {};  // on a GPU alone; c lies as d
 };
 
 // The other process. It sleeps between slices.

@@ -32,7 +32,7 @@ void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, 
                          : draw_value(tensor.type(), positive, kind, random));
 }
 
-Layout with_gaps(Layout const& layout, nets::Random& random) {
+Layout with_gaps(Layout const& layout, std::function<Index()> const& gap) {
   std::array<int, max_rank> order{};
   for (int d = 0; d < max_rank; ++d) order[static_cast<std::size_t>(d)] = d;
   std::stable_sort(order.begin(), order.begin() + layout.rank(),
@@ -43,7 +43,7 @@ Layout with_gaps(Layout const& layout, nets::Random& random) {
     int const d = order[static_cast<std::size_t>(i)];
     if (layout.stride[d] == 0) continue;
     result.stride[d] = step;
-    step = step * layout.extent(d) + draw_between(random, 0, 3);
+    step = step * layout.extent(d) + gap();
   }
   return result;
 }

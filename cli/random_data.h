@@ -1,5 +1,6 @@
 // Data for verification and measurement.
 #pragma once
+#include <functional>
 #include <string>
 
 #include "cosmati/ops/tensor.h"
@@ -15,7 +16,8 @@ struct DataKind {
 // Normal numbers (8-bit integers: 20 times as large), labels, and positive numbers where the name says so.
 void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, nets::Random& random);
 
-// The same layout with gaps between rows, planes and images, as a part of a larger array has them.
-Layout with_gaps(Layout const& layout, nets::Random& random);
+// The same layout with gaps between rows, planes and images, as a part of a larger array has them; `gap` is
+// asked for each in elements.
+Layout with_gaps(Layout const& layout, std::function<Index()> const& gap);
 
 }  // namespace cosmati::cli

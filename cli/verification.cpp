@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/guarded.h"
+#include "cli/placement.h"
 #include "cli/staged.h"
 #include "cli/table.h"
 
@@ -157,22 +158,6 @@ double relative_bound(Task& task) {
   double const functions = task.notes.transcendental ? 64 : 0;
   double const unit = in_double ? 0x1p-53 : task.notes.sum == DataType::f16 ? 0x1p-11 : 0x1p-24;
   return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit;
-}
-
-// Where an array begins after a multiple of 64.
-Index offset_of(TensorDescription const& description, Index misalignment) {
-  Index const size = size_of(description.type);
-  return (misalignment + size - 1) / size * size;
-}
-
-// The largest power of two that divides the offset is what the plan is promised.
-void promise_alignment(Task& task, Index misalignment) {
-  task.visit([misalignment](char const*, Role, TensorDescription& description) {
-    Index const offset = offset_of(description, misalignment);
-    if (offset != 0)
-      description.alignment =
-          static_cast<int>(std::min<Index>(offset & -offset, TensorDescription::default_alignment));
-  });
 }
 
 struct Runs {

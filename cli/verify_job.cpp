@@ -25,7 +25,9 @@ class Session {
     Task& task = *job.task;
     if (gaps)
       task.visit([&](char const*, Role, TensorDescription& description) {
-        if (description.layout.rank() > 1) description.layout = with_gaps(description.layout, random);
+        if (description.layout.rank() > 1)
+          description.layout =
+              with_gaps(description.layout, [&random] { return draw_between(random, 0, 3); });
       });
     Verdict const verdict = verify_task(task, device_, options_, data, random);
     ++problems_;

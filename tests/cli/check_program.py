@@ -19,7 +19,7 @@ def says(done, *words):
 
 
 def help_and_version():
-    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["list", "--help"], ["info", "--help"],
+    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["plot", "--help"], ["list", "--help"], ["info", "--help"],
                   *([verb, subject, "--help"] for verb in ("run", "verify", "bench", "explain", "compile") for subject in ("gemm", "conv", "pool", "lrn", "adam"))):
         program.check("Example: cosmati " in program.call(*words).stdout, f"{words} shows an example")
     program.check(program.call("--version").stdout.startswith("cosmati "), "--version")
@@ -208,6 +208,31 @@ def policies():
     program.check(not suite or suite[0]["problems"] == "24", f"figure9: {suite}")
 
 
+def suites():
+    """Those that come with the program."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "suites")
+    listed = {line["suite"]: line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems", "about")}
+    program.check({"squares", "llm", "deep", "skinny", "ragged", "batched"} <= set(listed), f"suites: {sorted(listed)}")
+    program.check(listed.get("llm", {}).get("problems") == "110", "a line of a suite may hold a list")
+    program.check(set(listed) == {name[:-4] for name in os.listdir(folder)}, "every file is a suite")
+    for name in os.listdir(folder):
+        first = open(os.path.join(folder, name)).readline()
+        program.check(first.startswith("# ") and listed[name[:-4]]["about"], f"{name} begins with a comment that says what it is")
+
+
+def placed():
+    """bench on arrays with gaps and off their alignment."""
+    bench = lambda *words, expect=0: program.call("bench", "gemm", "--slices", "1", "--slice-seconds", "0.005", *words, expect=expect)
+    for backend in ("cpu", "reference", "emulator"):
+        lines = json_lines(bench("--size", "9x8x7x2", "--layout", "tn", "--gap", "3", "--misalign", "1", "--type", "f32,f64", "--backend", backend, "--json"), "problem", "verified")
+        program.check([line["problem"] for line in lines] == ["9x8x7x2 tn gap 3 misaligned by 1"] * 2 and all(line["verified"] for line in lines), f"placed on {backend}: {lines}")
+    says(bench("--size", "8x8x8", "--gap", "-1", expect=2), "--gap -1", "0 to 65536")
+    says(bench("--size", "8x8x8", "--misalign", "64", expect=2), "--misalign 64", "0 to 63")
+    if next(line["here"] for line in json_lines(program.call("info", "--json"), "name") if line["name"] == "NVRTC"):
+        compiled = lambda *words: json_lines(program.call("compile", "gemm", "--size", "256x256x256", "--type", "bf16", "--cache", program.file("kernels"), "--json", *words), "policy")[0]
+        program.check("d by 8," in compiled()["policy"] and "d by 1," in compiled("--misalign", "1")["policy"], "compile plans for the placement")
+
+
 def other_verbs():
     a = program.save("a", f32(4, 4))
     json_lines(program.call("run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy"), "--json"), "verb", "kernel", "seconds")
@@ -237,6 +262,6 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, other_verbs):
+for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, suites, placed, other_verbs):
     part()
 program.finish()

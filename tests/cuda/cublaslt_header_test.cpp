@@ -62,6 +62,10 @@ static_assert(equal(ProductAttribute::transposed_b, CUBLASLT_MATMUL_DESC_TRANSB)
 static_assert(equal(MatrixAttribute::batch_count, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT));
 static_assert(equal(MatrixAttribute::batch_stride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET));
 static_assert(equal(PreferenceAttribute::most_workspace_bytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES));
+static_assert(equal(PreferenceAttribute::least_alignment_a, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES));
+static_assert(equal(PreferenceAttribute::least_alignment_b, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES));
+static_assert(equal(PreferenceAttribute::least_alignment_c, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES));
+static_assert(equal(PreferenceAttribute::least_alignment_d, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES));
 static_assert(equal(operation_plain, CUBLAS_OP_N) && equal(operation_transposed, CUBLAS_OP_T));
 
 static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));

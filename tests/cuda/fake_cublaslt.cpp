@@ -1,7 +1,9 @@
 // The functions of cuBLASLt that bench calls, on the memory of the fake driver: products of f32 by three
-// loops, three algorithms that are all the same, and no products of 8-bit integers.
+// loops, three algorithms that are all the same, and no products of 8-bit integers. As the library may, it
+// refuses addresses that are not multiples of what the heuristics were told.
 #include "cli/cublaslt.h"
 
+#include <cstdint>
 #include <utility>
 
 namespace fake = cosmati::cli::cublaslt;
@@ -20,7 +22,9 @@ using fake::Status;
 
 namespace cosmati::cli::cublaslt {
 struct Context {};
-struct Preference {};
+struct Preference {
+  std::uint64_t alignment_a = 256, alignment_b = 256, alignment_c = 256, alignment_d = 256;
+};
 struct Product {
   bool transposed_a = false, transposed_b = false;
 };
@@ -40,6 +44,11 @@ Status destroy(Object* object) {
 }
 
 std::int32_t integer_at(void const* value) { return *static_cast<std::int32_t const*>(value); }
+std::uint32_t unsigned_at(void const* value) { return *static_cast<std::uint32_t const*>(value); }
+
+bool is_multiple(void const* address, std::uint64_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
+}
 
 float element(void const* data, Matrix const& matrix, bool transposed, std::uint64_t row,
               std::uint64_t column) {
@@ -85,16 +94,26 @@ Status cublasLtMatmulPreferenceCreate(Preference** preference) {
   return Status::success;
 }
 Status cublasLtMatmulPreferenceDestroy(Preference* preference) { return destroy(preference); }
-Status cublasLtMatmulPreferenceSetAttribute(Preference*, PreferenceAttribute, void const*, std::size_t) {
+Status cublasLtMatmulPreferenceSetAttribute(Preference* preference, PreferenceAttribute attribute,
+                                            void const* value, std::size_t) {
+  switch (attribute) {
+    case PreferenceAttribute::least_alignment_a: preference->alignment_a = unsigned_at(value); break;
+    case PreferenceAttribute::least_alignment_b: preference->alignment_b = unsigned_at(value); break;
+    case PreferenceAttribute::least_alignment_c: preference->alignment_c = unsigned_at(value); break;
+    case PreferenceAttribute::least_alignment_d: preference->alignment_d = unsigned_at(value); break;
+    default: break;
+  }
   return Status::success;
 }
 
-Status cublasLtMatmulAlgoGetHeuristic(Context*, Product*, Matrix* a, Matrix*, Matrix*, Matrix*, Preference*,
-                                      int wanted, Heuristic* results, int* found) {
+Status cublasLtMatmulAlgoGetHeuristic(Context*, Product*, Matrix* a, Matrix*, Matrix*, Matrix*,
+                                      Preference* preference, int wanted, Heuristic* results, int* found) {
   *found = 0;
   if (a->type == Number::s8) return Status::not_supported;
   for (; *found < 3 && *found < wanted; ++*found) {
     results[*found] = {};
+    results[*found].algorithm = {{preference->alignment_a, preference->alignment_b, preference->alignment_c,
+                                  preference->alignment_d, 0, 0, 0, 0}};
     results[*found].workspace_bytes = 1024;
   }
   return Status::success;
@@ -102,7 +121,12 @@ Status cublasLtMatmulAlgoGetHeuristic(Context*, Product*, Matrix* a, Matrix*, Ma
 
 Status cublasLtMatmul(Context*, Product* product, void const* alpha, void const* a, Matrix* matrix_a,
                       void const* b, Matrix* matrix_b, void const* beta, void const* c, Matrix* matrix_c,
-                      void* d, Matrix* matrix_d, Algorithm const*, void*, std::size_t, CUstream_st*) {
+                      void* d, Matrix* matrix_d, Algorithm const* algorithm, void*, std::size_t,
+                      CUstream_st*) {
+  auto const& alignments = algorithm->data;
+  if (!is_multiple(a, alignments[0]) || !is_multiple(b, alignments[1]) || !is_multiple(c, alignments[2]) ||
+      !is_multiple(d, alignments[3]))
+    return Status::not_supported;
   float const scale = *static_cast<float const*>(alpha), source = *static_cast<float const*>(beta);
   std::uint64_t const depth = product->transposed_a ? matrix_a->rows : matrix_a->columns;
   for (std::uint64_t j = 0; j < matrix_d->columns; ++j)

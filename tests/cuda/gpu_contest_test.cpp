@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/gpu_contest.h"
+#include "cli/placement.h"
 #include "cli/sample.h"
 #include "cli/sizes.h"
 #include "cosmati/gemm/arguments.h"
@@ -24,7 +25,7 @@ Index unwritten_rows = 0;  // of d, the last ones
 
 template <class Factor, class Sum>
 void multiply(fake::Launch const& launch) {
-  auto const& params = launch.as<MatrixGemmParameters>();
+  auto const& params = launch.as<MatrixGemmParameters<NoEpilogueArguments>>();
   auto const at = []<class Number>(MatrixArguments const& matrix, Index row, Index column, Number) {
     return static_cast<Number*>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
   };
@@ -50,12 +51,15 @@ class GpuContest : public ::testing::Test {
       fake::set_kernel(jit::kernel_cache().get(cuda::peak_source(peak, "sm_90a")).lowered_name, nothing);
   }
 
-  static ContestResult hold(std::string const& type) {
+  static ContestResult hold(std::string const& type, Placement const& placement = {},
+                            PeerMatrix const& of_a = {}, PeerMatrix const& of_b = {},
+                            PeerMatrix const& of_d = {}) {
     Device const device = this_device(Backend::cuda, 1);
     auto const subject = make_gemm();
     Common common;
     common.types.all = type;
     Job const job = made_job(*subject, {48, 40, 24, 1}, common);
+    place(*job.task, placement);
     auto const composition = job.task->compose(device, {});
     fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
                      type == "s8" ? multiply<signed char, int> : multiply<float, float>);
@@ -64,7 +68,11 @@ class GpuContest : public ::testing::Test {
     PeerProblem peer{"cublaslt", "nn", slots[0].description.type, 48, 40, 24};
     peer.result = slots.back().description.type;
     peer.sum = job.task->notes.sum;
-    return hold_gpu_contest(*job.task, device, {}, {4, 0.005, false}, {peer}, 1, gauge);
+    peer.place_a = of_a;
+    peer.place_b = of_b;
+    peer.place_d = of_d;
+    return hold_gpu_contest(*job.task, device, {}, {4, 0.005, false, placement.misalignment}, {peer}, 1,
+                            gauge);
   }
 };
 
@@ -91,6 +99,18 @@ TEST_F(GpuContest, MeasuresVerifiesAndCompares) {
   EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
   EXPECT_EQ(fake::allocations(), allocations) << "all memory is given back";
   EXPECT_EQ(fake::handles(), handles) << "all handles are given back";
+}
+
+TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
+  ContestResult const result = hold("f32", {3, 1}, {51, 0, 4}, {27, 0, 4}, {51, 0, 4});
+  ASSERT_TRUE(result.sample.has_value());
+  EXPECT_TRUE(result.sample->correct) << result.sample->complaint;
+  PeerResult const& peer = result.peers.at(0);
+  ASSERT_TRUE(peer.sample.has_value());
+  EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
+  // A peer that is not told reads the gaps, or refuses the addresses.
+  EXPECT_FALSE(hold("f32", {3, 0}).peers.at(0).sample->correct);
+  EXPECT_THROW(hold("f32", {0, 4}), Error);
 }
 
 TEST_F(GpuContest, SeesWhatTheKernelDidNotWrite) {

@@ -1,0 +1,71 @@
+// cosmati plot: results of bench as one page.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/plot_page.h"
+#include "cli/record.h"
+#include "cli/table.h"
+#include "cosmati/ops/error.h"
+#include "src/io/file.h"
+
+namespace cosmati::cli {
+namespace {
+
+struct PlotRequest {
+  std::vector<std::string> files;
+  std::string out;
+  bool json = false;
+};
+
+void plot_job(PlotRequest const& request) {
+  if (request.files.empty())
+    throw Error(ErrorCode::bad_request, "a file of results is needed, e.g. results.jsonl");
+  if (request.out.empty())
+    throw Error(ErrorCode::bad_request, "--out is missing: the file of the report, e.g. --out report.html");
+  for (std::string const& file : request.files)
+    if (file == request.out)
+      throw Error(ErrorCode::bad_request, "--out " + request.out + " is one of the files of results");
+  PlotInput const input = read_plot_records(request.files);
+  std::string const page = plot_page(input), skipped = skipped_text(input);
+  io::write_atomically(request.out, page);
+  long long lines = 0;
+  for (auto const& [reason, count] : input.skipped) lines += count;
+  if (request.json)
+    return print_text(Record()
+                          .add("verb", "plot")
+                          .add("out", request.out)
+                          .add("bytes", page.size())
+                          .add("measurements", input.records.size())
+                          .add("skipped", lines)
+                          .add("replaced", input.replaced)
+                          .json());
+  if (!skipped.empty()) print_warning("left out: " + skipped);
+  print_line(request.out + ": " + std::to_string(input.records.size()) + " measurements" +
+             (input.replaced > 0
+                  ? ", " + std::to_string(input.replaced) + " earlier ones of the same left out"
+                  : "") +
+             ", " + in_bytes(static_cast<double>(page.size())));
+}
+
+}  // namespace
+
+void add_plot_command(CLI::App& program) {
+  CLI::App* const command = program.add_subcommand("plot", "Draw results of bench: one page of HTML");
+  command->footer(
+      "Ratios to peers for each suite and type, rooflines against the ceilings that were measured, and a "
+      "table\nto filter; the page needs no network. Of what was measured more than once the last is shown.\n"
+      "Example: cosmati plot results.jsonl --out report.html");
+  auto const request = std::make_shared<PlotRequest>();
+  command->add_option("results", request->files, "what bench --json FILE wrote")->type_name("FILE ...");
+  Options(*command)
+      .group("Output")
+      .text("--out", request->out, "FILE", "the report (required)")
+      .flag("--json", request->json, "JSON Lines on stdout instead of a sentence");
+  command->callback([request] { plot_job(*request); });
+}
+
+}  // namespace cosmati::cli
