@@ -116,7 +116,7 @@ void print_json(CompileRequest const& request, Kernel const& kernel) {
                  .add("compile_seconds", kernel.cubin.compile_seconds)
                  .add("bytes", static_cast<long long>(kernel.cubin.image.size()))
                  .add("registers", kernel.cubin.registers)
-                 .add("spill_bytes", kernel.cubin.spill_bytes)
+                 .add("local_bytes", kernel.cubin.local_bytes)
                  .add("shared_bytes", kernel.cubin.static_shared_bytes + kernel.composition.shared_bytes)
                  .add("compiler", kernel.cubin.compiler)
                  .add("cache_file", file.empty() ? Value() : Value(file))
@@ -124,14 +124,14 @@ void print_json(CompileRequest const& request, Kernel const& kernel) {
 }
 
 void print_table(std::vector<Kernel> const& kernels) {
-  Table table({"problem", "type", "kernel", "policy", "seconds", "bytes", "registers", "spilled", "shared",
+  Table table({"problem", "type", "kernel", "policy", "seconds", "bytes", "registers", "local", "shared",
                "cache file"});
   for (Kernel const& kernel : kernels) {
     std::string const file = file_of(kernel);
     table.add({kernel.problem, kernel.type, kernel.composition.kernel,
                in_short_policy(kernel.composition.recipe), in_seconds(kernel.seconds),
                std::to_string(kernel.cubin.image.size()), std::to_string(kernel.cubin.registers),
-               std::to_string(kernel.cubin.spill_bytes),
+               std::to_string(kernel.cubin.local_bytes),
                std::to_string(kernel.cubin.static_shared_bytes + kernel.composition.shared_bytes),
                kernel.cubin.from_cache ? "cached" : file.substr(file.rfind('/') + 1)});
   }
@@ -169,10 +169,11 @@ void compile_job(CompileRequest const& request, WithCompileOptions const& with_o
                 "--out " + request.out + " takes one kernel; these are " + std::to_string(kernels.size()));
   compile_kernels(kernels, static_cast<int>(request.common.threads));
   for (Kernel const& kernel : kernels) {
-    if (kernel.cubin.spill_bytes > 0)
-      print_warning(kernel.problem + ' ' + kernel.type + ": " + std::to_string(kernel.cubin.spill_bytes) +
-                    " bytes of registers are spilled to memory by " + kernel.composition.kernel + ", " +
-                    in_short_policy(kernel.composition.recipe));
+    if (kernel.cubin.local_bytes > 0)
+      print_warning(kernel.problem + ' ' + kernel.type + ": " + kernel.composition.kernel + ", " +
+                    in_short_policy(kernel.composition.recipe) + ", keeps " +
+                    std::to_string(kernel.cubin.local_bytes) +
+                    " bytes a thread in local memory: spilled registers or arrays");
     if (!kernel.cubin.cache_warning.empty()) print_warning(kernel.cubin.cache_warning);
     if (request.common.json) print_json(request, kernel);
   }

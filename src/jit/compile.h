@@ -19,11 +19,11 @@ struct Cubin {
   std::vector<std::byte> image;  // what cuModuleLoadData takes
   std::string lowered_name;      // what cuModuleGetFunction takes
   int registers = 0;             // a thread
-  int spill_bytes = 0;           // stores and loads, a thread, as the assembler counts them
-  int static_shared_bytes = 0;
-  int constant_bytes = 0;      // beside the parameters
-  std::string compiler;        // "NVRTC 13.0"
-  double compile_seconds = 0;  // when it was compiled
+  int local_bytes = 0;           // of local memory a thread: spills and arrays that live in memory
+  int static_shared_bytes = 0;   // a block, without what the driver reserves
+  int constant_bytes = 0;        // the compiler's own, beside the parameters
+  std::string compiler;          // "NVRTC 13.0"
+  double compile_seconds = 0;    // when it was compiled
   std::string compiler_warnings = {};
   bool from_cache = false;
   std::string cache_warning = {};  // why it will not be found in the cache; empty: it will

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "entries are written as they lie in memory");
 
 constexpr std::string_view magic = "COSMATIK";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::string_view suffix = ".kernel";
 constexpr std::size_t name_digits = 24;
 
@@ -113,7 +113,7 @@ std::string format_entry(std::string_view key, Cubin const& cubin) {
   append_bytes(file, cubin.image.data(), cubin.image.size());
   for (std::string const* text : {&cubin.lowered_name, &cubin.compiler, &cubin.compiler_warnings})
     append_bytes(file, text->data(), text->size());
-  for (int number : {cubin.registers, cubin.spill_bytes, cubin.static_shared_bytes, cubin.constant_bytes})
+  for (int number : {cubin.registers, cubin.local_bytes, cubin.static_shared_bytes, cubin.constant_bytes})
     append_number(file, std::int32_t{number});
   append_number(file, cubin.compile_seconds);
   append_number(file, checksum(file.data(), file.size()));
@@ -136,7 +136,7 @@ std::optional<Entry> parse_entry(std::span<std::byte const> file) {
   entry.cubin.image.assign(image.begin(), image.end());
   for (std::string* text : {&entry.cubin.lowered_name, &entry.cubin.compiler, &entry.cubin.compiler_warnings})
     *text = reader.text();
-  for (int* number : {&entry.cubin.registers, &entry.cubin.spill_bytes, &entry.cubin.static_shared_bytes,
+  for (int* number : {&entry.cubin.registers, &entry.cubin.local_bytes, &entry.cubin.static_shared_bytes,
                       &entry.cubin.constant_bytes})
     *number = reader.number<std::int32_t>();
   entry.cubin.compile_seconds = reader.number<double>();

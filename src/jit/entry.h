@@ -25,7 +25,7 @@ struct Entry {
 };
 
 // Layout, little-endian: 8 bytes "COSMATIK"; u32 version; key; image; lowered name, compiler, warnings; i32
-// registers, spills, shared, constant bytes; f64 seconds; u32 CRC-32 of all before it. Texts and the image
+// registers, local, shared, constant bytes; f64 seconds; u32 CRC-32 of all before it. Texts and the image
 // have a u64 length first.
 std::string format_entry(std::string_view key, Cubin const& cubin);
 

@@ -163,7 +163,7 @@ def compiled():
     if not next(line["here"] for line in json_lines(program.call("info", "--json"), "name") if line["name"] == "NVRTC"):
         says(compile_("gemm", "--size", "64x64x64", expect=3), "NVRTC")
         return
-    keys = ("problem", "kernel", "policy", "seconds", "bytes", "registers", "spill_bytes", "shared_bytes", "cached", "cache_file")
+    keys = ("problem", "kernel", "policy", "seconds", "bytes", "registers", "local_bytes", "shared_bytes", "cached", "cache_file")
     lines = json_lines(compile_("gemm", "--size", "64x64x64,128x64x64", "--type", "f32,f64", "--json"), *keys)
     program.check(len(lines) == 4 and all(line["registers"] > 0 and line["architecture"] == "sm_90a" for line in lines), f"compile: {lines}")
     program.check(all(os.path.dirname(line["cache_file"]) == folder and os.path.isfile(line["cache_file"]) for line in lines), "compiled kernels lie in --cache")

@@ -55,7 +55,7 @@ TEST(PeakKernels, AreNothingButMultiplyAdds) {
     for (Peak const peak : all_peaks) {
       SCOPED_TRACE(std::string(name_of(peak)) + " for " + architecture);
       jit::Cubin const cubin = jit::compile(peak_source(peak, architecture));
-      EXPECT_EQ(cubin.spill_bytes, 0);
+      EXPECT_EQ(cubin.local_bytes, 0);
       EXPECT_LE(cubin.registers, 64);
       EXPECT_LE(cubin.static_shared_bytes, 0);
       // Once unrolled; the compiler may unroll the loop over the steps as well.

@@ -31,13 +31,13 @@ void expect_products() {
       {64, 32, 128});
 }
 
-template <class Element, int width>
+template <class Element, int width, class Sum = float, class Narrow = f16>
 void expect_layouts() {
   constexpr Along outer = Along::outer, depth = Along::depth;
-  expect_products<Element, float, outer, outer, width>();
-  expect_products<Element, float, outer, depth, width>();
-  expect_products<Element, float, depth, outer, width, f16>();
-  expect_products<Element, float, depth, depth, width>();
+  expect_products<Element, Sum, outer, outer, width>();
+  expect_products<Element, Sum, outer, depth, width>();
+  expect_products<Element, Sum, depth, outer, width, Narrow>();
+  expect_products<Element, Sum, depth, depth, width>();
 }
 
 TEST(EmulatedGemmMma, F16) {
@@ -49,6 +49,10 @@ TEST(EmulatedGemmMma, Bf16) { expect_layouts<bf16, 8>(); }
 TEST(EmulatedGemmMma, Tf32) {
   expect_layouts<tf32, 4>();
   expect_layouts<tf32, 1>();
+}
+TEST(EmulatedGemmMma, F64) {
+  expect_layouts<f64, 2, f64, float>();
+  expect_layouts<f64, 1, f64, double>();
 }
 TEST(EmulatedGemmMma, Bytes) {
   expect_products<s8, s32, Along::depth, Along::depth, 16>();

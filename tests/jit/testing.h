@@ -28,7 +28,7 @@ inline Cubin expected_cubin(Source const& source, std::size_t bytes = 100) {
   cubin.image.assign(io::testing::bytes_of(image).begin(), io::testing::bytes_of(image).end());
   cubin.lowered_name = "_Z" + source.name_expression;
   cubin.registers = 96;
-  cubin.spill_bytes = 8;
+  cubin.local_bytes = 8;
   cubin.static_shared_bytes = 16384;
   cubin.constant_bytes = 24;
   cubin.compiler = "none 1.0";
@@ -41,7 +41,7 @@ inline void expect_same(Cubin const& cubin, Cubin const& expected) {
   EXPECT_EQ(cubin.image, expected.image);
   EXPECT_EQ(cubin.lowered_name, expected.lowered_name);
   EXPECT_EQ(cubin.registers, expected.registers);
-  EXPECT_EQ(cubin.spill_bytes, expected.spill_bytes);
+  EXPECT_EQ(cubin.local_bytes, expected.local_bytes);
   EXPECT_EQ(cubin.static_shared_bytes, expected.static_shared_bytes);
   EXPECT_EQ(cubin.constant_bytes, expected.constant_bytes);
   EXPECT_EQ(cubin.compiler, expected.compiler);

@@ -117,6 +117,10 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
     // TF32 only where it is asked for.
     EXPECT_EQ(multiply_of(product(DataType::f32, DataType::f32, size, size, size, letters), "h200"),
               Multiply::fma);
+    EXPECT_EQ(multiply_of(product(DataType::f64, DataType::f64, size, size, size, letters), "h200"),
+              Multiply::mma);
+    EXPECT_EQ(multiply_of(product(DataType::f64, DataType::f64, size, size, size, letters), "rtx4090"),
+              Multiply::fma);  // which makes them of multiply-adds
   }
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "h200"), Multiply::mma);
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "h200"),

@@ -38,9 +38,13 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
       // a thread has an eighth of a warp's rows, a quarter of its columns
       {64, 64, 32, 32, 4, 8, 4},  {128, 64, 64, 32, 8, 8, 3},  {128, 128, 64, 64, 8, 16, 2},
       {256, 64, 64, 32, 8, 8, 1}, {64, 256, 32, 64, 4, 16, 1}, {128, 256, 64, 64, 8, 16, 1}};
+  constexpr Tiles tensor_cores_f64[policy_name_count] = {
+      {32, 64, 16, 32, 2, 8, 4},   {64, 64, 32, 32, 4, 8, 3},   {128, 64, 32, 64, 4, 16, 2},
+      {256, 64, 32, 64, 4, 16, 1}, {64, 256, 32, 64, 4, 16, 1}, {128, 128, 32, 64, 4, 16, 1}};
   int const at = static_cast<int>(name);
-  Tiles const tiles = multiply == Multiply::mma ? tensor_cores[at]
-                      : sum == DataType::f64    ? two_registers[at]
+  bool const f64_sums = sum == DataType::f64;
+  Tiles const tiles = multiply == Multiply::mma ? (f64_sums ? tensor_cores_f64[at] : tensor_cores[at])
+                      : f64_sums                ? two_registers[at]
                       : sum == DataType::f16    ? half_a_register[at]
                                                 : one_register[at];
   GemmPolicy policy;

@@ -137,6 +137,11 @@ struct OperandsOfMma {
   static_assert(!floats || is_same<Sum, f32>, "multiply mma accumulates floats in f32");
   static_assert(!bytes || is_same<Sum, s32>, "multiply mma accumulates 8-bit integers in s32");
 };
+template <class ElementA, class ElementB>
+struct OperandsOfMma<ElementA, ElementB, f64> {
+  static_assert(is_same<ElementA, f64> && is_same<ElementB, f64>,
+                "multiply mma with sums in f64 takes two operands of f64");
+};
 template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands<Multiply::mma, main_loop, thread_n, ElementA, ElementB, Sum>
     : LoopOfMma<main_loop>, OperandsOfMma<ElementA, ElementB, Sum> {};

@@ -4,6 +4,7 @@
 #include "cosmati/gemm/requirements.h"
 #include "cosmati/gemm/source.h"
 #include "cosmati/tile/accumulators.h"
+#include "cosmati/tile/double_fragment.h"
 #include "cosmati/tile/fragment.h"
 #include "cosmati/tile/matrix_fragment.h"
 #include "cosmati/tile/operand_loader.h"
@@ -73,7 +74,8 @@ struct MultiplyPath {
 
 // For tensor cores, which read operands as they lie.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
-requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
+requires(policy.multiply == Multiply::mma &&
+         !is_same<Sum, f64>) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
   using ElementA = typename SourceA::Element;
   using ElementB = typename SourceB::Element;
   static constexpr int pack_depth = pack_depth_of(policy.multiply, static_cast<int>(sizeof(ElementA)));
@@ -91,6 +93,26 @@ requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, 
   COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int pack,
                                   ThreadPlace const& place) {
     read_matrix_fragment<Fragment, TileA, TileB, policy.warp_m, policy.warp_n>(fragment, a, b, pack, place);
+  }
+};
+
+// For those of f64, which read the tiles of one thread's multiplies.
+template <GemmPolicy policy, class SourceA, class SourceB>
+requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, SourceB, f64> {
+  static constexpr int packs_deep = policy.block_k / pack_depth_of(Multiply::mma, 8);
+  using TileA = SharedTile<f64, policy.block_k, policy.block_m>;
+  using TileB = SharedTile<f64, policy.block_k, policy.block_n>;
+  using LoaderA = OperandLoader<SourceA, TileA, 1, policy.threads(), policy.whole, true>;
+  using LoaderB = OperandLoader<SourceB, TileB, 1, policy.threads(), policy.whole, true>;
+  using Fragment = DoubleFragments<policy.warp_m, policy.warp_n>;
+  using Product = DoubleAccumulators<policy.thread_m, policy.thread_n>;
+
+  static constexpr LinePartition partition_m{policy.warp_m, 8, policy.thread_m, 2};
+  static constexpr LinePartition partition_n{policy.warp_n, 4, policy.thread_n, 4};
+  COSMATI_DEVICE static ThreadPlace place(int thread) { return matrix_place(thread, policy.warps_m()); }
+  COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int pack,
+                                  ThreadPlace const& place) {
+    read_double_fragment(fragment, a, b, pack, place);
   }
 };
 

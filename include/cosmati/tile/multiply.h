@@ -8,7 +8,8 @@ enum class Multiply : unsigned char {
   fma,    // one fused multiply-add a product, in the accumulator's type: f32, f64 or s32
   half2,  // two f16 fused multiply-adds an instruction, f16 accumulators
   dp4a,   // four 8-bit products an instruction, s32 accumulators
-  mma,    // tensor cores by mma.sync: f16, bf16, tf32 and fp8 with f32, 8-bit integers with s32 accumulators
+  mma,    // tensor cores by mma.sync: f16, bf16, tf32 and fp8 with f32, f64 with f64, 8-bit integers with s32
+          // accumulators
 };
 
 COSMATI_CONSTEXPR char const* name_of(Multiply multiply) {

@@ -8,14 +8,13 @@ template <class ElementA, class ElementB, class Sum>
 constexpr GemmPolicy policy = emulated_policy(MainLoop::multistage, Multiply::mma,
                                               static_cast<int>(sizeof(ElementA)));
 
-// 16-bit and 32-bit operands lie along anything.
-template <class Element>
+// All but 8-bit operands lie along anything.
+template <class Element, class Sum = f32>
 CatalogueEntry find_any(Variant const& variant) {
   constexpr int wide = 16 / static_cast<int>(sizeof(Element));
-  return variant.wide
-             ? entry_of_width<policy<Element, Element, f32>, Element, Element, f32, wide>(variant.a,
-                                                                                          variant.b)
-             : entry_of_width<policy<Element, Element, f32>, Element, Element, f32, 1>(variant.a, variant.b);
+  constexpr GemmPolicy own = policy<Element, Element, Sum>;
+  return variant.wide ? entry_of_width<own, Element, Element, Sum, wide>(variant.a, variant.b)
+                      : entry_of_width<own, Element, Element, Sum, 1>(variant.a, variant.b);
 }
 
 // 8-bit operands lie along k.
@@ -31,6 +30,7 @@ CatalogueEntry find_deep(Variant const& variant) {
 
 CatalogueEntry find_mma(DataType a, DataType b, Variant const& variant) {
   switch (a) {
+    case DataType::f64: return find_any<f64, f64>(variant);
     case DataType::f16: return find_any<f16>(variant);
     case DataType::bf16: return find_any<bf16>(variant);
     case DataType::s8:

@@ -176,10 +176,11 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    // Tensor cores leave a thread two neighbours of a row: whole stores need shared memory.
+    // Tensor cores leave a thread two neighbours of a row, but four of f64: whole stores need shared memory.
     if (!own_schedule && !emulated)
-      recipe.policy.epilogue =
-          multiply == Multiply::mma ? EpilogueSchedule::staged : schedule_of(problem.epilogue.expression);
+      recipe.policy.epilogue = multiply == Multiply::mma && form.sum != DataType::f64
+                                   ? EpilogueSchedule::staged
+                                   : schedule_of(problem.epilogue.expression);
     // 256 threads have all registers that they can name, whatever the bound; the assembler's schedule still
     // follows it, and which is faster goes with the direction of a (docs/decisions/0004).
     bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;

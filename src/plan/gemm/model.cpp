@@ -26,10 +26,17 @@ double tensor_rate(Gpu const& gpu) {
   return gpu.major == 8 && gpu.minor > 0 ? 512 : 1024;
 }
 
+double tensor_rate_f64(Gpu const& gpu) {
+  if (gpu.major == 9) return 122;
+  return gpu.major == 8 && gpu.minor == 0 ? 61 : 0.9 * gpu.fma_f64;  // others make it of multiply-adds
+}
+
 // Multiply-adds a clock and multiprocessor.
 double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   switch (recipe.policy.multiply) {
-    case Multiply::mma: return tensor_rate(gpu) * 2 / size_of(problem.a.type);
+    case Multiply::mma:
+      return recipe.sum == DataType::f64 ? tensor_rate_f64(gpu)
+                                         : tensor_rate(gpu) * 2 / size_of(problem.a.type);
     case Multiply::half2: return 2.0 * gpu.fma_half2;
     case Multiply::dp4a: return 4.0 * gpu.dp4a;
     case Multiply::fma: break;
@@ -43,7 +50,8 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
   GemmPolicy const& p = recipe.policy;
   if (p.multiply == Multiply::mma) {  // a warp's tile is read from shared memory at 128 bytes a clock
     double const reads = (p.warp_m + p.warp_n) * 32.0 / 128;
-    double const products = p.warp_m * p.warp_n / 16.0 / 8.0;           // clocks of the four tensor cores
+    double const clocks = recipe.sum == DataType::f64 ? 2 : 1;  // of the four tensor cores
+    double const products = clocks * p.warp_m * p.warp_n / 16.0 / 8.0;
     double const tile = 1 / (1 + 32.0 / p.block_m + 32.0 / p.block_n);  // measured: larger tiles wait less
     return tile * products / (products + 0.5 * reads);
   }
@@ -68,12 +76,12 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
 
 int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem) {
   GemmPolicy const& p = recipe.policy;
-  int const depth = p.block_k / pack_depth_of(p.multiply);
-  int const stage =
-      p.multiply == Multiply::mma
-          ? p.block_k * (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type))
-          : shared_tile_bytes(pack_bytes(recipe, problem.a.type, true), depth, p.block_m) +
-                shared_tile_bytes(pack_bytes(recipe, problem.b.type, false), depth, p.block_n);
+  bool const swizzled = p.multiply == Multiply::mma && recipe.sum != DataType::f64;
+  int const depth = p.multiply == Multiply::mma ? p.block_k : p.block_k / pack_depth_of(p.multiply);
+  int const stage = swizzled
+                        ? depth * (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type))
+                        : shared_tile_bytes(pack_bytes(recipe, problem.a.type, true), depth, p.block_m) +
+                              shared_tile_bytes(pack_bytes(recipe, problem.b.type, false), depth, p.block_n);
   int const main_loop = p.stages * stage;
   if (p.epilogue == EpilogueSchedule::direct) return main_loop;
   int const value = size_of(problem.evaluation);

@@ -67,6 +67,7 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
 
 bool mma_takes(DataType a, DataType b, DataType sum) {
   if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
+  if (a == DataType::f64 && b == DataType::f64) return sum == DataType::f64;
   bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
   return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
 }
@@ -134,8 +135,8 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
     if (p.main_loop != MainLoop::multistage) return "multiply mma is for the multistage main loop";
     if (!mma_takes(a, b, sum))
       return fmt::format(
-          "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, s8 and u8 with s32; not {} and {} "
-          "with {}",
+          "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, f64 with f64, s8 and u8 with s32; not "
+          "{} and {} with {}",
           name_of(a), name_of(b), name_of(sum));
     if (p.warp_m % 16 != 0 || p.warp_n % 16 != 0 || p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
       return fmt::format(
