@@ -35,28 +35,33 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
     Traits::read(fragment[0], shared, 0, 0, place);
 
     // A condition around the loads would make the assembler move most of a step's multiplies before them, and
-    // their latency would show. So in whole tiles the last step stands apart; in others, where every load
-    // asks whether its element exists, it fetches a step that nobody reads, and the code is half as long.
-    constexpr int apart = Traits::policy.whole ? 1 : 0;
+    // their latency would show. So in whole tiles the last step stands apart. In others, where every load
+    // asks whether its element exists, it fetches a step that nobody reads, and the code is half as long; so
+    // do pairs of f16, whose code is the longest and gains nothing: they fetch the last step again.
+    constexpr bool whole = Traits::policy.whole, pairs = Traits::policy.multiply == Multiply::half2;
+    constexpr int apart = whole && !pairs ? 1 : 0;
     int stage = 0;
     COSMATI_NO_UNROLL
-    for (int step = steps.first; step < steps.last - apart; ++step)
-      multiply_step<true>(sums, fragment, load_a, load_b, shared, stage, step, place);
+    for (int step = steps.first; step < steps.last - apart; ++step) {
+      int const next = whole && pairs ? least(step + 1, steps.last - 1) : step + 1;
+      multiply_step<true>(sums, fragment, load_a, load_b, shared, stage, next, place);
+    }
     if constexpr (apart == 1)
-      multiply_step<false>(sums, fragment, load_a, load_b, shared, stage, steps.last - 1, place);
+      multiply_step<false>(sums, fragment, load_a, load_b, shared, stage, steps.last, place);
   }
 
  private:
+  // Multiplies the step in `stage`, and with `more` brings step `next` into the other buffer.
   template <bool more>
   COSMATI_DEVICE static void multiply_step(typename Traits::Product& sums,
                                            typename Traits::Fragment (&fragment)[2],
                                            typename Traits::LoaderA& load_a, typename Traits::LoaderB& load_b,
-                                           SharedStorage& shared, int& stage, int step,
+                                           SharedStorage& shared, int& stage, int next,
                                            ThreadPlace const& place) {
     constexpr int block_k = Traits::policy.block_k, packs_deep = Traits::packs_deep;
     if constexpr (more) {
-      load_a.fetch(Index{block_k} * (step + 1));
-      load_b.fetch(Index{block_k} * (step + 1));
+      load_a.fetch(Index{block_k} * next);
+      load_b.fetch(Index{block_k} * next);
     }
     COSMATI_UNROLL
     for (int pack = 0; pack < packs_deep; ++pack) {
