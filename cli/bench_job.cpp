@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verification.h"
+#include "cosmati/gemm/policy.h"
 #include "src/io/file.h"
 
 namespace cosmati::cli {
@@ -44,7 +45,8 @@ PeerMatrix place_of(TensorDescription const& matrix, bool transposed, Placement 
 }
 
 // The product for each peer.
-std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device) {
+std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device,
+                                       PlanOptions const& options) {
   std::vector<PeerProblem> problems;
   if (request.peers.empty()) return problems;
   Notes const& notes = task.notes;
@@ -55,7 +57,7 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     auto const slots = task.slots();
     TensorDescription const &a = slots[0].description, &b = slots[1].description, &c = slots[2].description,
                             &d = slots.back().description;
-    if (a.type != b.type)
+    if (a.type != b.type && device.backend != Backend::cuda)
       throw Error(ErrorCode::unavailable, "peer " + peer + " takes operands of one type, not " +
                                               name_of(a.type) + " and " + name_of(b.type));
     if (device.backend == Backend::cuda && (!notes.plain || c.type != d.type))
@@ -70,6 +72,10 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     problems.back().place_a = place_of(a, notes.transposition[0] == 't', placement);
     problems.back().place_b = place_of(b, notes.transposition[1] == 't', placement);
     problems.back().place_d = place_of(d, false, placement);
+    if (a.type != b.type) problems.back().type_b = b.type;
+    // The peer may add as roughly as ours does, and no more.
+    if (a.type == DataType::e4m3 || a.type == DataType::e5m2)
+      problems.back().fast_sums = task.plan(device, options).kernel == name_of(MainLoop::warp_specialized);
   }
   return problems;
 }
@@ -106,7 +112,7 @@ class Session {
       auto const verified = task.clone();
       verdict = verify_task(*verified, device, options, {false, rules.misalignment}, random);
     }
-    auto const peers = peer_problems(request, task, device);
+    auto const peers = peer_problems(request, task, device, options);
     ContestResult const result =
         on_gpu ? hold_gpu_contest(task, device, options, rules, peers, seed, gauge_of(device))
                : hold_contest(task, device, options, rules, peers, seed);
@@ -114,11 +120,16 @@ class Session {
     if (verdict && !verdict->correct) failures_.push_back(task.notes.label + ": " + verdict->complaint);
     DataType const type = task.slots().front().description.type;
     Measurement const measurement{
-        suite,         request_.subject->name(),
-        name_of(type), task,
-        device,        rules_,
-        common.seed,   result,
-        verdict,       on_gpu ? ceilings_of_gpu(device, task, type) : ceilings_of_host(device, type)};
+        suite,
+        request_.subject->name(),
+        name_of(type),
+        task,
+        device,
+        rules_,
+        common.seed,
+        result,
+        verdict,
+        on_gpu ? ceilings_of_gpu(device, task, type, result.choice) : ceilings_of_host(device, type)};
     if (result.peers.empty()) report(measurement, nullptr);
     for (PeerResult const& peer : result.peers) {
       report(measurement, &peer);
@@ -163,10 +174,19 @@ class Session {
     return *gauge_;
   }
 
-  Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type) {
+  // The peak of the multiply-adds of one thread says nothing of tensor cores.
+  static bool by_tensor_cores(Choice const& choice) {
+    for (Considered const& entry : choice.considered)
+      if (entry.kernel == choice.kernel)
+        return entry.recipe.find(", mma,") != std::string::npos ||
+               entry.recipe.find(", wgmma,") != std::string::npos;
+    return false;
+  }
+
+  Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type, Choice const& choice) {
     GpuGauge& gauge = gauge_of(device);
     std::optional<cuda::Peak> peak;
-    if (!task.notes.transposition.empty()) peak = peak_for(type, task.notes.sum);
+    if (!task.notes.transposition.empty() && !by_tensor_cores(choice)) peak = peak_for(type, task.notes.sum);
     return {peak ? cuda::name_of(*peak) : "", peak ? gauge.peak(*peak) : 0, gauge.copy_rate()};
   }
 

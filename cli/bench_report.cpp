@@ -16,9 +16,9 @@ double rate_of(Measurement const& measurement) {
 Value if_known(double number) { return number > 0 ? Value(number) : Value(); }
 Value if_known(std::string const& text) { return text.empty() ? Value() : Value(text); }
 
-std::string recipe_of(Choice const& choice) {
+Considered chosen_of(Choice const& choice) {
   for (Considered const& entry : choice.considered)
-    if (entry.kernel == choice.kernel) return entry.recipe;
+    if (entry.kernel == choice.kernel) return entry;
   return {};
 }
 
@@ -27,7 +27,8 @@ void add_machine(Record& line, Measurement const& measurement) {
   bool const on_gpu = measurement.result.gpu.has_value();
   line.add("backend", name_of(device.backend))
       .add("kernel", measurement.result.choice.kernel)
-      .add("policy", if_known(recipe_of(measurement.result.choice)))
+      .add("policy", if_known(chosen_of(measurement.result.choice).recipe))
+      .add("tuning", if_known(chosen_of(measurement.result.choice).note))
       .add("threads", device.threads)
       .add("machine", this_processor().model)
       .add("gpu", on_gpu ? Value(device.gpu.name) : Value())

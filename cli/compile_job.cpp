@@ -89,6 +89,7 @@ void compile_kernels(std::vector<Kernel>& kernels, int threads) {
     Kernel& kernel = kernels[i];
     kernel.seconds = seconds_of([&] { kernel.cubin = cache.get(kernel.composition.source); });
     if (!kernel.cubin.from_cache) kernel.seconds = kernel.cubin.compile_seconds;
+    for (jit::Source const& pass : kernel.composition.passes) (void)cache.get(pass);
   });
 }
 

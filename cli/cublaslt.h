@@ -15,9 +15,18 @@ struct Matrix;      // cublasLtMatrixLayoutOpaque_t
 struct Preference;  // cublasLtMatmulPreferenceOpaque_t
 
 enum class Status : unsigned { success = 0, not_supported = 15 };  // cublasStatus_t
-enum class Compute : unsigned { f16 = 64, f32 = 68, f64 = 70, s32 = 72 };
-enum class Number : unsigned { f32 = 0, f64 = 1, f16 = 2, s8 = 3, s32 = 10, bf16 = 14 };  // cudaDataType
-enum class ProductAttribute : unsigned { transposed_a = 3, transposed_b = 4 };
+enum class Compute : unsigned { f16 = 64, f32 = 68, f64 = 70, s32 = 72, f32_of_tf32 = 77 };
+enum class Number : unsigned {  // cudaDataType
+  f32 = 0,
+  f64 = 1,
+  f16 = 2,
+  s8 = 3,
+  s32 = 10,
+  bf16 = 14,
+  e4m3 = 28,
+  e5m2 = 29
+};
+enum class ProductAttribute : unsigned { transposed_a = 3, transposed_b = 4, fast_sums = 25 };
 enum class MatrixAttribute : unsigned { batch_count = 5, batch_stride = 6 };
 enum class PreferenceAttribute : unsigned {
   most_workspace_bytes = 1,

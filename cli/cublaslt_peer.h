@@ -11,14 +11,16 @@
 
 namespace cosmati::cli {
 
-// d = alpha * a * b + beta * c, column-major. Sums as the problem says: f32 (never TF32), f64,
-// f16 or s32. Of the calling thread's current context.
+// d = alpha * a * b + beta * c, column-major. Factors of f64, f32 (never cut to TF32), tf32, f16, bf16, s8
+// and fp8 (without scales); sums as the problem says: f32, f64, f16 or s32. Of the calling thread's current
+// context.
 class CublasLtPeer {
  public:
   static constexpr int most_algorithms = 8;
   static constexpr std::size_t most_workspace_bytes = std::size_t{64} << 20;
 
-  // Asks the heuristics. Throws Error(unavailable) if the library is not here.
+  // Asks the heuristics, if the library has such products at all. Throws Error(unavailable) if it is not
+  // here.
   CublasLtPeer(PeerProblem const& problem, int ordinal);
 
   std::string const& refusal() const { return refusal_; }             // empty: it computes this product
@@ -34,6 +36,7 @@ class CublasLtPeer {
   using Owned = std::unique_ptr<Handle, cublaslt::Status (*)(Handle*)>;
   Owned<cublaslt::Matrix> matrix(DataType type, Index rows, Index columns, Index batch,
                                  PeerMatrix const& place) const;
+  void describe(PeerProblem const& problem);
   void ask_heuristics(PeerProblem const& problem);
 
   // 1 and 0 in the type of the sums, and other numbers.
@@ -50,6 +53,7 @@ class CublasLtPeer {
   cuda::DeviceBuffer workspace_;
   std::vector<cublaslt::Heuristic> found_;
   std::string refusal_;
+  bool source_may_be_result_ = true;  // where c is not read, it may be the memory of d
 };
 
 }  // namespace cosmati::cli

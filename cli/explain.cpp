@@ -38,7 +38,8 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
     bool const predicted = entry.refusal.empty() && entry.predicted_seconds > 0;
     table.add({entry.kernel, verdict, predicted ? in_seconds(entry.predicted_seconds) : "",
                entry.refusal.empty() ? in_bytes(static_cast<double>(workspace)) : "",
-               entry.refusal.empty() ? entry.recipe : entry.refusal});
+               (entry.refusal.empty() ? entry.recipe : entry.refusal) +
+                   (entry.note.empty() ? "" : "; " + entry.note)});
     if (request.common.json)
       print_text(Record()
                      .add("verb", "explain")
@@ -51,6 +52,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                      .add("verdict", verdict)
                      .add("reason", entry.refusal.empty() ? Value() : Value(entry.refusal))
                      .add("recipe", entry.recipe.empty() ? Value() : Value(entry.recipe))
+                     .add("tuning", entry.note.empty() ? Value() : Value(entry.note))
                      .add("predicted_seconds", predicted ? Value(entry.predicted_seconds) : Value())
                      .add("workspace_bytes", entry.refusal.empty() ? Value(workspace) : Value())
                      .json());

@@ -38,11 +38,6 @@ struct GpuPeer {
   bool has_two() const { return best != 0; }
 };
 
-long long sets_needed(long long bytes, long long l2_bytes, bool hot) {
-  if (hot || bytes == 0) return 1;
-  return std::clamp<long long>((2 * l2_bytes + bytes - 1) / bytes, 1, 256);
-}
-
 Times times_of(Contender const& contender) {
   std::vector<double> samples, minima;
   for (Slice const& slice : contender.slices) {
@@ -159,7 +154,7 @@ class GpuContest {
   PeerResult result_of(GpuPeer& peer) {
     PeerResult result;
     result.name = peer.problem.peer;
-    result.version = cublaslt::version();
+    result.version = cublaslt::version() + (peer.problem.fast_sums ? ", fast accumulation" : "");
     result.refusal = peer.library.refusal();
     if (!result.refusal.empty()) return result;
     result.algorithms = peer.library.algorithms();

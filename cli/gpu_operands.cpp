@@ -14,6 +14,11 @@ constexpr Index most_drawn = Index{1} << 18;
 
 }  // namespace
 
+long long sets_needed(long long bytes, long long l2_bytes, bool hot) {
+  if (hot || bytes == 0) return 1;
+  return std::clamp<long long>((2 * l2_bytes + bytes - 1) / bytes, 1, 256);
+}
+
 GpuOperands::GpuOperands(Task& task, Device const& device, long long sets, Index misalignment,
                          nets::Random& random)
     : ordinal_(device.gpu.ordinal), slots_(task.slots()) {

@@ -10,6 +10,9 @@
 
 namespace cosmati::cli {
 
+// Of `bytes` each, so that one walk over all passes twice the L2 cache; `hot`: one.
+long long sets_needed(long long bytes, long long l2_bytes, bool hot);
+
 class GpuOperands {
  public:
   // Inputs are cut together, on the device, from a few hundred thousand numbers that the host draws for each

@@ -70,7 +70,7 @@ Listing list_suites() {
 
 Listing list_policies() {
   Listing listing{{"kernel", "multiply", "sums", "policy", "block", "warp", "thread", "stages", "threads",
-                   "blocks", "epilogue", "raster"},
+                   "blocks", "cluster", "ping_pong", "epilogue", "raster"},
                   {},
                   {}};
   constexpr std::pair<Multiply, DataType> kinds[] = {{Multiply::fma, DataType::f32},
@@ -82,16 +82,24 @@ Listing list_policies() {
     for (int const extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
     return text;
   };
+  auto const add = [&](MainLoop loop, Multiply multiply, DataType sum, int element_bytes) {
+    for (plan::NamedPolicy const& named : plan::named_policies(loop, multiply, sum, element_bytes)) {
+      GemmPolicy const& p = named.policy;
+      listing.rows.push_back({name_of(loop), name_of(multiply), name_of(sum), named.name,
+                              tile({p.block_m, p.block_n, p.block_k}), tile({p.warp_m, p.warp_n}),
+                              tile({p.thread_m, p.thread_n}), std::to_string(p.stages),
+                              std::to_string(p.threads()), std::to_string(p.blocks),
+                              tile({p.cluster_m, p.cluster_n, p.cluster_k}), p.ping_pong ? "yes" : "no",
+                              name_of(p.epilogue),
+                              std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
+    }
+  };
+  // Of tensor cores those for 16-bit operands; of others, block_k is as many times larger or smaller.
+  add(MainLoop::warp_specialized, Multiply::wgmma, DataType::f32, 2);
+  add(MainLoop::multistage, Multiply::mma, DataType::f32, 2);
+  add(MainLoop::multistage, Multiply::mma, DataType::f64, 8);
   for (MainLoop const loop : {MainLoop::multistage, MainLoop::double_buffered})
-    for (auto const& [multiply, sum] : kinds)
-      for (plan::NamedPolicy const& named : plan::named_policies(loop, multiply, sum)) {
-        GemmPolicy const& p = named.policy;
-        listing.rows.push_back({name_of(loop), name_of(multiply), name_of(sum), named.name,
-                                tile({p.block_m, p.block_n, p.block_k}), tile({p.warp_m, p.warp_n}),
-                                tile({p.thread_m, p.thread_n}), std::to_string(p.stages),
-                                std::to_string(p.threads()), std::to_string(p.blocks), name_of(p.epilogue),
-                                std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
-      }
+    for (auto const& [multiply, sum] : kinds) add(loop, multiply, sum, size_of(sum));
   return listing;
 }
 

@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "cli/text.h"
+#include "src/io/tuning_file.h"
 
 namespace cosmati::cli {
 
@@ -111,6 +112,7 @@ PlanOptions Common::plan_options() const {
     if (bytes < 0) throw Error(ErrorCode::bad_request, "--max-workspace " + max_workspace + " is negative");
     options.max_workspace = static_cast<std::size_t>(bytes);
   }
+  if (!tuning.empty()) options.tuning = std::make_shared<TuningTable const>(io::read_tuning(tuning));
   return options;
 }
 
@@ -127,6 +129,8 @@ void add_common_options(Options& options, Common& common, std::string* json_to_f
       .integer("--threads", common.threads, "host threads; 0: one for each core")
       .text("--max-workspace", common.max_workspace, "BYTES",
             "kernels that need more scratch memory are refused")
+      .text("--tuning", common.tuning, "FILE",
+            "measured choices of kernels, as cosmati tune writes them; the plan goes by them")
       .text("--cache", common.cache, "DIR", "folder of compiled kernels")
       .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
       .flag("--deterministic", common.deterministic,

@@ -50,6 +50,7 @@ struct Common {
   std::string max_workspace;
   std::string device_description;  // a GPU by name or file; empty: the one that is here
   std::string cache;               // folder of compiled kernels; empty: the usual one
+  std::string tuning;              // file of measured choices; empty: none
   long long device = 0;            // which GPU
   long long threads = 0;
   long long seed = 1;

@@ -1,6 +1,7 @@
 // A peer library; on the host it is timed in a process of its own: two threading runtimes in one process ruin
 // both.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct PeerProblem {
   DataType result = DataType::f32, sum = DataType::f32;  // of c and d; in which products are summed
   double alpha = 1, beta = 0;
   PeerMatrix place_a = {}, place_b = {}, place_d = {};  // on a GPU alone; c lies as d
+  std::optional<DataType> type_b = {};                  // of b where that is not `type`; on a GPU alone
+  bool fast_sums = false;  // of fp8: with 14 bits, as the tensor cores add, instead of f32
 };
 
 // The other process. It sleeps between slices.

@@ -85,7 +85,7 @@ Verdict verify_sample(Task& task, std::vector<Tensor> const& tensors, Index elem
       [&](char const* name, Role, TensorDescription& description) { description = descriptions.at(name); });
   Verdict verdict;
   verdict.exact = task.notes.terms == 0;
-  judge(*sampled, inputs, outputs, verdict);
+  judge(*sampled, Backend::cuda, inputs, outputs, verdict);  // where samples are taken
   if (!verdict.correct) verdict.complaint = "of the sampled rows and columns, " + verdict.complaint;
   return verdict;
 }

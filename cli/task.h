@@ -13,6 +13,7 @@
 
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/operation.h"
+#include "cosmati/ops/tuning.h"
 #include "src/jit/compile.h"
 
 namespace cosmati::cli {
@@ -47,9 +48,28 @@ struct Choice {
   std::vector<Considered> considered;
 };
 
+// What there is to choose for one problem on one GPU, as cosmati tune measures it.
+class TuningChoices {
+ public:
+  virtual ~TuningChoices() = default;
+  virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own is the first
+  virtual std::vector<TuningContender> neighbours(TuningLine const& centre) const = 0;
+  // `line` as a contender; nothing if it does not fit any longer.
+  virtual std::vector<TuningContender> contender_of(TuningLine const& line) const = 0;
+};
+
+// Specialised beside the subjects whose kernels can be tuned.
+template <class Problem>
+struct Tuner {
+  static std::unique_ptr<TuningChoices> choices(Problem const&, Device const&, PlanOptions const&) {
+    return nullptr;
+  }
+};
+
 // What the run-time compiler makes the chosen kernel of.
 struct Composition {
   jit::Source source;
+  std::vector<jit::Source> passes;  // of kernels that run before it
   std::string kernel;
   std::string recipe;    // its policy, for people
   int shared_bytes = 0;  // that a launch asks for, beside those in the machine code
@@ -98,6 +118,10 @@ class Task {
   virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
   // Nothing for kernels that no run-time compiler makes.
   virtual std::optional<Composition> compose(Device const&, PlanOptions const&) const { return {}; }
+  // Null where there is nothing to choose.
+  virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
+    return nullptr;
+  }
 
   std::vector<Slot> slots() {
     std::vector<Slot> list;
@@ -216,6 +240,11 @@ class TaskOf final : public Task {
 
   std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
     return Composer<Problem>::compose(make_plan(problem_, device, options));
+  }
+
+  std::unique_ptr<TuningChoices> tuning_choices(Device const& device,
+                                                PlanOptions const& options) const override {
+    return Tuner<Problem>::choices(problem_, device, options);
   }
 
  private:

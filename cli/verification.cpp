@@ -150,14 +150,21 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
   }
 }
 
-double relative_bound(Task& task) {
+double relative_bound(Task& task, Backend backend) {
   bool in_double = true;
   for (Slot const& slot : task.slots())
     if (!is_count(slot) && slot.description.type != DataType::f64) in_double = false;
   auto const terms = static_cast<double>(task.notes.terms);
   double const functions = task.notes.transcendental ? 64 : 0;
+  // A GPU's tensor cores add 128 products of 8-bit floats with 14 bits, and what they lose has either sign.
+  bool eight_bits = false;
+  for (Slot const& slot : task.slots())
+    if (DataType const type = slot.description.type;
+        slot.role == Role::input && (type == DataType::e4m3 || type == DataType::e5m2))
+      eight_bits = backend == Backend::cuda;
+  double const lost = eight_bits ? 0x1p-12 / std::sqrt(std::max(1.0, terms / 128)) : 0;
   double const unit = in_double ? 0x1p-53 : task.notes.sum == DataType::f16 ? 0x1p-11 : 0x1p-24;
-  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit;
+  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit + lost;
 }
 
 struct Runs {
@@ -210,7 +217,8 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
 
 }  // namespace
 
-void judge(Task& task, Tensors const& inputs, std::vector<Tensors> const& runs, Verdict& verdict) {
+void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tensors> const& runs,
+           Verdict& verdict) {
   auto const slots = task.slots();
   double largest_input = 0;
   for (std::size_t i = 0; i < slots.size(); ++i)
@@ -229,7 +237,7 @@ void judge(Task& task, Tensors const& inputs, std::vector<Tensors> const& runs, 
     if (task.notes.linear) expected.magnitude = &magnitude[at];
     if (!accumulated.empty()) expected.accumulated = &accumulated.front();
     if (!task.notes.linear) expected.floor = std::max(largest(reference[at]), largest_input);
-    expected.relative = relative_bound(task);
+    expected.relative = relative_bound(task, backend);
     for (Tensors const& outputs : runs) compare(slot, outputs[at], expected, task.notes.slope, verdict);
     verdict.elements += slot.description.layout.size();
     ++at;
@@ -254,7 +262,7 @@ Verdict verify_task(Task& task, Device const& device, PlanOptions const& options
   verdict.exact = task.notes.terms == 0 || (data.small_integers && task.notes.exact);
   Runs const runs = run_guarded(*prepared, slots, inputs, data.misalignment, verdict);
 
-  judge(task, inputs, runs.outputs, verdict);
+  judge(task, device.backend, inputs, runs.outputs, verdict);
   return verdict;
 }
 

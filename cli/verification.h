@@ -27,8 +27,8 @@ struct Data {
 
 // The bounds of verify_task, for results that are there: compares the outputs of some runs, each in the order
 // of the task's slots, with the reference's. `inputs` has a tensor for each slot, empty for outputs.
-void judge(Task& task, std::vector<Tensor> const& inputs, std::vector<std::vector<Tensor>> const& runs,
-           Verdict& verdict);
+void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
+           std::vector<std::vector<Tensor>> const& runs, Verdict& verdict);
 
 // For every element of every output, with reference r in double, magnitude M and n summed terms,
 //   |output - r| <= (min(n + 4, 6*sqrt(n) + 4) + t) * u * M + u_out * |r| + half the smallest step of the
@@ -36,9 +36,11 @@ void judge(Task& task, std::vector<Tensor> const& inputs, std::vector<std::vecto
 // u the unit roundoff of the accumulator (2^-24, with f64 data 2^-53, of sums in f16 2^-11), u_out that of
 // the output. The minimum is the worst case of n roundings for small n, and for large n six standard
 // deviations of their random walk (Higham and Mary 2019); t is 64 where an exponential, a logarithm or a
-// power is evaluated, else 0. M is the reference's result for the absolute values of all inputs where the
-// operation is linear, else the largest element of the reference's output and of the inputs. NaN is never
-// within the bound. With small integers an operation whose results are exact must give exactly the rounded r.
+// power is evaluated, else 0. With factors of 8-bit floats on a GPU comes 2^-12 / sqrt(max(1, n / 128)) * M:
+// its tensor cores add 128 of their products with 14 bits (measured on an H200: a quarter of that). M is the
+// reference's result for the absolute values of all inputs where the operation is linear, else the largest
+// element of the reference's output and of the inputs. NaN is never within the bound. With small integers an
+// operation whose results are exact must give exactly the rounded r.
 //
 // The task's descriptions are told the alignment that the arrays have.
 Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, Data const& data,

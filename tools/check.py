@@ -21,8 +21,10 @@ GEMM = TILE | {"include/cosmati/gemm"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
 # The host API knows policies and runs, which are plain data.
 OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h"}
-PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/gemm/policies.h", "include/cosmati/gemm/arguments.h",
-              "src/plan", "src/backend", "reference"}
+PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",
+              "include/cosmati/gemm/arguments.h", "src/plan", "src/backend", "reference"}
+# What a launch hands to a kernel.
+LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h", "include/cosmati/gemm/repack.h"}
 MAY_INCLUDE = {
     "include/cosmati/core": CORE,
     "include/cosmati/arch": ARCH,
@@ -37,7 +39,7 @@ MAY_INCLUDE = {
     "src/jit": OPS | {"src/jit", "src/io"},
     "src/plan": PLAN,
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h"},
-    "src/backend/cuda": PLAN | {"src/jit"},
+    "src/backend/cuda": PLAN | LAUNCHES | {"src/jit"},
     "src/backend/emulator": PLAN | GEMM,
     "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h"},
     "cli": None,

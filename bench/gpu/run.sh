@@ -1,7 +1,7 @@
 #!/bin/bash
 # What is run on a machine with a GPU, in one call and within a number of seconds: the article's ninth figure against
 # cuBLASLt, random problems verified, the sanitizers over each family of kernels, the tests. Results as JSON Lines and
-# logs, seven files, in the folder OUT.
+# logs, eight files, in the folder OUT.
 # usage: bench/gpu/run.sh BUILD SECONDS OUT     BUILD: built with -DCOSMATI_PORTABLE=ON, or on that machine
 # COSMATI_COMMIT: told in the results, where there is no repository.
 # exit status: 0 if every step ended well; what did not is in OUT/summary.txt.
@@ -65,7 +65,22 @@ figure() {
     --json "$out/figure9.jsonl"
 }
 
-# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 16 times 150 of them. Each is
+# Tensor cores where shapes are hard: squares of bf16, products that cannot be fetched as they lie, other types.
+tensor() {
+  "$cosmati" bench gemm --suite squares --type bf16 --layout tn --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
+    --json "$out/tensor.jsonl" || return
+  "$cosmati" bench gemm --suite ragged --type bf16 --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
+    --json "$out/tensor.jsonl" || return
+  local words
+  for words in "--type tf32 --layout nn" "--type tf32 --layout nt" "--type tf32 --layout tn" "--type tf32 --layout tt" \
+    "--type e4m3 --d-type bf16 --layout tn" "--type f16 --layout tn"; do
+    # shellcheck disable=SC2086
+    "$cosmati" bench gemm --size 4096x4096x4096 $words --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
+      --json "$out/tensor.jsonl" || return
+  done
+}
+
+# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 22 times 150 of them. Each is
 # another kernel, so that most of the time goes into compiling, on all cores.
 verify() {
   local jobs=() seed=1
@@ -74,6 +89,9 @@ verify() {
     for kernel in double_buffered multistage; do
       jobs+=("$words --kernel $kernel --seed $((seed++))")
     done
+  done
+  for words in "--type f16" "--type bf16" "--type tf32" "--type s8" "--type u8" "--type bf16 --c-type f32 --d-type f32"; do
+    jobs+=("$words --kernel warp_specialized --seed $((seed++))")
   done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
     "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
@@ -93,6 +111,11 @@ sanitize() {
       done
     done
   done
+  for words in "--type bf16 --layout nn --size 256x512x64" "--type bf16 --layout tn --size 129x131x67" \
+    "--type s8 --layout nt --size 300x256x200" "--type bf16 --layout tt --size 128x256x2048 --policy small" \
+    "--type tf32 --layout nt --size 61x67x2048" "--type f16 --layout tn --size 33x35x37x3 --misalign 2"; do
+    jobs+=("$words --kernel warp_specialized")
+  done
   printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \
     "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"
 }
@@ -107,19 +130,21 @@ tests() {
   return $status
 }
 
-export -f environment figure verify sanitize tests
+export -f environment figure tensor verify sanitize tests
 export build cosmati here out parts
 : >"$out/summary.txt"
 step environment 60 "$out/environment.txt" bash -c environment
 step compile 120 "$out/compile.jsonl" "$cosmati" compile gemm --suite figure9 --json
 step figure9 300 "$out/bench.txt" bash -c figure
+step tensor 120 "$out/bench.txt" bash -c tensor
 step verify 240 "$out/log.txt" bash -c verify
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
 step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests
 
 {
-  python3 "$here/summary.py" "$out/figure9.jsonl" "$out/verify.jsonl"
+  cat "$out/figure9.jsonl" "$out/tensor.jsonl" >"$parts/all.jsonl"
+  python3 "$here/summary.py" "$parts/all.jsonl" "$out/verify.jsonl"
   grep -h "FAILED" "$out/log.txt" | head -20
   for failure in "${failed[@]+"${failed[@]}"}"; do echo "NOT WELL: $failure"; done
 } 2>&1 | tee -a "$out/summary.txt"

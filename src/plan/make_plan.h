@@ -47,18 +47,22 @@ Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOption
   plan.problem = problem;
   plan.device = device;
   double predicted = 0;
+  bool measured = false;
   for (auto const& candidate : candidates<Problem>(device.backend)) {
     Offer<Problem> offer = offer_of(candidate, problem, device, options);
     bool const wanted = options.kernel.empty() || options.kernel == candidate.name;
-    bool const faster = offer.predicted_seconds > 0 && offer.predicted_seconds < predicted;
+    bool const faster = offer.measured != measured
+                            ? offer.measured
+                            : offer.predicted_seconds > 0 && offer.predicted_seconds < predicted;
     if (wanted && offer.refusal.empty() && (plan.kernel.empty() || faster)) {
       plan.kernel = candidate.name;
       plan.workspace_bytes = offer.workspace_bytes;
       plan.recipe = offer.recipe;
       predicted = offer.predicted_seconds;
+      measured = offer.measured;
     }
     plan.considered.push_back({candidate.name, std::move(offer.refusal), offer.workspace_bytes,
-                               offer.predicted_seconds, std::move(offer.text)});
+                               offer.predicted_seconds, std::move(offer.text), std::move(offer.note)});
   }
   if (plan.kernel.empty()) throw_no_candidate(plan.considered, options.kernel, device.backend);
   return plan;

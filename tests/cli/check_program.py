@@ -19,7 +19,7 @@ def says(done, *words):
 
 
 def help_and_version():
-    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["plot", "--help"], ["list", "--help"], ["info", "--help"],
+    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["tune", "--help"], ["tune", "gemm", "--help"], ["plot", "--help"], ["list", "--help"], ["info", "--help"],
                   *([verb, subject, "--help"] for verb in ("run", "verify", "bench", "explain", "compile") for subject in ("gemm", "conv", "pool", "lrn", "adam"))):
         program.check("Example: cosmati " in program.call(*words).stdout, f"{words} shows an example")
     program.check(program.call("--version").stdout.startswith("cosmati "), "--version")
@@ -194,18 +194,53 @@ def half_sums():
 
 
 def policies():
-    lines = json_lines(program.call("list", "policies", "--json"), "kernel", "multiply", "sums", "policy", "block", "warp", "thread", "stages", "threads")
-    program.check({line["policy"] for line in lines} == {"small", "medium", "large", "tall", "wide", "huge"}, "the named policies")
-    program.check({(line["multiply"], line["sums"]) for line in lines} == {("fma", "f32"), ("fma", "f64"), ("half2", "f16"), ("dp4a", "s32")}, "for each multiply and type of sums")
+    lines = json_lines(program.call("list", "policies", "--json"), "kernel", "multiply", "sums", "policy", "block", "warp", "thread", "stages", "threads", "cluster", "ping_pong")
+    program.check({line["policy"] for line in lines} >= {"small", "medium", "large", "tall", "wide", "huge"}, "the named policies")
+    program.check({(line["multiply"], line["sums"]) for line in lines} == {("fma", "f32"), ("fma", "f64"), ("half2", "f16"), ("dp4a", "s32"), ("mma", "f32"), ("mma", "f64"), ("wgmma", "f32")}, "for each multiply and type of sums")
     program.check(program.call("list", "policies").stdout.count("\n") == len(lines) + 1, "a row each")
     kernels = {(line["backend"], line["kernel"]) for line in json_lines(program.call("list", "kernels", "--json"), "kernel") if line["subject"] == "gemm"}
-    program.check({(backend, kernel) for backend in ("cuda", "emulator") for kernel in ("multistage", "double_buffered")} <= kernels, f"kernels of GPUs: {kernels}")
+    program.check({(backend, kernel) for backend in ("cuda", "emulator") for kernel in ("warp_specialized", "multistage", "double_buffered")} <= kernels, f"kernels of GPUs: {kernels}")
     explained = json_lines(program.call("explain", "gemm", "--size", "512x512x512", "--device-description", "h200", "--json"), "recipe", "predicted_seconds")
     program.check(all(line["recipe"] and line["predicted_seconds"] > 0 for line in explained if line["verdict"] != "refused"), f"explain tells recipes and predictions: {explained}")
     chosen = [line for line in explained if line["verdict"] == "chosen"][0]
     program.check(chosen["recipe"] in program.call("explain", "gemm", "--size", "512x512x512", "--device-description", "h200").stdout, "in the table, too")
+    wgmma = lambda *words, expect=0: program.call("verify", "gemm", "--backend", "emulator", "--kernel", "warp_specialized", "--size", "70x40x100", *words, expect=expect)
+    for kind in ("bf16", "f16", "tf32", "s8"):
+        program.check("1 problem, right" in wgmma("--type", kind).stdout, f"wgmma of {kind} in the emulator")
+    says(wgmma("--type", "bf16", "--device-description", "a100", expect=2), "wgmma needs compute capability 9.0")
+    says(wgmma("--type", "f32", expect=2), "multiply wgmma takes no f32 and f32 with sums in f32")
+    says(wgmma("--type", "bf16", "--policy", "large", expect=2), "there is: emulated")
     suite = [line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems") if line["suite"] == "figure9"]
     program.check(not suite or suite[0]["problems"] == "24", f"figure9: {suite}")
+
+
+def tuning():
+    """Plans by a tuning file, for a GPU that is not here."""
+    explain = lambda *words, expect=0: program.call("explain", "gemm", "--layout", "tn", "--type", "bf16", "--device-description", "h200", *words, expect=expect)
+    line = ('gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=512 n=512 k=1024 batch=1 gpu="NVIDIA H200, 9.0, 132 multiprocessors" kernel=multistage '
+            'policy=block_m=64,block_n=64,block_k=32,warp_m=32,warp_n=32,thread_m=4,thread_n=8,stages=3,multiply=mma splits=2 measured=512x512x1024x1 seconds=5e-6 planned=7e-6 '
+            'driver="CUDA 13.0" version="cosmati" time=2026-01-31T23:59:59Z')
+    file = program.file("tuning.txt")
+    chosen = lambda *words: [entry for entry in json_lines(explain("--json", *words), "recipe", "tuning") if entry["verdict"] == "chosen"][0]
+    open(file, "w").write("# measured\n" + line + "\n")
+    entry = chosen("--size", "512x504x1000", "--tuning", file)
+    program.check(entry["kernel"] == "multistage" and entry["recipe"].startswith("tuned 64x64x32, ") and entry["recipe"].endswith("2 splits"), f"the plan goes by the line: {entry}")
+    program.check(entry["tuning"] == f"measured, {file}, line 2: 512x512x1024x1 took 5 us, as planned 7 us", f"and says so: {entry}")
+    program.check("measured, " + file in explain("--size", "512x512x1024", "--tuning", file).stdout, "in the table, too")
+    program.check(chosen("--size", "512x512x512", "--tuning", file)["tuning"] is None, "other sizes are planned as ever")
+    program.check(not chosen("--size", "512x512x1024")["recipe"].startswith("tuned"), "nothing is read that was not named")
+    open(file, "w").write(line.replace("stages=3", "stages=7") + "\n")
+    program.check("line 1 is ignored: stages = 7" in explain("--size", "512x512x1024", "--tuning", file).stdout, "what makes no kernel is ignored, and told")
+    open(file, "w").write("# measured\n\n" + line.replace("splits=2", "splits=two") + "\n")
+    says(explain("--size", "512x512x1024", "--tuning", file, expect=2), file + ", line 3: splits=two")
+    says(explain("--size", "512x512x1024", "--tuning", program.file("none.txt"), expect=2), "none.txt")
+    says(program.call("tune", "gemm", "--size", "8x8x8", "--backend", "cpu", "--out", file, expect=3), "--backend cuda", "cpu")
+    says(program.call("tune", "gemm", "--size", "8x8x8", expect=2), "--out")
+    says(program.call("tune", "gemm", "--out", file, expect=2), "--suite")
+    says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--budget", "0", expect=2), "--budget 0", "1 to 3600")
+    says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--policy", "small", expect=2), "--policy small")
+    says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--tuning", file, expect=2), "--tuning")
+    program.check(open(file).read().count("splits=two") == 1, "a request that is refused leaves the file alone")
 
 
 def suites():
@@ -262,6 +297,6 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, suites, placed, other_verbs):
+for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, suites, placed, other_verbs):
     part()
 program.finish()

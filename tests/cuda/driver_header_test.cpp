@@ -1,6 +1,7 @@
 // What driver.h declares is what the toolkit's cuda.h declares; compiled where there is one.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <type_traits>
 
 #include "src/backend/cuda/driver.h"
@@ -21,6 +22,15 @@ struct PlainOf {
 template <class Enumeration>
 struct PlainOf<Enumeration, true> {
   using type = std::underlying_type_t<Enumeration>;
+};
+// Structures are ours; that they are laid out alike stands below.
+template <>
+struct PlainOf<CUtensorMap, false> {
+  using type = void;
+};
+template <>
+struct PlainOf<CUlaunchConfig const, false> {
+  using type = LaunchConfiguration const;
 };
 template <class Target>
 struct PlainOf<Target*, false> {
@@ -78,6 +88,28 @@ static_assert(equal(FunctionAttribute::local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE
 static_assert(equal(FunctionAttribute::registers, CU_FUNC_ATTRIBUTE_NUM_REGS));
 static_assert(equal(FunctionAttribute::dynamic_shared_bytes,
                     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
+
+static_assert(equal(TensorMapType::u8, CU_TENSOR_MAP_DATA_TYPE_UINT8));
+static_assert(equal(TensorMapType::u16, CU_TENSOR_MAP_DATA_TYPE_UINT16));
+static_assert(equal(TensorMapType::u32, CU_TENSOR_MAP_DATA_TYPE_UINT32));
+static_assert(equal(TensorMapType::u64, CU_TENSOR_MAP_DATA_TYPE_UINT64));
+static_assert(equal(TensorMapInterleave::none, CU_TENSOR_MAP_INTERLEAVE_NONE));
+static_assert(equal(TensorMapSwizzle::none, CU_TENSOR_MAP_SWIZZLE_NONE));
+static_assert(equal(TensorMapSwizzle::bytes32, CU_TENSOR_MAP_SWIZZLE_32B));
+static_assert(equal(TensorMapSwizzle::bytes64, CU_TENSOR_MAP_SWIZZLE_64B));
+static_assert(equal(TensorMapSwizzle::bytes128, CU_TENSOR_MAP_SWIZZLE_128B));
+static_assert(equal(TensorMapPromotion::none, CU_TENSOR_MAP_L2_PROMOTION_NONE));
+static_assert(equal(TensorMapPromotion::bytes256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+static_assert(equal(TensorMapFill::zeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+
+static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+static_assert(launch_attribute_early_start == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+static_assert(sizeof(LaunchConfiguration) == sizeof(CUlaunchConfig));
+static_assert(offsetof(LaunchConfiguration, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes));
+static_assert(offsetof(LaunchConfiguration, stream) == offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(LaunchConfiguration, attributes) == offsetof(CUlaunchConfig, attrs));
+static_assert(offsetof(LaunchConfiguration, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
 
 static_assert(equal(CaptureMode::global, CU_STREAM_CAPTURE_MODE_GLOBAL));
 static_assert(equal(CaptureMode::thread_local_only, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));

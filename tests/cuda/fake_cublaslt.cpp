@@ -1,10 +1,13 @@
-// The functions of cuBLASLt that bench calls, on the memory of the fake driver: products of f32 by three
-// loops, three algorithms that are all the same, and no products of 8-bit integers. As the library may, it
-// refuses addresses that are not multiples of what the heuristics were told.
+// The functions of cuBLASLt that bench calls, on the memory of the fake driver: products by three loops,
+// three algorithms that are all the same, and no products of 8-bit integers. As the library, it multiplies
+// fp8 along k only, and adds no source of fp8; as it may, it refuses addresses that are not multiples of what
+// the heuristics were told. The workspace that it names tells what it was asked for.
 #include "cli/cublaslt.h"
 
 #include <cstdint>
 #include <utility>
+
+#include "cosmati/core/number.h"
 
 namespace fake = cosmati::cli::cublaslt;
 using fake::Algorithm;
@@ -26,7 +29,8 @@ struct Preference {
   std::uint64_t alignment_a = 256, alignment_b = 256, alignment_c = 256, alignment_d = 256;
 };
 struct Product {
-  bool transposed_a = false, transposed_b = false;
+  Compute compute;
+  bool transposed_a = false, transposed_b = false, fast_sums = false;
 };
 struct Matrix {
   Number type;
@@ -50,10 +54,36 @@ bool is_multiple(void const* address, std::uint64_t alignment) {
   return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
 }
 
+cosmati::DataType type_of(Number number) {
+  switch (number) {
+    case Number::bf16: return cosmati::DataType::bf16;
+    case Number::f16: return cosmati::DataType::f16;
+    case Number::e4m3: return cosmati::DataType::e4m3;
+    case Number::e5m2: return cosmati::DataType::e5m2;
+    default: return cosmati::DataType::f32;
+  }
+}
+
+bool is_fp8(Matrix const& matrix) { return matrix.type == Number::e4m3 || matrix.type == Number::e5m2; }
+
+bool is_supported(Product const& product, Matrix const& a, Matrix const& b, Matrix const& c,
+                  Matrix const& d) {
+  if (a.type == Number::s8 || is_fp8(c)) return false;
+  if (is_fp8(a) != is_fp8(b) || (is_fp8(d) && !is_fp8(a))) return false;
+  if (!is_fp8(a)) return a.type == b.type && c.type == d.type;
+  return product.compute == Compute::f32 && product.transposed_a && !product.transposed_b &&
+         !(a.type == Number::e5m2 && b.type == Number::e5m2);
+}
+
+std::int64_t place(Matrix const& matrix, bool transposed, std::uint64_t row, std::uint64_t column) {
+  if (transposed) std::swap(row, column);
+  return static_cast<std::int64_t>(row) + static_cast<std::int64_t>(column) * matrix.leading_dimension;
+}
+
 float element(void const* data, Matrix const& matrix, bool transposed, std::uint64_t row,
               std::uint64_t column) {
-  if (transposed) std::swap(row, column);
-  return static_cast<float const*>(data)[row + column * static_cast<std::uint64_t>(matrix.leading_dimension)];
+  return static_cast<float>(
+      cosmati::load(type_of(matrix.type), data, place(matrix, transposed, row, column)));
 }
 
 }  // namespace
@@ -69,15 +99,18 @@ std::size_t cublasLtGetVersion() { return 130102; }
 char const* cublasLtGetStatusName(Status status) {
   return status == Status::not_supported ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_OF_THE_FAKE";
 }
-Status cublasLtMatmulDescCreate(Product** product, Compute, Number) {
-  *product = new Product;
+Status cublasLtMatmulDescCreate(Product** product, Compute compute, Number) {
+  *product = new Product{compute};
   return Status::success;
 }
 Status cublasLtMatmulDescDestroy(Product* product) { return destroy(product); }
 Status cublasLtMatmulDescSetAttribute(Product* product, ProductAttribute attribute, void const* value,
                                       std::size_t) {
-  (attribute == ProductAttribute::transposed_a ? product->transposed_a : product->transposed_b) =
-      integer_at(value) == fake::operation_transposed;
+  if (attribute == ProductAttribute::fast_sums)
+    product->fast_sums = *static_cast<std::int8_t const*>(value) != 0;
+  else
+    (attribute == ProductAttribute::transposed_a ? product->transposed_a : product->transposed_b) =
+        integer_at(value) == fake::operation_transposed;
   return Status::success;
 }
 Status cublasLtMatrixLayoutCreate(Matrix** matrix, Number type, std::uint64_t rows, std::uint64_t columns,
@@ -106,15 +139,17 @@ Status cublasLtMatmulPreferenceSetAttribute(Preference* preference, PreferenceAt
   return Status::success;
 }
 
-Status cublasLtMatmulAlgoGetHeuristic(Context*, Product*, Matrix* a, Matrix*, Matrix*, Matrix*,
+Status cublasLtMatmulAlgoGetHeuristic(Context*, Product* product, Matrix* a, Matrix* b, Matrix* c, Matrix* d,
                                       Preference* preference, int wanted, Heuristic* results, int* found) {
   *found = 0;
-  if (a->type == Number::s8) return Status::not_supported;
+  if (!is_supported(*product, *a, *b, *c, *d)) return Status::not_supported;
   for (; *found < 3 && *found < wanted; ++*found) {
     results[*found] = {};
     results[*found].algorithm = {{preference->alignment_a, preference->alignment_b, preference->alignment_c,
                                   preference->alignment_d, 0, 0, 0, 0}};
-    results[*found].workspace_bytes = 1024;
+    results[*found].workspace_bytes = product->fast_sums                         ? 4096
+                                      : product->compute == Compute::f32_of_tf32 ? 2048
+                                                                                 : 1024;
   }
   return Status::success;
 }
@@ -136,8 +171,8 @@ Status cublasLtMatmul(Context*, Product* product, void const* alpha, void const*
         sum += element(a, *matrix_a, product->transposed_a, i, k) *
                element(b, *matrix_b, product->transposed_b, k, j);
       float const before = source == 0 ? 0 : source * element(c, *matrix_c, false, i, j);
-      static_cast<float*>(d)[i + j * static_cast<std::uint64_t>(matrix_d->leading_dimension)] =
-          scale * sum + before;
+      cosmati::store(type_of(matrix_d->type), d, place(*matrix_d, false, i, j),
+                     static_cast<double>(scale * sum + before));
     }
   return Status::success;
 }

@@ -37,6 +37,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   bool recorded = false;
+  double milliseconds = 0;
 };
 struct CUgraph_st {
   std::vector<Work> work;
@@ -60,6 +61,7 @@ struct State {
   std::map<std::string, fake::Kernel> kernels;
   std::map<std::string, Result> failures;
   std::vector<fake::Launch> launches;
+  double milliseconds = 0;  // that kernels have said they took
 };
 
 State& state() {
@@ -130,6 +132,7 @@ namespace fake {
 
 void set_kernel(std::string const& name, Kernel kernel) { state().kernels[name] = kernel; }
 std::vector<Launch> const& launches() { return state().launches; }
+void take_milliseconds(double milliseconds) { state().milliseconds += milliseconds; }
 void fail_next(std::string const& function, unsigned result) {
   state().failures[function] = static_cast<Result>(result);
 }
@@ -293,13 +296,16 @@ Result cuStreamEndCapture(CUstream_st* stream, CUgraph_st** graph) {
 Result cuEventCreate(CUevent_st** event, unsigned) { return create("cuEventCreate", event); }
 Result cuEventDestroy_v2(CUevent_st* event) { return destroy("cuEventDestroy_v2", event); }
 Result cuEventRecord(CUevent_st* event, CUstream_st* stream) {
-  return enqueue("cuEventRecord", stream, [event] { event->recorded = true; });
+  return enqueue("cuEventRecord", stream, [event] {
+    event->recorded = true;
+    event->milliseconds = state().milliseconds;
+  });
 }
 Result cuEventSynchronize(CUevent_st* event) {
   return event->recorded ? refusal("cuEventSynchronize") : Result::invalid_value;
 }
 Result cuEventElapsedTime(float* milliseconds, CUevent_st* start, CUevent_st* end) {
-  *milliseconds = 2.5F;
+  *milliseconds = 2.5F + static_cast<float>(end->milliseconds - start->milliseconds);
   return start->recorded && end->recorded ? refusal("cuEventElapsedTime") : Result::invalid_value;
 }
 

@@ -24,6 +24,8 @@ using Kernel = void (*)(Launch const&);
 // The names that modules have from now on.
 void set_kernel(std::string const& name, Kernel kernel);
 std::vector<Launch> const& launches();
+// Of a kernel that runs: the time between two events is 2.5 ms and what kernels took between them.
+void take_milliseconds(double milliseconds);
 // The next call of this function of the driver returns `result`.
 void fail_next(std::string const& function, unsigned result);
 // Handles and allocations that nobody has given back.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "cli/cublaslt_peer.h"
 #include "cli/gpu_contest.h"
 #include "cli/placement.h"
 #include "cli/sample.h"
@@ -51,6 +52,21 @@ class GpuContest : public ::testing::Test {
       fake::set_kernel(jit::kernel_cache().get(cuda::peak_source(peak, "sm_90a")).lowered_name, nothing);
   }
 
+  // What cuBLASLt makes of a product of `a` and `b` as `d`.
+  static PeerResult of_peer(std::string const& layout, DataType a, DataType b, DataType d, double beta = 0) {
+    PeerProblem peer{"cublaslt", layout, a, 48, 40, 24};
+    peer.result = d;
+    peer.type_b = b;
+    peer.beta = beta;
+    cuda::Current const current(0);
+    CublasLtPeer const library(peer, 0);
+    PeerResult result;
+    result.refusal = library.refusal();
+    result.algorithms = library.algorithms();
+    if (result.algorithms > 0) result.workspace_bytes = static_cast<long long>(library.workspace_bytes(0));
+    return result;
+  }
+
   static ContestResult hold(std::string const& type, Placement const& placement = {},
                             PeerMatrix const& of_a = {}, PeerMatrix const& of_b = {},
                             PeerMatrix const& of_d = {}) {
@@ -62,7 +78,7 @@ class GpuContest : public ::testing::Test {
     place(*job.task, placement);
     auto const composition = job.task->compose(device, {});
     fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
-                     type == "s8" ? multiply<signed char, int> : multiply<float, float>);
+                     type == "s8" || type == "u8" ? multiply<signed char, int> : multiply<float, float>);
     GpuGauge gauge(device.gpu);
     auto const slots = job.task->slots();
     PeerProblem peer{"cublaslt", "nn", slots[0].description.type, 48, 40, 24};
@@ -126,6 +142,62 @@ TEST_F(GpuContest, TellsWhatThePeerRefuses) {
   ASSERT_TRUE(result.sample.has_value());
   EXPECT_TRUE(result.sample->correct) << result.sample->complaint;
   EXPECT_EQ(result.peers.at(0).refusal, "cuBLASLt has no algorithm for this: CUBLAS_STATUS_NOT_SUPPORTED");
+}
+
+TEST_F(GpuContest, TimesProductsOfTf32) {
+  ContestResult const result = hold("tf32");
+  PeerResult const& peer = result.peers.at(0);
+  EXPECT_EQ(peer.refusal, "");
+  EXPECT_EQ(peer.workspace_bytes, 2048) << "factors are cut to tf32";
+  ASSERT_TRUE(peer.sample.has_value());
+  EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
+}
+
+TEST_F(GpuContest, SaysWhichProductsOfBytesThePeerHas) {
+  constexpr DataType e4m3 = DataType::e4m3, e5m2 = DataType::e5m2, bf16 = DataType::bf16, u8 = DataType::u8;
+  for (DataType const result : {bf16, DataType::f16, DataType::f32, e4m3}) {
+    PeerResult const peer = of_peer("tn", e4m3, e4m3, result);
+    EXPECT_EQ(peer.refusal, "") << name_of(result);
+    EXPECT_EQ(peer.algorithms, 3) << name_of(result);
+    EXPECT_EQ(peer.workspace_bytes, 1024) << name_of(result);
+  }
+  EXPECT_EQ(of_peer("tn", e5m2, e4m3, e5m2).refusal, "");
+  EXPECT_EQ(of_peer("tn", e4m3, e4m3, bf16, 1).refusal, "");
+  EXPECT_EQ(of_peer("nn", e4m3, e4m3, bf16).refusal,
+            "cuBLASLt multiplies fp8 along k only, --layout tn, not nn");
+  EXPECT_EQ(of_peer("tn", e5m2, e5m2, bf16).refusal,
+            "cuBLASLt multiplies e4m3 and e4m3, or e4m3 and e5m2, not e5m2 and e5m2");
+  EXPECT_EQ(
+      of_peer("tn", e4m3, e4m3, e5m2).refusal,
+      "cuBLASLt has products of e4m3 and e4m3 as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, "
+      "not as e5m2");
+  EXPECT_EQ(of_peer("tn", e4m3, e4m3, e4m3, 1).refusal,
+            "cuBLASLt adds no c of e4m3; --d-type bf16, or beta 0");
+  EXPECT_EQ(of_peer("tn", u8, u8, DataType::s32).refusal,
+            "cuBLASLt has no products of u8; of 8-bit integers it has s8");
+  EXPECT_EQ(of_peer("tn", bf16, DataType::f16, bf16).refusal,
+            "cuBLASLt takes factors of one type, not bf16 and f16");
+  EXPECT_EQ(hold("u8").peers.at(0).refusal, "cuBLASLt has no products of u8; of 8-bit integers it has s8");
+}
+
+TEST_F(GpuContest, MultipliesFp8IntoEveryType) {
+  constexpr Index m = 5, n = 3, k = 7;
+  cuda::Current const current(0);
+  for (DataType const type : {DataType::f32, DataType::bf16, DataType::e4m3}) {
+    PeerProblem problem{"cublaslt", "tn", DataType::e4m3, m, n, k};
+    problem.result = type;
+    CublasLtPeer const peer(problem, 0);
+    ASSERT_EQ(peer.refusal(), "");
+    Tensor a(DataType::e4m3, Shape(m, k)), b(DataType::e4m3, Shape(n, k)), d(type, Shape(n, m));
+    a.fill(0.5);
+    b.fill(2);
+    cuda::DeviceBuffer const on_device[] = {{0, 256}, {0, 256}, {0, 256}};
+    cuda::copy_to_device(0, on_device[0].data(), a.data(), a.bytes(), nullptr);
+    cuda::copy_to_device(0, on_device[1].data(), b.data(), b.bytes(), nullptr);
+    peer.run(0, on_device[0].data(), on_device[1].data(), nullptr, on_device[2].data());
+    cuda::copy_to_host(0, d.data(), on_device[2].data(), d.bytes(), nullptr);
+    for (Index i = 0; i < d.size(); ++i) EXPECT_EQ(d.get(i), 7) << name_of(type);
+  }
 }
 
 TEST(Sample, ComparesRowsAndColumnsOfAnyProblem) {

@@ -109,3 +109,10 @@ write("cubin_entry", "empty", cubin_entry(b"", b""))
 write("cubin_entry", "other_version", cubin_entry(b"key", b"\x7fELF", 2))
 write("cubin_entry", "cut", cubin_entry(b"key", bytes(100))[:-60])
 write("cubin_entry", "length_lies", cubin_entry(b"key", b"\x7fELF").replace(b"\3" + bytes(7), b"\xff" * 8))
+
+TUNING = (b'gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light+1 m=512 n=64 k=16 batch=1 gpu="a GPU, 9.0" kernel=multistage '
+          b'policy=block_m=64,stages=3,multiply=mma splits=2 measured=512x64x16x1 seconds=5e-6 planned=7e-6 driver="d" version="v" time=2026-01-31T23:59:59Z\n')
+write("tuning", "two", b"# head\n" + TUNING + TUNING.replace(b"m=512", b"m=64"))
+write("tuning", "only", TUNING.replace(b"batch=1", b"batch=7 only=double_buffered"))
+write("tuning", "quote", TUNING.replace(b'version="v"', b'version="v'))
+write("tuning", "twice", TUNING.replace(b"splits=2", b"splits=2 splits=3"))

@@ -111,6 +111,8 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
   Index const size = 2048;
   for (char const* letters : {"nn", "nt", "tn", "tt"}) {
     EXPECT_EQ(multiply_of(product(DataType::f16, DataType::f16, size, size, size, letters), "h200"),
+              Multiply::wgmma);
+    EXPECT_EQ(multiply_of(product(DataType::f16, DataType::f16, size, size, size, letters), "a100"),
               Multiply::mma);
     EXPECT_EQ(multiply_of(product(DataType::tf32, DataType::f32, size, size, size, letters), "a100"),
               Multiply::mma);
@@ -122,8 +124,12 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
     EXPECT_EQ(multiply_of(product(DataType::f64, DataType::f64, size, size, size, letters), "rtx4090"),
               Multiply::fma);  // which makes them of multiply-adds
   }
-  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "h200"), Multiply::mma);
+  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "h200"),
+            Multiply::wgmma);
+  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "a100"), Multiply::mma);
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "h200"),
+            Multiply::wgmma);  // after a copy
+  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "a100"),
             Multiply::dp4a);
   EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, "tn"), "rtx4090"),
             Multiply::mma);

@@ -34,7 +34,9 @@ void multiply() {
   params.a = {a.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : m, 0};
   params.b = {b.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : n, 0};
   params.d = {d.data(), nullptr, n, 1, 0};
-  params.schedule = {0, splits, partials.data(), counters.data()};
+  params.schedule.splits = splits;
+  params.schedule.partials = partials.data();
+  params.schedule.counters = counters.data();
   emulator::launch_kernel<&gemm_kernel<Gemm>>({tiles, splits, 1}, Gemm::threads,
                                               sizeof(typename Gemm::SharedStorage), params);
 }

@@ -33,6 +33,20 @@ COSMATI_DEVICE void load_matrices(unsigned (&r)[4], void const* row) {
                  : "memory");
 }
 
+// The reverse, with the same places (sm_90): lane l brings the address of row l % 8 of matrix l / 8.
+template <bool transposed>
+COSMATI_DEVICE void store_matrices(void* row, unsigned const (&r)[4]) {
+  unsigned const to = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if constexpr (transposed)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                 "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(r[0]),
+                 "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
 #define COSMATI_MMA(shape, types, constraint)                                                  \
   asm("mma.sync.aligned." shape ".row.col." types                                              \
       " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                                        \
@@ -92,6 +106,26 @@ void load_matrices_of_warp(void* const* lanes, void*) {
     }
 }
 
+struct StoredMatricesLane {
+  unsigned const* r;
+  void* row;
+};
+
+template <bool transposed>
+void store_matrices_of_warp(void* const* lanes, void*) {
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      unsigned const word = static_cast<StoredMatricesLane*>(lanes[lane])->r[i];
+      for (int byte = 0; byte < 4; ++byte) {
+        int const at = transposed ? lane % 4 * 2 + byte / 2 : lane / 4;
+        auto* const row =
+            static_cast<unsigned char*>(static_cast<StoredMatricesLane*>(lanes[8 * i + at])->row);
+        row[transposed ? lane / 4 * 2 + byte % 2 : lane % 4 * 4 + byte] =
+            static_cast<unsigned char>(word >> 8 * byte);
+      }
+    }
+}
+
 template <class Sum>
 struct MultiplyLane {
   Sum* d;
@@ -139,6 +173,13 @@ COSMATI_DEVICE void load_matrices(unsigned (&r)[4], void const* row) {
   emulator::check_access(row, 16);
   emulated::MatricesLane lane{r, row};
   emulator::warp_collective("ldmatrix", ~0u, &lane, &emulated::load_matrices_of_warp<transposed>);
+}
+
+template <bool transposed>
+COSMATI_DEVICE void store_matrices(void* row, unsigned const (&r)[4]) {
+  emulator::check_access(row, 16);
+  emulated::StoredMatricesLane lane{r, row};
+  emulator::warp_collective("stmatrix", ~0u, &lane, &emulated::store_matrices_of_warp<transposed>);
 }
 
 template <class ElementA, class ElementB, class Sum>

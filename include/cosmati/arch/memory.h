@@ -107,6 +107,10 @@ COSMATI_DEVICE void wait_copies() {
 }
 
 // What this thread wrote to global memory is seen by other blocks before what it writes next.
+// The line of the second cache that an address of global memory lies in.
+COSMATI_DEVICE void prefetch(void const* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
+}
 COSMATI_DEVICE void global_fence() { __threadfence(); }
 COSMATI_DEVICE unsigned atomic_increment(unsigned* counter) { return atomicAdd(counter, 1u); }
 
@@ -135,6 +139,7 @@ template <int in_flight>
 COSMATI_DEVICE void wait_copies() {
   emulator::wait_copies(in_flight);
 }
+COSMATI_DEVICE void prefetch(void const*) {}
 COSMATI_DEVICE void global_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 COSMATI_DEVICE unsigned atomic_increment(unsigned* counter) {
   return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);

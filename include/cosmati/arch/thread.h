@@ -13,7 +13,27 @@ COSMATI_DEVICE int thread() { return static_cast<int>(threadIdx.x); }  // in the
 COSMATI_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
 COSMATI_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
 COSMATI_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
+COSMATI_DEVICE int grid_x() { return static_cast<int>(gridDim.x); }
 COSMATI_DEVICE void block_barrier() { __syncthreads(); }
+COSMATI_DEVICE void warp_barrier() { __syncwarp(); }
+
+// Where a launch allows it, a kernel starts before the one before it in the stream is over: it touches no
+// memory that others see before the wait.
+COSMATI_DEVICE void let_next_kernel_start() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+COSMATI_DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// A value that all lanes of a warp have: the compiler may keep it once for all of them.
+COSMATI_DEVICE int uniform(int value) { return __shfl_sync(~0u, value, 0); }
+
+// The value is computed here: not again, or later, where it is used.
+COSMATI_DEVICE void hold(float& value) { asm volatile("" : "+f"(value)); }
+COSMATI_DEVICE void hold(double& value) { asm volatile("" : "+d"(value)); }
+COSMATI_DEVICE void hold(int& value) { asm volatile("" : "+r"(value)); }
+// A value that nobody has computed, and that no instruction is spent on.
+COSMATI_DEVICE void leave(float& value) { asm volatile("" : "=f"(value)); }
+COSMATI_DEVICE void leave(int& value) { asm volatile("" : "=r"(value)); }
 
 // True for all threads of the block if it is for one of them.
 COSMATI_DEVICE bool block_any(bool mine) { return __syncthreads_or(mine) != 0; }
@@ -31,7 +51,18 @@ COSMATI_DEVICE int thread() { return emulator::thread(); }
 COSMATI_DEVICE int block_x() { return emulator::block().x; }
 COSMATI_DEVICE int block_y() { return emulator::block().y; }
 COSMATI_DEVICE int block_z() { return emulator::block().z; }
+COSMATI_DEVICE int grid_x() { return emulator::grid().x; }
 COSMATI_DEVICE void block_barrier() { emulator::block_barrier(); }
+COSMATI_DEVICE void warp_barrier() {
+  emulator::warp_collective("__syncwarp", ~0u, nullptr, [](void* const*, void*) {});
+}
+COSMATI_DEVICE void let_next_kernel_start() {}
+COSMATI_DEVICE void wait_for_previous_kernel() {}
+COSMATI_DEVICE int uniform(int value) { return value; }
+template <class T>
+COSMATI_DEVICE void hold(T&) {}
+template <class T>
+COSMATI_DEVICE void leave(T&) {}
 COSMATI_DEVICE bool block_any(bool mine) { return emulator::block_any(mine); }
 
 template <class Storage>

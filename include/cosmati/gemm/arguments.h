@@ -52,6 +52,7 @@ COSMATI_CONSTEXPR bool few_arguments_do(int operands, int stores, int scalars) {
 // How the work is dealt: see gemm/scheduler.h.
 struct ScheduleArguments {
   Index first_batch = 0;         // a grid has at most 65535 matrices; a larger batch takes several launches
+  Index batch = 1;               // matrices of this launch, where blocks stay for several tiles
   int splits = 1;                // parts of k, each computed by a block of its own
   void* partials = nullptr;      // with splits > 1: accumulators of each tile and part, in the workspace
   unsigned* counters = nullptr;  // with splits > 1: one for each tile, zero before the launch

@@ -18,7 +18,8 @@ class MatrixTile {
 
  public:
   COSMATI_DEVICE MatrixTile(MatrixArguments const& matrix, Index batch, Index first_m, Index first_n)
-      : data_(base_of<Element>(matrix, batch) + first_m * matrix.row_stride + first_n * matrix.column_stride),
+      : data_(arch::as_global(base_of<Element>(matrix, batch)) + first_m * matrix.row_stride +
+              first_n * matrix.column_stride),
         row_stride_(matrix.row_stride),
         column_stride_(width > 1 ? 1 : matrix.column_stride) {}
 
@@ -41,6 +42,8 @@ class MatrixTile {
       }
     }
   }
+
+  COSMATI_DEVICE void prefetch(int m, int n) const { arch::prefetch(data_ + m * row_stride_ + n); }
 
   // The same way back, rounded to Element.
   template <class Real, int count>

@@ -1,5 +1,6 @@
 // What becomes of the sums before they are stored: an expression of the epilogue language, or any callable.
 #pragma once
+#include "cosmati/arch/thread.h"
 #include "cosmati/gemm/destination.h"
 
 namespace cosmati {
@@ -65,13 +66,35 @@ struct OperandTile {
   template <class Real, int count>
   COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[count]) const {
     if constexpr (Format::by_n) {
-      matrix.load(m, n, valid, to);
+      matrix.load(Format::by_m ? m : 0, n, valid, to);  // so that rows share a load
     } else {
       Real one[1];
       matrix.load(m, 0, 1, one);
       COSMATI_UNROLL
       for (int i = 0; i < count; ++i) to[i] = one[0];
     }
+  }
+
+  // Lane `lane` of a warp brings its share of what the warp will load nearer, row(0) to row(rows - 1), at
+  // most 32: a vector into the first cache, by a load whose value is returned, and a matrix into the second.
+  template <class Real, int rows, int columns, class Row>
+  COSMATI_DEVICE Real touch(int lane, Row const& row, int valid_m, int valid_n) const {
+    constexpr int line = 128 / static_cast<int>(sizeof(typename Format::Element));
+    Real one[1] = {};
+    if constexpr (Format::by_m && Format::by_n) {
+      constexpr int lines = (columns + line - 1) / line;
+      COSMATI_UNROLL
+      for (int i = 0; i < rows * lines; i += 32) {
+        int const m = row((lane + i) / lines), n = (lane + i) % lines * line;
+        if (Format::width > 1 && m < valid_m && n < valid_n) matrix.prefetch(m, n);
+      }
+    } else if constexpr (Format::by_n) {
+      int const n = lane * columns / 32;
+      if (n < valid_n) matrix.load(0, n, 1, one);
+    } else if constexpr (Format::by_m) {
+      if (lane < rows && row(lane) < valid_m) matrix.load(row(lane), 0, 1, one);
+    }
+    return one[0];
   }
 };
 
@@ -86,6 +109,47 @@ struct ArgumentsBySize<false> {
 template <bool few>
 using EpilogueArgumentsFor = typename ArgumentsBySize<few>::type;
 
+// The operands of a list, their addresses computed once for a tile.
+template <class... Format>
+struct OperandTiles {
+  COSMATI_DEVICE OperandTiles(MatrixArguments const*, Index, Index, Index) {}
+  template <class Real, int count, int of>
+  COSMATI_DEVICE void load(int, int, int, Real (&)[of][count], int) const {}
+  template <class Real, int count, int of>
+  COSMATI_DEVICE void store(int, int, int, Real const (&)[of][count], int) const {}
+  template <class Real, int rows, int columns, class Row>
+  COSMATI_DEVICE Real touch(int, Row const&, int, int) const {
+    return 0;
+  }
+};
+template <class First, class... Rest>
+struct OperandTiles<First, Rest...> {
+  OperandTile<First> first;
+  OperandTiles<Rest...> rest;
+  COSMATI_DEVICE OperandTiles(MatrixArguments const* matrix, Index batch, Index m, Index n)
+      : first{{matrix[0], batch, m, n}}, rest(matrix + 1, batch, m, n) {}
+  // Runs of all operands, or back; `at` is the number of this list's first among all.
+  template <class Real, int count, int of>
+  COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[of][count], int at) const {
+    first.load(m, n, valid, to[at]);
+    rest.load(m, n, valid, to, at + 1);
+  }
+  template <class Real, int count, int of>
+  COSMATI_DEVICE void store(int m, int n, int valid, Real const (&from)[of][count], int at) const {
+    first.matrix.store(m, n, valid, from[at]);
+    rest.store(m, n, valid, from, at + 1);
+  }
+  template <class Real, int rows, int columns, class Row>
+  COSMATI_DEVICE Real touch(int lane, Row const& row, int valid_m, int valid_n) const {
+    return first.template touch<Real, rows, columns>(lane, row, valid_m, valid_n) +
+           rest.template touch<Real, rows, columns>(lane, row, valid_m, valid_n);
+  }
+};
+template <>
+struct OperandTiles<NoSource> : OperandTiles<> {
+  using OperandTiles<>::OperandTiles;
+};
+
 // A Function is { using Real; static constexpr int scalars; static Real apply(Real acc, Real c,
 // Real const* scalar, Real const* operand, Real* store) }: what epilogue::to_cuda prints, evaluated in Real.
 template <class Function, class SourceFormat, class Operands, class Stores>
@@ -99,36 +163,48 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
   using Arguments = EpilogueArgumentsFor<few_arguments_do(operands, stores, Function::scalars)>;
 
   struct Tile {
-    Arguments const& arguments;
-    Index batch, first_m, first_n;
-    COSMATI_DEVICE Tile(Arguments const& all, Index at_batch, Index m, Index n)
-        : arguments(all), batch(at_batch), first_m(m), first_n(n) {}
-    template <class Format>
-    COSMATI_DEVICE OperandTile<Format> of(MatrixArguments const& matrix) const {
-      return {{matrix, batch, first_m, first_n}};
+    OperandTiles<SourceFormat> source;
+    OperandTiles<Operand...> operands;
+    OperandTiles<Store...> stores;
+    Real scalar[Function::scalars + 1];  // converted once
+    COSMATI_DEVICE Tile(Arguments const& all, Index batch, Index m, Index n)
+        : source(&all.source, batch, m, n),
+          operands(all.operands, batch, m, n),
+          stores(all.stores, batch, m, n) {
+      COSMATI_UNROLL
+      for (int s = 0; s < Function::scalars; ++s) {
+        scalar[s] = static_cast<Real>(all.scalars[s]);
+        arch::hold(scalar[s]);
+      }
     }
   };
 
+  // While a warp's sums of (rows, columns) are still made: their operands come nearer. Whoever holds the
+  // value after that has waited for them.
+  template <int rows, int columns, class Row>
+  COSMATI_DEVICE static Real touch(Arguments const& all, Index batch, Index m, Index n, int lane,
+                                   Row const& row, int valid_m, int valid_n) {
+    OperandTiles<SourceFormat> const of_source(&all.source, batch, m, n);
+    OperandTiles<Operand...> const of_operands(all.operands, batch, m, n);
+    return of_source.template touch<Real, rows, columns>(lane, row, valid_m, valid_n) +
+           of_operands.template touch<Real, rows, columns>(lane, row, valid_m, valid_n);
+  }
+
   template <int count>
   COSMATI_DEVICE static void apply(Tile const& tile, int m, int n, int valid, Real (&value)[count]) {
-    Real source[count] = {}, operand[operands + 1][count], scalar[Function::scalars + 1];
-    Real stored[stores + 1][count];
-    if constexpr (has_source) tile.template of<SourceFormat>(tile.arguments.source).load(m, n, valid, source);
-    int at = 0;
-    ((tile.template of<Operand>(tile.arguments.operands[at]).load(m, n, valid, operand[at]), ++at), ...);
-    COSMATI_UNROLL
-    for (int s = 0; s < Function::scalars; ++s) scalar[s] = static_cast<Real>(tile.arguments.scalars[s]);
+    Real source[1][count] = {}, operand[operands + 1][count], stored[stores + 1][count];
+    tile.source.load(m, n, valid, source, 0);
+    tile.operands.load(m, n, valid, operand, 0);
     COSMATI_UNROLL
     for (int i = 0; i < count; ++i) {
       Real mine[operands + 1], out[stores + 1];
       COSMATI_UNROLL
       for (int o = 0; o < operands; ++o) mine[o] = operand[o][i];
-      value[i] = Function::apply(value[i], source[i], scalar, mine, out);
+      value[i] = Function::apply(value[i], source[0][i], tile.scalar, mine, out);
       COSMATI_UNROLL
       for (int s = 0; s < stores; ++s) stored[s][i] = out[s];
     }
-    at = 0;
-    ((tile.template of<Store>(tile.arguments.stores[at]).matrix.store(m, n, valid, stored[at]), ++at), ...);
+    tile.stores.store(m, n, valid, stored, 0);
   }
 };
 

@@ -27,7 +27,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
                                  typename Epilogue::Arguments const& arguments,
                                  typename Destination::Arguments const& destination, TileOfResult const& at) {
     constexpr GemmPolicy policy = Traits::policy;
-    constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
+    constexpr auto partition_m = Traits::partition_m;
+    constexpr LinePartition partition_n = Traits::partition_n;
     constexpr int count = partition_n.vector;
     // Positions count from the thread's own first element: they are constants.
     ThreadPlace const place = Traits::place(arch::thread());

@@ -16,6 +16,17 @@ struct OperandAccess {
   friend bool operator==(OperandAccess const&, OperandAccess const&) = default;
 };
 
+// An operand that is copied into workspace before the product: rows of neighbours along `to`, each `pitch`
+// elements after the one before. Read along `from`, `width` neighbours at a time.
+struct RepackRecipe {
+  Along from = Along::depth, to = Along::depth;
+  int width = 1;
+  Index pitch = 0, matrix_pitch = 0;  // elements
+  std::size_t bytes = 0;              // 0: the operand is taken as it lies
+  std::size_t offset = 0;             // in the workspace
+  friend bool operator==(RepackRecipe const&, RepackRecipe const&) = default;
+};
+
 struct GemmRecipe {
   std::string policy_name;  // "large"; empty: fields of the user's own
   GemmPolicy policy;
@@ -28,6 +39,7 @@ struct GemmRecipe {
   int splits = 1;  // parts of k
   std::size_t partial_bytes = 0;
   std::size_t counter_bytes = 0;
+  RepackRecipe repack_a, repack_b;
   double predicted_seconds = 0;
   friend bool operator==(GemmRecipe const&, GemmRecipe const&) = default;
 };

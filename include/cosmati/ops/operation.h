@@ -21,12 +21,16 @@ namespace cosmati {
 
 enum class Role : unsigned char { input, output, in_out };
 
+class TuningTable;  // cosmati/ops/tuning.h
+
 // What make_plan may choose from.
 struct PlanOptions {
   std::string kernel = {};                                   // only the candidate of this name; empty: any
   std::size_t max_workspace = ~static_cast<std::size_t>(0);  // bytes
   std::string policy =
       {};  // of kernels that have one: a name, field=value,..., or both; empty: the planner's
+  // Measured choices, which go before predictions where there is one for the problem; null: none.
+  std::shared_ptr<TuningTable const> tuning = {};
 };
 
 // One line of `cosmati explain`.
@@ -36,6 +40,7 @@ struct Considered {
   std::size_t workspace_bytes = 0;
   double predicted_seconds = 0;  // 0: this kernel has no prediction
   std::string recipe = {};       // how it would run: policy, splits, ...; empty: nothing to choose
+  std::string note = {};         // which line of a tuning file the recipe came from, or why that was ignored
 };
 
 // What a plan says beyond the kernel's name; specialised for problems whose kernels are composed.
@@ -85,11 +90,13 @@ struct Offer {
   double predicted_seconds = 0;
   typename RecipeOf<Problem>::type recipe = {};
   std::string text = {};  // the recipe, for people
+  std::string note = {};  // Considered::note
+  bool measured = false;  // the recipe came from PlanOptions::tuning: chosen before all that are predicted
 };
 
 // One way to compute a problem. The order of candidates(Backend) is the order of preference, but among those
-// that predict their time the least prediction wins; the last has no requirements, so every valid problem
-// runs.
+// that predict their time the least prediction wins, and what was measured goes before what is predicted; the
+// last has no requirements, so every valid problem runs.
 template <class Problem>
 struct Candidate {
   struct Requirement {

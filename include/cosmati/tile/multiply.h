@@ -10,16 +10,19 @@ enum class Multiply : unsigned char {
   dp4a,   // four 8-bit products an instruction, s32 accumulators
   mma,    // tensor cores by mma.sync: f16, bf16, tf32 and fp8 with f32, f64 with f64, 8-bit integers with s32
           // accumulators
+  wgmma,  // tensor cores by wgmma: warpgroups that read both operands from shared memory; sm_90a
 };
 
 COSMATI_CONSTEXPR char const* name_of(Multiply multiply) {
-  constexpr char const* names[] = {"fma", "half2", "dp4a", "mma"};
+  constexpr char const* names[] = {"fma", "half2", "dp4a", "mma", "wgmma"};
   return names[static_cast<int>(multiply)];
 }
 
 // Depths that are multiplied at once, of elements of this many bytes.
 COSMATI_CONSTEXPR int pack_depth_of(Multiply multiply, int element_bytes = 1) {
-  return multiply == Multiply::dp4a ? 4 : multiply == Multiply::mma ? 32 / element_bytes : 1;
+  return multiply == Multiply::dp4a                                 ? 4
+         : multiply == Multiply::mma || multiply == Multiply::wgmma ? 32 / element_bytes
+                                                                    : 1;
 }
 
 }  // namespace cosmati

@@ -2,6 +2,7 @@
 // needs no toolkit, and the checks of what they return.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 // The driver's own names: a program that includes <cuda.h> sees the same types.
@@ -55,6 +56,25 @@ enum class FunctionAttribute : unsigned {  // CUfunction_attribute
   local_bytes = 3,
   registers = 4,
   dynamic_shared_bytes = 8,
+};
+
+enum class TensorMapType : unsigned { u8 = 0, u16 = 1, u32 = 2, u64 = 4 };  // CUtensorMapDataType
+enum class TensorMapSwizzle : unsigned { none = 0, bytes32 = 1, bytes64 = 2, bytes128 = 3 };
+enum class TensorMapInterleave : unsigned { none = 0 };
+enum class TensorMapPromotion : unsigned { none = 0, bytes256 = 3 };  // CUtensorMapL2promotion
+enum class TensorMapFill : unsigned { zeros = 0 };                    // CUtensorMapFloatOOBfill
+
+struct LaunchAttribute {  // CUlaunchAttribute
+  unsigned id = 0;
+  unsigned padding = 0;
+  alignas(8) int value[16] = {};
+};
+constexpr unsigned launch_attribute_early_start = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+struct LaunchConfiguration {                          // CUlaunchConfig
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  CUstream_st* stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
 };
 
 enum class CaptureMode : unsigned { global = 0, thread_local_only = 1, relaxed = 2 };  // CUstreamCaptureMode
@@ -118,6 +138,13 @@ constexpr int launch_end = 0, launch_buffer = 1, launch_buffer_size = 2;
   FUNCTION(cuFuncSetAttribute, (CUfunc_st* function, FunctionAttribute attribute, int value))            \
   FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                  \
            (int* blocks, CUfunc_st* function, int threads, std::size_t dynamic_shared_bytes))            \
+  FUNCTION(cuTensorMapEncodeTiled,                                                                       \
+           (void* map, TensorMapType type, unsigned rank, void* address, std::uint64_t const* extents,   \
+            std::uint64_t const* strides, unsigned const* box, unsigned const* steps,                    \
+            TensorMapInterleave interleave, TensorMapSwizzle swizzle, TensorMapPromotion promotion,      \
+            TensorMapFill fill))                                                                         \
+  FUNCTION(cuLaunchKernelEx, (LaunchConfiguration const* configuration, CUfunc_st* function,             \
+                              void** parameters, void** extra))                                          \
   FUNCTION(cuLaunchKernel,                                                                               \
            (CUfunc_st* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
             unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream_st* stream,              \

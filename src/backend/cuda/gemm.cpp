@@ -2,10 +2,11 @@
 #include "src/backend/cuda/gemm.h"
 
 #include <algorithm>
-#include <type_traits>
 
+#include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/module.h"
+#include "src/backend/cuda/warp_specialized_gemm.h"
 #include "src/jit/cache.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
@@ -30,22 +31,12 @@ class ComposedGemm final : public Kernel<GemmProblem> {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
     Current const current(ordinal_);  // once for all calls of the driver below
     plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
-      if constexpr (!std::is_same_v<Epilogue, NoEpilogueArguments>) fill(epilogue, arguments);
+      fill_epilogue(epilogue, form_, scalars_, arguments);
       enqueue(epilogue, arguments, workspace, stream);
     });
   }
 
  private:
-  template <class Epilogue>
-  void fill(Epilogue& epilogue, GemmProblem::Arguments const& arguments) const {
-    if (form_.c.present) epilogue.source = plan::matrix_arguments(form_.c, arguments.c, form_.by_pointers);
-    for (std::size_t i = 0; i < form_.operands.size(); ++i)
-      epilogue.operands[i] = plan::matrix_arguments(form_.operands[i], arguments.operands[i]);
-    for (std::size_t i = 0; i < form_.stores.size(); ++i)
-      epilogue.stores[i] = plan::matrix_arguments(form_.stores[i], arguments.stores[i]);
-    std::copy_n(arguments.scalars.begin(), scalars_, epilogue.scalars);  // more may have been given
-  }
-
   template <class Epilogue>
   void enqueue(Epilogue const& epilogue, GemmProblem::Arguments const& arguments, std::byte* workspace,
                Stream stream) const {
@@ -76,6 +67,8 @@ class ComposedGemm final : public Kernel<GemmProblem> {
 std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan) {
   jit::Cubin const cubin = jit::kernel_cache().get(gemm_source(plan));
   Module const module(plan.device.gpu.ordinal, cubin.image.data());
+  if (plan.recipe.policy.main_loop == MainLoop::warp_specialized)
+    return warp_specialized_gemm(plan, module.function(cubin.lowered_name));
   return std::make_unique<ComposedGemm>(plan, module.function(cubin.lowered_name));
 }
 

@@ -5,17 +5,20 @@
 
 #include "cosmati/epilogue/cuda_text.h"
 #include "cosmati/gemm/arguments.h"
+#include "cosmati/gemm/tensor_source.h"
 #include "src/plan/gemm/canonical.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::cuda {
 namespace {
 
-std::string source_text(char const* element, OperandAccess const& access) {
-  return fmt::format("StridedSource<{}, Along::{}, {}>", element,
-                     access.along == Along::depth ? "depth" : "outer", access.width);
+std::string source_text(char const* element, OperandAccess const& access, bool by_engine) {
+  char const* const along = access.along == Along::depth ? "depth" : "outer";
+  return by_engine ? fmt::format("TensorSource<{}, Along::{}>", element, along)
+                   : fmt::format("StridedSource<{}, Along::{}, {}>", element, along, access.width);
 }
 
 std::string format_text(plan::MatrixForm const& form) {
@@ -45,7 +48,10 @@ jit::Source gemm_source(Plan<GemmProblem> const& plan) {
   plan::CanonicalGemm const form = plan::canonical(plan.problem);
   GemmRecipe const& recipe = plan.recipe;
   auto const& expression = plan.problem.epilogue.expression;
-  std::string text = "#include \"cosmati/gemm/kernel.h\"\nnamespace cosmati {\n";
+  bool const specialized = recipe.policy.main_loop == MainLoop::warp_specialized;
+  bool const stores_by_engine = specialized && plan::stores_by_engine(recipe.policy, form);
+  std::string text = fmt::format("#include \"cosmati/gemm/{}.h\"\nnamespace cosmati {{\n",
+                                 specialized ? "warp_specialized" : "kernel");
   if (!form.identity)
     text += fmt::format(
         "struct ComposedFunction {{\n"
@@ -55,14 +61,21 @@ jit::Source gemm_source(Plan<GemmProblem> const& plan) {
         "store) {{\n"
         "{}}}\n}};\n",
         name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
-  text += fmt::format(
-      "using ComposedTraits = GemmTraits<GemmPolicy{{{}}},\n{}, {}, {},\n{},\nStridedDestination<{}, {}>>;\n",
-      plan::initialiser(recipe.policy), source_text(name_of(form.a.type), recipe.a),
-      source_text(name_of(form.b.type), recipe.b), name_of(recipe.sum), epilogue_text(form),
-      name_of(form.d.type), recipe.result_width);
-  std::size_t const parameter_bytes = plan::with_epilogue_arguments(
-      form, expression.scalars().size(),
-      []<class Epilogue>(Epilogue const&) { return sizeof(MatrixGemmParameters<Epilogue>); });
+  std::string const destination =
+      stores_by_engine ? fmt::format("TensorDestination<{}>", name_of(form.d.type))
+                       : fmt::format("StridedDestination<{}, {}>", name_of(form.d.type), recipe.result_width);
+  text += fmt::format("using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",
+                      specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
+                      source_text(name_of(form.a.type), recipe.a, specialized),
+                      source_text(name_of(form.b.type), recipe.b, specialized), name_of(recipe.sum),
+                      epilogue_text(form), destination);
+  std::size_t const parameter_bytes =
+      plan::with_epilogue_arguments(form, expression.scalars().size(), [&]<class Epilogue>(Epilogue const&) {
+        if (!specialized) return sizeof(MatrixGemmParameters<Epilogue>);
+        using Tensor = TensorArguments;
+        return stores_by_engine ? sizeof(GemmParameters<Tensor, Tensor, Epilogue, Tensor>)
+                                : sizeof(GemmParameters<Tensor, Tensor, Epilogue, MatrixArguments>);
+      });
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format(
       "static_assert(sizeof(ComposedTraits::Params) == "
@@ -71,7 +84,8 @@ jit::Source gemm_source(Plan<GemmProblem> const& plan) {
       parameter_bytes, plan::shared_storage_bytes(recipe, form));
   jit::Source source;
   source.text = std::move(text);
-  source.name_expression = "cosmati::gemm_kernel<cosmati::ComposedTraits>";
+  source.name_expression =
+      fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>", specialized ? "warp_specialized" : "gemm");
   source.architecture = architecture_of(plan.device.gpu);
   source.label = form.identity ? "" : expression.text();
   return source;

@@ -12,6 +12,10 @@ struct Blocks {
   unsigned x = 1, y = 1, z = 1;
 };
 
+// When a kernel may start: after all that was enqueued before it, or, early, while the kernel before it still
+// runs, for one that waits for that itself before it touches memory.
+enum class Start { in_order, early };
+
 // A kernel. Cheap to copy; keeps its module loaded. Launching is safe from many threads at once.
 class Function {
  public:
@@ -30,11 +34,11 @@ class Function {
   // Enqueues the kernel with the `size` bytes at `params` as its one parameter; they are copied before this
   // returns. Allocates nothing. An empty grid is no launch.
   void launch(Blocks grid, unsigned threads, unsigned shared_bytes, void const* params, std::size_t size,
-              Stream stream) const;
+              Stream stream, Start start = Start::in_order) const;
   template <class Params>
-  void launch(Blocks grid, unsigned threads, unsigned shared_bytes, Params const& params,
-              Stream stream) const {
-    launch(grid, threads, shared_bytes, &params, sizeof(Params), stream);
+  void launch(Blocks grid, unsigned threads, unsigned shared_bytes, Params const& params, Stream stream,
+              Start start = Start::in_order) const {
+    launch(grid, threads, shared_bytes, &params, sizeof(Params), stream, start);
   }
 
  private:

@@ -6,13 +6,14 @@
 #include "src/backend/emulator/report.h"
 
 namespace cosmati::emulator {
-namespace {
 
-Thread& self() {
+Thread& running_thread() {
   if (running == nullptr)
     throw Error(ErrorCode::bad_request, "a device function of the emulator was called outside a kernel");
   return *running;
 }
+
+namespace {
 
 // To a power of two, as all widths of accesses are.
 bool is_aligned(void const* address, int bytes) {
@@ -21,35 +22,35 @@ bool is_aligned(void const* address, int bytes) {
 
 }  // namespace
 
-int thread() { return self().index; }
-int block_threads() { return self().block.work().threads; }
-Grid block() { return self().block.position(); }
-Grid grid() { return self().block.work().grid; }
-unsigned char* shared_memory() { return self().block.shared_memory().data(); }
+int thread() { return running_thread().index; }
+int block_threads() { return running_thread().block.work().threads; }
+Grid block() { return running_thread().block.position(); }
+Grid grid() { return running_thread().block.work().grid; }
+unsigned char* shared_memory() { return running_thread().block.shared_memory().data(); }
 
 void block_barrier() {
-  Thread& thread = self();
+  Thread& thread = running_thread();
   thread.block.wait_at_barrier(thread);
 }
 
 bool block_any(bool mine) {
-  Thread& thread = self();
+  Thread& thread = running_thread();
   return thread.block.any(thread, mine);
 }
 
 void warp_collective(char const* name, unsigned mask, void* lane, void (*compute)(void* const*, void*),
                      void* context) {
-  Thread& thread = self();
+  Thread& thread = running_thread();
   thread.block.meet(thread, name, mask, lane, compute, context);
 }
 
 void wait(char const* what, bool (*ready)(void*), void* context) {
-  Thread& thread = self();
+  Thread& thread = running_thread();
   thread.block.poll(thread, what, ready, context);
 }
 
 void copy_async(void* shared, void const* global, int bytes, int valid) {
-  Thread& thread = self();
+  Thread& thread = running_thread();
   SharedMemory const& memory = thread.block.shared_memory();
   if ((bytes != 4 && bytes != 8 && bytes != 16) || valid < 0 || valid > bytes)
     return thread.block.fail(thread, describe_bad_copy(bytes, valid));
@@ -61,11 +62,11 @@ void copy_async(void* shared, void const* global, int bytes, int valid) {
                       valid, __builtin_return_address(0));
 }
 
-void commit_copies() { self().copies.commit(); }
-void wait_copies(int in_flight) { self().copies.land(in_flight, __builtin_return_address(0)); }
+void commit_copies() { running_thread().copies.commit(); }
+void wait_copies(int in_flight) { running_thread().copies.land(in_flight, __builtin_return_address(0)); }
 
 void check_access(void const* address, int bytes) {
-  Thread& thread = self();
+  Thread& thread = running_thread();
   SharedMemory const& memory = thread.block.shared_memory();
   if (!is_aligned(address, bytes))
     return thread.block.fail(thread, describe_misaligned(memory, address, bytes));

@@ -1,6 +1,9 @@
 // How emulated threads take turns, and how they leave: every stop in a kernel goes through suspend().
 #include "src/backend/emulator/block.h"
 
+#include <utility>
+
+#include "src/backend/emulator/cluster.h"
 #include "src/backend/emulator/report.h"
 #include "src/backend/emulator/sanitizers.h"
 
@@ -14,8 +17,12 @@ struct Unwind {};
 
 constinit thread_local Thread* running = nullptr;
 
-Block::Block(Work const& work)
+int Thread::writer() const { return block.rank() * OrdinaryWrites::threads_of_block + index; }
+
+Block::Block(Work const& work, Cluster& cluster, int rank)
     : work_(work),
+      cluster_(cluster),
+      rank_(rank),
       shared_memory_(work.shared_bytes),
       meetings_(static_cast<std::size_t>((work.threads + warp_size - 1) / warp_size)) {
   threads_.reserve(static_cast<std::size_t>(work.threads));
@@ -35,8 +42,11 @@ void Block::start(std::int64_t index) {
   alive_ = work_.threads;
   exceptions_ = std::uncaught_exceptions();
   shared_memory_.poison();
+  uses_async_ = at_rest_ = waits_for_rest_ = false;
   for (auto const& thread : threads_) {
     thread->state = State::fresh;
+    thread->tell = nullptr;
+    thread->async.reset();
     if (sanitizers::tells_races()) thread->fiber.name(describe(*thread));
   }
   sanitizers::release(&begin_);
@@ -53,6 +63,7 @@ bool Block::take_turns() {
     somebody_polls |= thread.state == State::polling;
     if (thread.idle) continue;
     progress = true;
+    cluster_.attribute_writes(thread);
     if (!shared_memory_.is_whole_nearby() && !thread.violation)
       thread.violation = describe_damage(shared_memory_);
     failed_ = thread.violation || thread.exception;
@@ -60,16 +71,25 @@ bool Block::take_turns() {
       sanitizers::acquire(&end_);
       return true;
     }
-    if (thread.state == State::finished && --alive_ == 0) finish();
+    if (thread.state != State::finished) continue;
+    cluster_.leave(thread);
+    if (--alive_ == 0) finish();
   }
   if (!progress && !somebody_polls && alive_ > 0) failed_ = true;
-  return progress;
+  at_rest_ = !progress;
+  return std::exchange(waits_for_rest_, false) || progress;
+}
+
+bool Block::has_come_to_rest() {
+  waits_for_rest_ = !at_rest_;
+  return std::exchange(at_rest_, false);
 }
 
 void Block::finish() {
   sanitizers::acquire(&end_);
   for (auto const& thread : threads_) thread->copies.land_all();
   if (shared_memory_.damage()) violation_ = describe_damage(shared_memory_);
+  if (!violation_ && async() != nullptr) violation_ = async_->left_over();
   failed_ = violation_.has_value();
 }
 
@@ -81,6 +101,18 @@ void Block::unwind() {
   }
   sanitizers::acquire(&end_);
   alive_ = 0;
+}
+
+Async& Block::start_async() {
+  if (!uses_async_) {
+    if (async_ == nullptr)
+      async_ = std::make_unique<Async>(*this);
+    else
+      async_->reset();
+    uses_async_ = true;
+    async_->writes.attribute(OrdinaryWrites::unknown);
+  }
+  return *async_;
 }
 
 void Block::run_thread(void* pointer) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cosmati/arch/emulator.h"
+#include "src/backend/emulator/async.h"
 #include "src/backend/emulator/copies.h"
 #include "src/backend/emulator/fiber.h"
 #include "src/backend/emulator/shared_memory.h"
@@ -23,8 +24,13 @@ struct Work {
   unsigned shared_bytes;
   void (*body)(void const* params);
   void const* params;
+  Grid cluster = {};  // the grid is a multiple of it
 
-  std::int64_t blocks() const { return std::int64_t{grid.x} * grid.y * grid.z; }
+  Grid clusters_along() const { return {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z}; }
+  std::int64_t clusters() const {
+    Grid const along = clusters_along();
+    return std::int64_t{along.x} * along.y * along.z;
+  }
 };
 
 enum class State : unsigned char {
@@ -37,6 +43,7 @@ enum class State : unsigned char {
 };
 
 class Block;
+class Cluster;
 
 struct Thread {
   Thread(Block& its_block, int its_index, void (*body)(void* thread))
@@ -45,15 +52,21 @@ struct Thread {
   Block& block;
   int const index;
   State state = State::finished;
-  bool idle = false;                     // its last turn found nothing new
-  char arrival = 0, departure = 0;       // ThreadSanitizer knows by these that it meets others
-  char const* what = "";                 // the barrier, collective or wait where it is
-  unsigned mask = 0;                     // of the collective
+  bool idle = false;                // its last turn found nothing new
+  char arrival = 0, departure = 0;  // ThreadSanitizer knows by these that it meets others
+  char const* what = "";            // the barrier, collective or wait where it is
+  unsigned mask = 0;                // of the collective
+  // Where `what` alone does not tell what it waits for: text of these.
+  std::string (*tell)(Thread const&) = nullptr;
+  int waits_for = 0, detail = 0;
   void* lane = nullptr;                  // what it brings to the collective
   std::exception_ptr exception;          // left the kernel
   std::optional<std::string> violation;  // of the machine's rules
   Copies copies;
+  AsyncThread async;
   Fiber fiber;
+
+  int writer() const;  // its number among the threads of the cluster (ordinary_writes.h)
 };
 
 // The lanes of a warp that have come to a collective so far.
@@ -75,7 +88,7 @@ struct Barrier {
 // of several of them: ThreadSanitizer would see those calls, and take them for the kernel's.
 class Block {
  public:
-  explicit Block(Work const& work);
+  Block(Work const& work, Cluster& cluster, int rank);
 
   // Makes it the block at `index` of the grid (x fastest); the one that it was must be finished.
   void start(std::int64_t index);
@@ -88,6 +101,8 @@ class Block {
   void unwind();
 
   Work const& work() const { return work_; }
+  Cluster& cluster() const { return cluster_; }
+  int rank() const { return rank_; }  // in the cluster
   std::int64_t index() const { return index_; }
   Grid position() const;
   SharedMemory const& shared_memory() const { return shared_memory_; }
@@ -95,6 +110,7 @@ class Block {
   Thread& thread(int index) const { return *threads_[static_cast<std::size_t>(index)]; }
   std::vector<Meeting> const& meetings(int warp) const { return meetings_[static_cast<std::size_t>(warp)]; }
   std::optional<std::string> const& violation() const { return violation_; }
+  Async* async() const { return uses_async_ ? async_.get() : nullptr; }
 
   // What follows is called by the running thread. The collectives, as in arch/emulator.h:
   void wait_at_barrier(Thread& thread) { wait_at(barrier_, thread, false); }
@@ -102,6 +118,12 @@ class Block {
   void meet(Thread& thread, char const* name, unsigned mask, void* lane,
             void (*compute)(void* const* lanes, void* context), void* context);
   void poll(Thread& thread, char const* what, bool (*ready)(void* context), void* context);
+  // True once no thread can go on: then what is still in flight may happen. Until then the caller waits.
+  bool has_come_to_rest();
+  // What asynchronous instructions keep, from now on.
+  Async& start_async();
+  // Whether a wait has any sense; a destructor must not wait on the way out of the kernel.
+  bool can_wait() const;
   // Takes the thread out of the kernel for what it did; does nothing if it is on its way out.
   void fail(Thread& thread, std::string const& violation);
 
@@ -111,18 +133,22 @@ class Block {
   bool wait_at(Barrier& barrier, Thread& thread, bool mine);
   void resume(Thread& thread);
   void suspend(Thread& thread);
-  bool can_wait() const;
   void finish();
 
   Work const& work_;
+  Cluster& cluster_;
+  int const rank_;
   std::int64_t index_ = 0;
   int alive_ = 0;
   bool failed_ = false, unwinding_ = false;
+  bool at_rest_ = false, waits_for_rest_ = false;
   int exceptions_ = 0;  // in flight on this host thread, none of them an emulated thread's
   std::optional<std::string> violation_;
   char begin_ = 0, end_ = 0;  // what ThreadSanitizer takes for synchronisation
   Barrier barrier_{"the block barrier"}, barrier_any_{"block_any"};
   SharedMemory shared_memory_;
+  std::unique_ptr<Async> async_;
+  bool uses_async_ = false;
   std::vector<std::vector<Meeting>> meetings_;  // open ones of each warp
   std::vector<std::unique_ptr<Thread>> threads_;
 };
@@ -130,5 +156,7 @@ class Block {
 // The emulated thread that runs on this host thread; null outside kernels. Emulated threads never move to
 // another.
 [[gnu::visibility("hidden"), gnu::tls_model("initial-exec")]] extern constinit thread_local Thread* running;
+// It; throws Error(bad_request) outside kernels.
+Thread& running_thread();
 
 }  // namespace cosmati::emulator

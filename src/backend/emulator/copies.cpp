@@ -25,16 +25,27 @@ void Copies::land(int in_flight, void const* caller) { land_groups_before(commit
 void Copies::land_all() { land_groups_before(std::numeric_limits<std::int64_t>::max(), nullptr); }
 
 void Copies::land_groups_before(std::int64_t group, void const* caller) {
-  for (; landed_ < copies_.size() && copies_[landed_].group < group; ++landed_) {
-    Copy const& copy = copies_[landed_];
-    sanitizers::reads(copy.from, copy.valid, copy.caller);
-    sanitizers::writes(copy.to, copy.bytes, caller != nullptr ? caller : copy.caller);
-    for (int i = 0; i < copy.bytes; ++i) put(copy.to + i, i < copy.valid ? copy.from[i] : 0);
-  }
-  if (landed_ == copies_.size()) {
-    copies_.clear();
-    landed_ = 0;
-  }
+  while (landed_ < copies_.size() && copies_[landed_].group < group) land_next(caller);
+  forget_landed();
+}
+
+void Copies::land_first(std::int64_t count, void const* caller) {
+  while (forgotten_ + static_cast<std::int64_t>(landed_) < count) land_next(caller);
+  forget_landed();
+}
+
+void Copies::land_next(void const* caller) {
+  Copy const& copy = copies_[landed_++];
+  sanitizers::reads(copy.from, copy.valid, copy.caller);
+  sanitizers::writes(copy.to, copy.bytes, caller != nullptr ? caller : copy.caller);
+  for (int i = 0; i < copy.bytes; ++i) put(copy.to + i, i < copy.valid ? copy.from[i] : 0);
+}
+
+void Copies::forget_landed() {
+  if (landed_ != copies_.size()) return;
+  forgotten_ += static_cast<std::int64_t>(landed_);
+  copies_.clear();
+  landed_ = 0;
 }
 
 }  // namespace cosmati::emulator

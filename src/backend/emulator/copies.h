@@ -12,6 +12,9 @@ class Copies {
   void commit() { ++committed_; }
   // Lets the committed groups land, in order, all but the latest `in_flight`.
   void land(int in_flight, void const* caller);
+  // How many were issued so far, and letting the first so many of them land.
+  std::int64_t issued() const { return forgotten_ + static_cast<std::int64_t>(copies_.size()); }
+  void land_first(std::int64_t count, void const* caller);
   // What was never waited for lands when the block is done, also what is in no group.
   void land_all();
 
@@ -24,10 +27,13 @@ class Copies {
     void const* caller;
   };
   void land_groups_before(std::int64_t group, void const* caller);
+  void land_next(void const* caller);
+  void forget_landed();
 
   std::vector<Copy> copies_;  // in the order of their issue
   std::size_t landed_ = 0;
   std::int64_t committed_ = 0;  // groups
+  std::int64_t forgotten_ = 0;  // copies that have landed and are no longer in the list
 };
 
 }  // namespace cosmati::emulator

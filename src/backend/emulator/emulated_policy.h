@@ -18,6 +18,13 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
   policy.main_loop = main_loop;
   policy.multiply = multiply;
   policy.split_k = true;
+  if (main_loop == MainLoop::warp_specialized) {
+    policy.block_m = 64;  // of one warpgroup
+    policy.block_k = 128 / element_bytes;
+    policy.thread_m = 2;
+    policy.thread_n = 8;
+    policy.epilogue = EpilogueSchedule::staged;
+  }
   return policy;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/gemm_catalogue.h"
+#include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/plan/gemm/launch.h"
 
 namespace cosmati::emulator {
@@ -23,7 +24,7 @@ struct KernelTypes {
 
 // The types of the operands in the kernel: their own if it is in the catalogue, else that of the sums.
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply) {
-  if (multiply == Multiply::mma) return {a, b};
+  if (multiply == Multiply::mma || multiply == Multiply::wgmma) return {a, b};
   bool const known = plan::is_byte(a)
                          ? plan::is_byte(b)
                          : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
@@ -71,9 +72,7 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
 
     HostGemmParameters parameters;
     plan::fill_product(parameters, form_, recipe_, a, b, workspace);
-    parameters.d = {plan::matrix_arguments(form_.d, arguments.d, form_.by_pointers), problem_.d.type};
-    parameters.epilogue = {&expression, form_.c.present ? &problem_.c : nullptr, arguments.c, form_.swapped,
-                           form_.by_pointers};
+    fill_result(parameters, problem_, form_, expression, arguments);
     auto const whole = plan::grid_of(recipe_, form_);
     for (Index first = 0; first < form_.batch; first += whole.most_batch) {
       if (recipe_.splits > 1) std::memset(workspace, 0, recipe_.counter_bytes);
@@ -115,6 +114,7 @@ std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply) {
 }
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan) {
+  if (plan.recipe.policy.main_loop == MainLoop::warp_specialized) return prepare_warp_specialized(plan);
   return std::make_unique<EmulatedGemm>(plan);
 }
 

@@ -6,6 +6,7 @@
 #include "cosmati/gemm/kernel.h"
 #include "reference/elements.h"
 #include "reference/epilogue.h"
+#include "src/plan/gemm/launch.h"
 
 namespace cosmati::emulator {
 
@@ -72,6 +73,15 @@ struct HostDestination {
     Index first_;  // with pointers, the batch stride is 0
   };
 };
+
+// Where the result lies and what is stored there. `expression` is not copied.
+template <class Parameters>
+void fill_result(Parameters& parameters, GemmProblem const& problem, plan::CanonicalGemm const& form,
+                 reference::ElementEpilogue const& expression, GemmProblem::Arguments const& arguments) {
+  parameters.d = {plan::matrix_arguments(form.d, arguments.d, form.by_pointers), problem.d.type};
+  parameters.epilogue = {&expression, form.c.present ? &problem.c : nullptr, arguments.c, form.swapped,
+                         form.by_pointers};
+}
 
 using HostGemmParameters =
     GemmParameters<MatrixArguments, MatrixArguments, HostEpilogue::Arguments, HostDestination::Arguments>;

@@ -16,7 +16,9 @@ std::string describe_state(Thread const& thread, bool several) {
     case State::at_barrier: return fmt::format("wait{} at {}", several ? "" : "s", thread.what);
     case State::at_collective:
       return fmt::format("wait{} at {} with mask 0x{:08x}", several ? "" : "s", thread.what, thread.mask);
-    case State::polling: return fmt::format("wait{} for {}", several ? "" : "s", thread.what);
+    case State::polling:
+      return fmt::format("wait{} for {}", several ? "" : "s",
+                         thread.tell != nullptr ? thread.tell(thread) : thread.what);
     case State::finished: return fmt::format("{} left the kernel", several ? "have" : "has");
     case State::fresh: return fmt::format("{} not started", several ? "have" : "has");
     case State::ready: break;
@@ -160,6 +162,19 @@ std::string describe_misaligned(SharedMemory const& memory, void const* address,
 
 std::string describe_outside(SharedMemory const& memory, void const* address, int bytes) {
   return fmt::format("access outside shared memory: {} bytes at {}", bytes, describe_place(memory, address));
+}
+
+std::string describe_unpublished(Block const& block, OrdinaryWrites::Write const& write) {
+  std::string writer = "a store";
+  if (write.writer == OrdinaryWrites::copies)
+    writer = "a copy (cp.async)";
+  else if (write.writer != OrdinaryWrites::unknown) {
+    int const threads = OrdinaryWrites::threads_of_block, rank = write.writer / threads;
+    writer = fmt::format("thread {}{}", write.writer % threads,
+                         rank == block.rank() ? "" : fmt::format(" of block {} of the cluster", rank));
+  }
+  return fmt::format("byte {} of shared memory, which {} wrote without publish_to_async() since",
+                     write.offset, writer);
 }
 
 std::string describe_bad_copy(int bytes, int valid) {

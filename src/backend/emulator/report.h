@@ -28,6 +28,7 @@ std::string describe_damage(SharedMemory const& memory);
 std::string describe_bad_mask(char const* name, unsigned mask, int lane, int lanes_of_warp);
 std::string describe_misaligned(SharedMemory const& memory, void const* address, int bytes);
 std::string describe_outside(SharedMemory const& memory, void const* address, int bytes);
+std::string describe_unpublished(Block const& block, OrdinaryWrites::Write const& write);
 std::string describe_bad_copy(int bytes, int valid);
 
 }  // namespace cosmati::emulator

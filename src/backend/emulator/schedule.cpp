@@ -13,27 +13,27 @@ Schedule::Schedule(Work const& work, int workers)
     : work_(work), quiet_since_(static_cast<std::size_t>(workers)) {}
 
 void Schedule::run(int worker) noexcept {
-  Blocks blocks;
+  Clusters clusters;
   try {
-    run_blocks(worker, blocks);
+    run_clusters(worker, clusters);
   } catch (...) {  // no memory for a block
     record({next_, false, "a block cannot be opened: ", std::current_exception()});
     stop_ = Stop::failed;
   }
-  for (auto const& block : blocks.open) block->unwind();
+  for (auto const& cluster : clusters.open) cluster->unwind();
   quiet_since(worker) = left;
 }
 
-void Schedule::run_blocks(int worker, Blocks& blocks) {
+void Schedule::run_clusters(int worker, Clusters& clusters) {
   while (stop_ == Stop::no) {
     std::uint64_t const before = progress_;
-    if (take_turns(blocks)) {
+    if (take_turns(clusters)) {
       ++progress_;
       continue;
     }
-    if (stop_ != Stop::no || open_next(blocks)) continue;
-    if (blocks.open.empty()) return;
-    // All wait, and no block is left to open: what they wait for must come from another host thread.
+    if (stop_ != Stop::no || open_next(clusters)) continue;
+    if (clusters.open.empty()) return;
+    // All wait, and no cluster is left to open: what they wait for must come from another host thread.
     quiet_since(worker) = before;
     if (nobody_can_go_on(before))
       stop_ = Stop::deadlock;
@@ -41,37 +41,40 @@ void Schedule::run_blocks(int worker, Blocks& blocks) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   if (stop_ == Stop::deadlock)
-    for (auto const& block : blocks.open) record(explain(*block));
+    for (auto const& cluster : clusters.open)
+      for (auto const& block : cluster->blocks())
+        if (!block->is_finished()) record(explain(*block));
 }
 
-bool Schedule::open_next(Blocks& blocks) {
-  if (next_ >= work_.blocks()) return false;
+bool Schedule::open_next(Clusters& clusters) {
+  if (next_ >= work_.clusters()) return false;
   std::int64_t const index = next_++;
-  if (index >= work_.blocks()) return false;
-  if (blocks.idle.empty()) blocks.idle.push_back(std::make_unique<Block>(work_));
-  blocks.open.push_back(std::move(blocks.idle.back()));
-  blocks.idle.pop_back();
-  blocks.open.back()->start(index);
+  if (index >= work_.clusters()) return false;
+  if (clusters.idle.empty()) clusters.idle.push_back(std::make_unique<Cluster>(work_));
+  clusters.open.push_back(std::move(clusters.idle.back()));
+  clusters.idle.pop_back();
+  clusters.open.back()->start(index);
   return true;
 }
 
 // False if nothing came of it.
-bool Schedule::take_turns(Blocks& blocks) {
+bool Schedule::take_turns(Clusters& clusters) {
   bool progress = false;
-  for (std::size_t i = 0; i < blocks.open.size();) {
-    Block& block = *blocks.open[i];
-    progress |= block.take_turns();
-    if (block.has_failed()) {
-      record(explain(block));
+  for (std::size_t i = 0; i < clusters.open.size();) {
+    Cluster& cluster = *clusters.open[i];
+    progress |= cluster.take_turns();
+    if (cluster.has_failed()) {
+      for (auto const& block : cluster.blocks())
+        if (block->has_failed()) record(explain(*block));
       stop_ = Stop::failed;
       return false;
     }
-    if (!block.is_finished()) {
+    if (!cluster.is_finished()) {
       ++i;
       continue;
     }
-    blocks.idle.push_back(std::move(blocks.open[i]));
-    blocks.open.erase(blocks.open.begin() + static_cast<std::ptrdiff_t>(i));
+    clusters.idle.push_back(std::move(clusters.open[i]));
+    clusters.open.erase(clusters.open.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return progress;
 }

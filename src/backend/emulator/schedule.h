@@ -1,5 +1,5 @@
-// The blocks of one launch, spread over host threads. A host thread opens a block when all that it has opened
-// before are finished, or wait.
+// The clusters of blocks of one launch, spread over host threads. A host thread opens one when all that it
+// has opened before are finished, or wait.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "src/backend/emulator/block.h"
+#include "src/backend/emulator/cluster.h"
 #include "src/backend/emulator/report.h"
 
 namespace cosmati::emulator {
@@ -24,12 +24,12 @@ class Schedule {
   void conclude();
 
  private:
-  struct Blocks {
-    std::vector<std::unique_ptr<Block>> open, idle;
+  struct Clusters {
+    std::vector<std::unique_ptr<Cluster>> open, idle;
   };
-  void run_blocks(int worker, Blocks& blocks);
-  bool open_next(Blocks& blocks);
-  bool take_turns(Blocks& blocks);
+  void run_clusters(int worker, Clusters& clusters);
+  bool open_next(Clusters& clusters);
+  bool take_turns(Clusters& clusters);
   bool nobody_can_go_on(std::uint64_t since) const;
   void record(Failure failure);
 

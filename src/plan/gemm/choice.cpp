@@ -12,21 +12,35 @@
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/tuning.h"
+#include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati {
 
 std::string to_string(GemmRecipe const& recipe) {
   GemmPolicy const& p = recipe.policy;
+  auto const passes = [&] {
+    std::string text;
+    for (bool is_a : {true, false}) {
+      RepackRecipe const& repack = is_a ? recipe.repack_a : recipe.repack_b;
+      if (repack.bytes == 0) continue;
+      text += fmt::format("{} {} first, ", is_a ? 'a' : 'b',
+                          repack.from == repack.to ? "repacked" : "transposed");
+    }
+    return text;
+  };
   auto const access = [](OperandAccess const& operand, char const* outer) {
     return fmt::format("{} by {}", operand.along == Along::depth ? "k" : outer, operand.width);
   };
   return fmt::format(
-      "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {} epilogue, raster {} by {}, {}{}a along {}, b "
+      "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {} epilogue, raster {} by {}, {}{}{}a along {}, "
+      "b "
       "along "
       "{}, d by {}, {} splits",
       recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
       p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), name_of(p.epilogue), name_of(p.raster),
-      p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
+      p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "", passes(),
       access(recipe.a, "m"), access(recipe.b, "n"), recipe.result_width, recipe.splits);
 }
 
@@ -39,7 +53,8 @@ Multiply simple_multiply(CanonicalGemm const& form) {
   return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
 }
 
-// Text of the expression is code: many operations, or one that is long, stand in a rolled loop.
+}  // namespace
+
 EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
   int weight = 0;
   for (epilogue::Node const& node : expression.nodes()) {
@@ -51,6 +66,8 @@ EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
   return weight > 8 ? EpilogueSchedule::staged : EpilogueSchedule::direct;
 }
 
+namespace {
+
 // Numbers of parts that divide the work of few tiles among all multiprocessors.
 std::vector<int> splits_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
   std::vector<int> list{1};
@@ -58,23 +75,35 @@ std::vector<int> splits_worth_trying(GemmRecipe const& recipe, CanonicalGemm con
   Index const steps = (form.k + recipe.policy.block_k - 1) / recipe.policy.block_k;
   if (form.batch > 65535 || blocks >= 4 * Index{gpu.multiprocessors}) return list;
   for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
-    if (steps / splits >= 8) list.push_back(splits);
+    if (steps / splits >= 8 * std::max(1, recipe.policy.cluster_k / 2)) list.push_back(splits);
   return list;
 }
 
 void complete(GemmRecipe& recipe, CanonicalGemm const& form, Gpu const& gpu) {
   GemmPolicy& p = recipe.policy;
-  p.whole = form.m % p.block_m == 0 && form.n % p.block_n == 0 && form.k % p.block_k == 0;
+  p.whole = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
+            form.k % p.block_k == 0;
   p.split_k = recipe.splits > 1;
   recipe.partial_bytes = recipe.counter_bytes = 0;
   if (p.split_k) {
     auto const tiles = static_cast<std::size_t>(tiles_of(p, form) * form.batch);
-    recipe.counter_bytes = (tiles * sizeof(unsigned) + 255) / 256 * 256;
+    // Of a tile that a cluster shares, each block goes on with a slice.
+    recipe.counter_bytes =
+        (tiles * static_cast<std::size_t>(p.cluster_k) * sizeof(unsigned) + 255) / 256 * 256;
     recipe.partial_bytes = tiles * static_cast<std::size_t>(recipe.splits) *
                            static_cast<std::size_t>(p.block_m) * static_cast<std::size_t>(p.block_n) *
                            static_cast<std::size_t>(size_of(recipe.sum));
   }
-  recipe.predicted_seconds = predict_seconds(recipe, form, gpu);
+  std::size_t const after = (recipe.partial_bytes + recipe.counter_bytes + 255) / 256 * 256;
+  recipe.repack_a.offset = after;
+  recipe.repack_b.offset = after + recipe.repack_a.bytes;
+  recipe.predicted_seconds = predict_seconds(recipe, form, gpu) + predict_repack(recipe, gpu);
+}
+
+std::size_t workspace_of(GemmRecipe const& recipe) {
+  std::size_t const parts = recipe.partial_bytes + recipe.counter_bytes;
+  std::size_t const copies = recipe.repack_a.bytes + recipe.repack_b.bytes;
+  return copies == 0 ? parts : recipe.repack_a.offset + copies;
 }
 
 std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
@@ -142,16 +171,35 @@ std::string named_multiply(std::string const& policy) {
   return policy.substr(begin, std::min(policy.find(',', begin), policy.size()) - begin);
 }
 
-// Tries the policies of one multiply, and betters `offer` where one is predicted to be faster.
-void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
-            CanonicalGemm const& form, Device const& device, PlanOptions const& options) {
+// What does not depend on the policy.
+GemmRecipe recipe_for(CanonicalGemm const& form) {
   GemmRecipe recipe;
   recipe.swapped = form.swapped;
   recipe.a = access_of(form.a);
   recipe.b = access_of(form.b);
   recipe.result_width = form.d.width;
   recipe.sum = form.sum;
+  return recipe;
+}
 
+// The recipe with the passes that bring operands to where the copy engine and wgmma take them.
+GemmRecipe repacking_recipe(CanonicalGemm const& form) {
+  GemmRecipe recipe;
+  if (!wgmma_takes_operand(form.a, form.m, form.k, form.batch))
+    recipe.repack_a = repack_of(form.a, form.m, form.k, form.batch, wgmma_direction(form.a, form.k));
+  if (!wgmma_takes_operand(form.b, form.n, form.k, form.batch))
+    recipe.repack_b = repack_of(form.b, form.n, form.k, form.batch, wgmma_direction(form.b, form.k));
+  return recipe;
+}
+
+// Tries the policies of one multiply, and betters `offer` where one is predicted to be faster. With
+// `passes`, `form` is what they leave.
+void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
+            CanonicalGemm const& form, Device const& device, PlanOptions const& options,
+            GemmRecipe const& passes = {}) {
+  GemmRecipe recipe = recipe_for(form);
+  recipe.repack_a = passes.repack_a;
+  recipe.repack_b = passes.repack_b;
   bool const emulated = device.backend == Backend::emulator;
   int const element_bytes = size_of(form.a.type);
   GemmPolicy const own = emulator::emulated_policy(main_loop, multiply, element_bytes);
@@ -181,6 +229,9 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
       recipe.policy.epilogue = multiply == Multiply::mma && form.sum != DataType::f64
                                    ? EpilogueSchedule::staged
                                    : schedule_of(problem.epilogue.expression);
+    // What the copy engine cannot store goes by whole runs of a row.
+    if (!own_schedule && multiply == Multiply::wgmma && !stores_by_engine(recipe.policy, form))
+      recipe.policy.epilogue = EpilogueSchedule::staged;
     // 256 threads have all registers that they can name, whatever the bound; the assembler's schedule still
     // follows it, and which is faster goes with the direction of a (docs/decisions/0004).
     bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
@@ -197,8 +248,13 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     for (int splits : splits_worth_trying(recipe, form, device.gpu)) {
       recipe.splits = splits;
       complete(recipe, form, device.gpu);
-      std::size_t const workspace = recipe.partial_bytes + recipe.counter_bytes + widening;
-      if (splits > 1 && workspace > options.max_workspace) continue;
+      std::size_t const workspace = workspace_of(recipe) + widening;
+      if (workspace > widening && workspace > options.max_workspace) {
+        if (offer.text.empty())
+          offer.refusal =
+              fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace);
+        continue;
+      }
       if (!offer.text.empty() && recipe.predicted_seconds >= offer.predicted_seconds) continue;
       offer = {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)};
     }
@@ -216,6 +272,19 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     offer.refusal =
         fmt::format("the epilogue names {} scalars; a kernel takes at most {}: bind some to constants",
                     scalars, max_kernel_operands);
+    return offer;
+  }
+  if (main_loop == MainLoop::warp_specialized) {
+    GemmRecipe const passes = repacking_recipe(form);
+    CanonicalGemm const left = repacked(form, passes);
+    std::string const refusal = wgmma_violation(left, device.gpu);
+    if (refusal.empty())
+      better(offer, main_loop, Multiply::wgmma, problem, left, device, options, passes);
+    else
+      offer.refusal = refusal;
+    std::string const as_it_lies = wgmma_violation(form, device.gpu);
+    if (!offer.refusal.empty() && refusal.empty() && !as_it_lies.empty())
+      offer.refusal = as_it_lies + "; a copy for it " + offer.refusal;
     return offer;
   }
   Multiply const simple = simple_multiply(form);
@@ -241,6 +310,52 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   return offer;
 }
 
+// Why no kernel can be made of what was measured once; empty: one can.
+std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  GemmPolicy const& p = recipe.policy;
+  std::string sentence = form_violation(recipe, form, gpu);
+  if (sentence.empty() && p.multiply == Multiply::wgmma) sentence = wgmma_violation(form, gpu);
+  if (sentence.empty() && p.multiply == Multiply::mma) sentence = mma_violation(form, gpu);
+  bool const by_tensor_cores = p.multiply == Multiply::wgmma || p.multiply == Multiply::mma;
+  if (sentence.empty() && !by_tensor_cores && p.multiply != simple_multiply(form))
+    sentence = fmt::format("multiply {} is not for these types", name_of(p.multiply));
+  Index const steps = (form.k + p.block_k - 1) / p.block_k;
+  if (sentence.empty() && recipe.splits > 1 && (recipe.splits > steps || form.batch > 65535))
+    sentence = fmt::format("{} splits of {} steps and {} matrices", recipe.splits, steps, form.batch);
+  return sentence;
+}
+
+// The measured choice in the place of the predicted one, where there is one for this main loop.
+Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, GemmProblem const& problem,
+                               Device const& device, PlanOptions const& options) {
+  if (options.tuning == nullptr || !options.policy.empty() || device.backend != Backend::cuda) return offer;
+  TuningLine const* const line = find_line(*options.tuning, problem, device.gpu, options.kernel);
+  if (line == nullptr || line->kernel != name_of(main_loop)) return offer;
+  CanonicalGemm form = canonical(problem);
+  GemmRecipe passes;
+  if (main_loop == MainLoop::warp_specialized) passes = repacking_recipe(form);
+  form = repacked(form, passes);
+  GemmRecipe recipe = recipe_for(form);
+  recipe.repack_a = passes.repack_a;
+  recipe.repack_b = passes.repack_b;
+  recipe.policy_name = "tuned";
+  recipe.policy = policy_of(*line);
+  recipe.splits = line->splits;
+  std::string why = "the kernel is refused";
+  if (offer.refusal.empty()) why = measured_violation(recipe, form, device.gpu);
+  if (why.empty()) complete(recipe, form, device.gpu);
+  std::size_t const workspace = workspace_of(recipe);
+  if (why.empty() && workspace > options.max_workspace)
+    why = fmt::format("it needs a workspace of {} bytes; the limit is {}", workspace, options.max_workspace);
+  if (!why.empty()) {
+    offer.note = fmt::format("{} is ignored: {}", line->origin, why);
+    return offer;
+  }
+  std::string note = fmt::format("measured, {}: {} took {:.4g} us, as planned {:.4g} us", line->origin,
+                                 line->measured, line->seconds * 1e6, line->planned_seconds * 1e6);
+  return {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe), std::move(note), true};
+}
+
 std::string architecture_violation(GemmProblem const&, Device const& device) {
   if (device.gpu.major >= 8) return {};
   return fmt::format("cp.async needs compute capability 8.0; {} has {}.{}", device.gpu.name, device.gpu.major,
@@ -254,17 +369,19 @@ Candidate<GemmProblem> candidate(Backend backend) {
                                 nullptr,
                                 backend == Backend::cuda ? &cuda::prepare_gemm : &emulator::prepare_gemm};
   result.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
-    return offer_of(main_loop, problem, device, options);
+    return with_tuning(offer_of(main_loop, problem, device, options), main_loop, problem, device, options);
   };
   result.takes_pointers = true;
   if (main_loop == MainLoop::multistage) result.requirements = {{&architecture_violation}};
+  if (main_loop == MainLoop::warp_specialized) result.takes_pointers = false;
   return result;
 }
 
 }  // namespace
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend) {
-  std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::multistage>(backend),
+  std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::warp_specialized>(backend),
+                                           candidate<MainLoop::multistage>(backend),
                                            candidate<MainLoop::double_buffered>(backend)};
   if (backend == Backend::emulator) list.push_back(each_matrix_candidate());
   return list;

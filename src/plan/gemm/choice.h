@@ -8,4 +8,7 @@ namespace cosmati::plan {
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend);
 
+// Text of the expression is code: many operations, or one that is long, stand in a rolled loop.
+EpilogueSchedule schedule_of(epilogue::Expression const& expression);
+
 }  // namespace cosmati::plan

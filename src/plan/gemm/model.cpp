@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cosmati/tile/shared_tile.h"
+#include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
 namespace {
@@ -39,6 +40,7 @@ double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& g
                                          : tensor_rate(gpu) * 2 / size_of(problem.a.type);
     case Multiply::half2: return 2.0 * gpu.fma_half2;
     case Multiply::dp4a: return 4.0 * gpu.dp4a;
+    case Multiply::wgmma:
     case Multiply::fma: break;
   }
   return recipe.sum == DataType::f64 ? gpu.fma_f64 : gpu.fma_f32;
@@ -76,6 +78,7 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
 
 int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem) {
   GemmPolicy const& p = recipe.policy;
+  if (p.main_loop == MainLoop::warp_specialized) return warp_specialized_shared_bytes(p, problem);
   bool const swizzled = p.multiply == Multiply::mma && recipe.sum != DataType::f64;
   int const depth = p.multiply == Multiply::mma ? p.block_k : p.block_k / pack_depth_of(p.multiply);
   int const stage = swizzled
@@ -104,12 +107,12 @@ Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu 
 }
 
 Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem) {
-  auto const tiles = [](Index extent, int block) { return (extent + block - 1) / block; };
-  return tiles(problem.m, policy.block_m) * tiles(problem.n, policy.block_n);
+  return tiles_of_clusters(policy, problem);
 }
 
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   GemmPolicy const& p = recipe.policy;
+  if (p.main_loop == MainLoop::warp_specialized) return predict_warp_specialized(recipe, problem, gpu);
   constexpr double launch_seconds = 3e-6, latency_seconds = 1.2e-6;  // of an empty kernel; of a first load
   constexpr double warps_for_full_rate = 8;
   int const resident = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
@@ -140,7 +143,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
                                                   gpu.memory_bytes_per_second
                                             : 0;
   double const combine = recipe.splits > 1 ? latency_seconds * (1 + recipe.splits / 4.0) : 0;
-  double const bytes = std::max(once / gpu.memory_bytes_per_second, through_l2 / l2_rate);
+  double const bytes = std::max(once / (0.7 * gpu.memory_bytes_per_second), through_l2 / l2_rate);
   double const fill = latency_seconds * (1 + whole_waves * 0.2);
   return launch_seconds + fill + std::max(multiply, bytes) + partials + combine;
 }

@@ -9,6 +9,7 @@
 #include "cosmati/gemm/policies.h"
 #include "cosmati/ops/error.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
 namespace {
@@ -18,11 +19,13 @@ struct Field {
   int GemmPolicy::*member;
 };
 constexpr Field fields[] = {
-    {"block_m", &GemmPolicy::block_m},   {"block_n", &GemmPolicy::block_n},
-    {"block_k", &GemmPolicy::block_k},   {"warp_m", &GemmPolicy::warp_m},
-    {"warp_n", &GemmPolicy::warp_n},     {"thread_m", &GemmPolicy::thread_m},
-    {"thread_n", &GemmPolicy::thread_n}, {"stages", &GemmPolicy::stages},
-    {"blocks", &GemmPolicy::blocks},     {"raster_width", &GemmPolicy::raster_width},
+    {"block_m", &GemmPolicy::block_m},     {"block_n", &GemmPolicy::block_n},
+    {"block_k", &GemmPolicy::block_k},     {"warp_m", &GemmPolicy::warp_m},
+    {"warp_n", &GemmPolicy::warp_n},       {"thread_m", &GemmPolicy::thread_m},
+    {"thread_n", &GemmPolicy::thread_n},   {"stages", &GemmPolicy::stages},
+    {"blocks", &GemmPolicy::blocks},       {"raster_width", &GemmPolicy::raster_width},
+    {"cluster_m", &GemmPolicy::cluster_m}, {"cluster_n", &GemmPolicy::cluster_n},
+    {"cluster_k", &GemmPolicy::cluster_k},
 };
 
 template <class Choice>
@@ -44,8 +47,15 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
   if (name == "epilogue")
     return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, policy.epilogue);
   if (name == "multiply")
-    return choose(name, value, {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma},
+    return choose(name, value,
+                  {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma},
                   policy.multiply);
+  if (name == "ping_pong") {
+    if (value != "true" && value != "false")
+      throw Error(ErrorCode::bad_request, fmt::format("--policy {}={}: legal are true, false", name, value));
+    policy.ping_pong = value == "true";
+    return;
+  }
   std::string names;
   for (Field const& field : fields) {
     names += std::string(field.name) + ", ";
@@ -60,7 +70,8 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
   }
   throw Error(
       ErrorCode::bad_request,
-      fmt::format("--policy: there is no field '{}'; there is: {}raster, epilogue, multiply", name, names));
+      fmt::format("--policy: there is no field '{}'; there is: {}raster, epilogue, multiply, ping_pong", name,
+                  names));
 }
 
 }  // namespace
@@ -74,6 +85,7 @@ bool mma_takes(DataType a, DataType b, DataType sum) {
 
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
+  if (main_loop == MainLoop::warp_specialized) return warpgroup_policies(element_bytes);
   std::vector<NamedPolicy> list;
   for (int i = 0; i < policy_name_count; ++i) {
     auto const name = static_cast<PolicyName>(i);
@@ -109,7 +121,22 @@ NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const
   return result;
 }
 
+std::string text_of(GemmPolicy const& policy) {
+  std::string text;
+  for (Field const& field : fields) text += fmt::format("{}={},", field.name, policy.*field.member);
+  return text + fmt::format("raster={},epilogue={},multiply={},ping_pong={}", name_of(policy.raster),
+                            name_of(policy.epilogue), name_of(policy.multiply), policy.ping_pong);
+}
+
 std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
+  if (p.main_loop == MainLoop::warp_specialized) {
+    if (!wgmma_takes(a, b, sum))
+      return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(a), name_of(b),
+                         name_of(sum));
+    return warpgroup_policy_violation(p, size_of(a));
+  }
+  if (p.multiply == Multiply::wgmma || p.ping_pong || p.cluster() != 1)
+    return "multiply wgmma, ping_pong and clusters are for the warp_specialized main loop";
   auto const multiple = [](char const* what, int value, char const* of, int factor) -> std::string {
     if (factor > 0 && value % factor == 0) return {};
     int const nearest = factor > 0 ? std::max(1, (value + factor / 2) / factor) * factor : 1;
@@ -162,9 +189,12 @@ std::string initialiser(GemmPolicy const& policy) {
     text += fmt::format(".{} = {}, ", field.name, policy.*field.member);
   text += fmt::format(
       ".main_loop = MainLoop::{}, .multiply = Multiply::{}, .raster = Raster::{}, .raster_width = {}, "
-      ".split_k = {}, .whole = {}, .epilogue = EpilogueSchedule::{}",
+      ".cluster_m = {}, .cluster_n = {}, .cluster_k = {}, .ping_pong = {}, .split_k = {}, .whole = {}, "
+      ".epilogue = "
+      "EpilogueSchedule::{}",
       name_of(policy.main_loop), name_of(policy.multiply), name_of(policy.raster), policy.raster_width,
-      policy.split_k, policy.whole, name_of(policy.epilogue));
+      policy.cluster_m, policy.cluster_n, policy.cluster_k, policy.ping_pong, policy.split_k, policy.whole,
+      name_of(policy.epilogue));
   return text;
 }
 

@@ -1,0 +1,93 @@
+// Barriers in shared memory that count arrivals and the bytes of asynchronous copies (PTX: mbarrier), and the
+// numbered barriers of a block. A barrier's phases have parities 0, 1, 0, ...; the first one is 0.
+#pragma once
+#include "cosmati/arch/config.h"
+#if !defined(__CUDACC__)
+#include "cosmati/arch/emulator_async.h"
+#endif
+
+namespace cosmati::arch {
+
+struct alignas(8) Barrier {
+  unsigned long long bits;
+};
+
+#if defined(__CUDACC__)
+
+// The address in shared memory's own space, as descriptors hold it.
+COSMATI_DEVICE unsigned shared_address(void const* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
+// By one thread: each phase takes `arrivals`, and all bytes that they expect.
+COSMATI_DEVICE void init(Barrier& barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(arrivals)
+               : "memory");
+}
+// By the thread that made barriers, before others may meet it at a barrier of the block or the cluster.
+COSMATI_DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+COSMATI_DEVICE void arrive(Barrier& barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
+}
+// At the barrier that lies at the same place in another block of the cluster, or in this one. It releases
+// reads, of copies' and products' operands; for what this thread wrote itself it has too small a scope, .cta,
+// since the assembler makes a fence of the whole GPU of any larger one.
+COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(&barrier)),
+      "r"(block_of_cluster)
+      : "memory");
+}
+// The phase also waits for `bytes` that copies will bring.
+COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+               "r"(bytes)
+               : "memory");
+}
+// Arrives when all copies that this thread has issued by copy_async() are there.
+COSMATI_DEVICE void arrive_after_copies(Barrier& barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier))
+               : "memory");
+}
+
+// Returns when the phase of this parity is over; at once where it is the one before the current.
+COSMATI_DEVICE void wait(Barrier& barrier, int parity) {
+  asm volatile(
+      "{\n.reg .pred over;\nagain:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+      "@!over bra again;\n}" ::"r"(shared_address(&barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+// The barrier `id`, 1 to 15, of `threads` threads, whole warps; arriving does not wait.
+COSMATI_DEVICE void named_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+COSMATI_DEVICE void named_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+#else
+
+COSMATI_DEVICE unsigned shared_address(void const* shared) { return emulator::shared_address(shared); }
+COSMATI_DEVICE void init(Barrier& barrier, int arrivals) { emulator::init_barrier(&barrier, arrivals); }
+COSMATI_DEVICE void publish_barriers() { emulator::publish_barriers(); }
+COSMATI_DEVICE void arrive(Barrier& barrier) { emulator::arrive_at_barrier(&barrier, -1, 0); }
+COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
+  emulator::arrive_at_barrier(&barrier, block_of_cluster, 0);
+}
+COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
+  emulator::arrive_at_barrier(&barrier, -1, bytes);
+}
+COSMATI_DEVICE void arrive_after_copies(Barrier& barrier) { emulator::arrive_after_copies(&barrier); }
+COSMATI_DEVICE void wait(Barrier& barrier, int parity) { emulator::wait_for_barrier(&barrier, parity); }
+COSMATI_DEVICE void named_barrier(int id, int threads) { emulator::named_barrier(id, threads, true); }
+COSMATI_DEVICE void named_arrive(int id, int threads) { emulator::named_barrier(id, threads, false); }
+
+#endif
+
+}  // namespace cosmati::arch

@@ -1,0 +1,155 @@
+// The PTX of arch/warpgroup.h, by which it is included. Words of the instruction's name are operands too
+// (constraint "C"), so that one asm serves all types.
+#pragma once
+#include "cosmati/arch/warpgroup.h"
+#include "cosmati/arch/warpgroup_operands.h"
+
+#if defined(__CUDACC__)
+
+namespace cosmati::arch {
+
+template <class Number>
+struct WarpgroupWord;
+#define COSMATI_WORD(number, name, k)              \
+  template <>                                      \
+  struct WarpgroupWord<number> {                   \
+    static constexpr char const type[] = "." name; \
+    static constexpr char const depth[] = k;       \
+  }
+COSMATI_WORD(f16, "f16", "k16");
+COSMATI_WORD(bf16, "bf16", "k16");
+COSMATI_WORD(tf32, "tf32", "k8");
+COSMATI_WORD(e4m3, "e4m3", "k32");
+COSMATI_WORD(e5m2, "e5m2", "k32");
+COSMATI_WORD(s8, "s8", "k32");
+COSMATI_WORD(u8, "u8", "k32");
+COSMATI_WORD(float, "f32", "");
+COSMATI_WORD(int, "s32", "");
+COSMATI_WORD(HalfPair, "f16", "");
+#undef COSMATI_WORD
+
+// What follows the operands: the signs of floats; the majors of 16-bit operands that descriptors point to.
+template <class Element, bool from_registers, bool a_along_outer, bool b_along_outer>
+struct WarpgroupTail {
+  static constexpr bool is_integer = is_same<Element, s8> || is_same<Element, u8>;
+  static constexpr bool has_a = sizeof(Element) == 2 && !from_registers, has_b = sizeof(Element) == 2;
+  static constexpr char const signs[] = {is_integer ? ' ' : ',', is_integer ? ' ' : '1',
+                                         is_integer ? ' ' : ',', is_integer ? ' ' : '1', '\0'};
+  static constexpr char const majors[] = {has_a ? ',' : ' ',
+                                          !has_a          ? ' '
+                                          : a_along_outer ? '1'
+                                                          : '0',
+                                          has_b ? ',' : ' ',
+                                          !has_b          ? ' '
+                                          : b_along_outer ? '1'
+                                                          : '0',
+                                          '\0'};
+};
+
+// The instruction for `count` registers of sums; A by DESCRIPTOR or in REGISTERS.
+#define COSMATI_WGMMA(...) COSMATI_WGMMA_AT(__VA_ARGS__)  // after COSMATI_INPUTS has become twelve names
+#define COSMATI_WGMMA_AT(n, count, kind, bits, A, b_, flag_, k_, sum_, left_, right_, signs_, majors_, ...) \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " flag_                                                    \
+               ", 0;\n"                                                                                     \
+               "wgmma.mma_async.sync.aligned.m64n" #n k_ sum_ left_ right_ " {" COSMATI_NAMES_##count       \
+               "}, " COSMATI_NAMES_OF_A_IN_##A(__VA_ARGS__) ", " b_ ", p" signs_ majors_ ";\n}"             \
+               : COSMATI_SUMS_##count(kind, bits)                                                           \
+               : "l"(b), "r"(static_cast<int>(accumulate)), "C"(WarpgroupWord<ElementA>::depth),            \
+                 "C"(WarpgroupWord<Sum>::type), "C"(WarpgroupWord<ElementA>::type),                         \
+                 "C"(WarpgroupWord<ElementB>::type), "C"(Tail::signs), "C"(Tail::majors), COSMATI_A_IN_##A)
+#define COSMATI_NAMES_OF_A_IN_DESCRIPTOR(a0, a1, a2, a3) a0
+#define COSMATI_A_IN_DESCRIPTOR "l"(a)
+#define COSMATI_NAMES_OF_A_IN_REGISTERS(a0, a1, a2, a3) "{" a0 ", " a1 ", " a2 ", " a3 "}"
+#define COSMATI_A_IN_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
+
+#define COSMATI_WGMMA_OF(columns, whole, half, A)                          \
+  if constexpr (n == columns) {                                            \
+    if constexpr (is_same<Sum, float>)                                     \
+      COSMATI_WGMMA(columns, whole, "+f", , A, COSMATI_INPUTS_##whole);    \
+    else if constexpr (is_same<Sum, int>)                                  \
+      COSMATI_WGMMA(columns, whole, "+r", , A, COSMATI_INPUTS_##whole);    \
+    else                                                                   \
+      COSMATI_WGMMA(columns, half, "+r", .bits, A, COSMATI_INPUTS_##half); \
+  }
+#define COSMATI_WGMMA_OF_EACH(A)    \
+  COSMATI_WGMMA_OF(8, 4, 2, A)      \
+  COSMATI_WGMMA_OF(16, 8, 4, A)     \
+  COSMATI_WGMMA_OF(32, 16, 8, A)    \
+  COSMATI_WGMMA_OF(64, 32, 16, A)   \
+  COSMATI_WGMMA_OF(96, 48, 24, A)   \
+  COSMATI_WGMMA_OF(128, 64, 32, A)  \
+  COSMATI_WGMMA_OF(160, 80, 40, A)  \
+  COSMATI_WGMMA_OF(192, 96, 48, A)  \
+  COSMATI_WGMMA_OF(224, 112, 56, A) \
+  COSMATI_WGMMA_OF(256, 128, 64, A)
+
+// d = a * b, plus d where `accumulate`, of operands in shared memory.
+template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
+COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned long long a, unsigned long long b,
+                                       bool accumulate) {
+  check_warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum, count>();
+  using Tail = WarpgroupTail<ElementA, false, a_along_outer, b_along_outer>;
+  COSMATI_WGMMA_OF_EACH(DESCRIPTOR)
+}
+// Of A in registers, which hold runs of depth.
+template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
+COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned const (&a)[4], unsigned long long b,
+                                       bool accumulate) {
+  static_assert(!a_along_outer, "registers of A hold runs of depth");
+  check_warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum, count>();
+  using Tail = WarpgroupTail<ElementA, true, a_along_outer, b_along_outer>;
+  COSMATI_WGMMA_OF_EACH(REGISTERS)
+}
+
+// Before the first product, and after sums or registers of A have been touched.
+COSMATI_DEVICE void warpgroup_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// Closes a group of products.
+COSMATI_DEVICE void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// All but the latest `in_flight` groups are done.
+template <int in_flight>
+COSMATI_DEVICE void warpgroup_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(in_flight) : "memory");
+}
+
+// Keeps the compiler from moving what it does with these sums to before this place: after warpgroup_wait().
+template <int count>
+COSMATI_DEVICE void hold_sums(float (&d)[count]) {
+  COSMATI_UNROLL
+  for (int i = 0; i < count; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+template <int count>
+COSMATI_DEVICE void hold_sums(int (&d)[count]) {
+  COSMATI_UNROLL
+  for (int i = 0; i < count; ++i) asm volatile("" : "+r"(d[i])::"memory");
+}
+template <int count>
+COSMATI_DEVICE void hold_sums(HalfPair (&d)[count]) {
+  COSMATI_UNROLL
+  for (int i = 0; i < count; ++i) asm volatile("" : "+r"(d[i].bits)::"memory");
+}
+
+// The whole warpgroup gives registers back, down to so many a thread, or waits for more: multiples of 8 from
+// 24 to 256.
+template <int registers>
+COSMATI_DEVICE void release_registers() {
+  static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256, "setmaxnreg: 24, 32, ... 256");
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <int registers>
+COSMATI_DEVICE void acquire_registers() {
+  static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256, "setmaxnreg: 24, 32, ... 256");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+}  // namespace cosmati::arch
+
+#undef COSMATI_WGMMA
+#undef COSMATI_WGMMA_AT
+#undef COSMATI_NAMES_OF_A_IN_DESCRIPTOR
+#undef COSMATI_A_IN_DESCRIPTOR
+#undef COSMATI_NAMES_OF_A_IN_REGISTERS
+#undef COSMATI_A_IN_REGISTERS
+#undef COSMATI_WGMMA_OF
+#undef COSMATI_WGMMA_OF_EACH
+
+#endif

@@ -1,0 +1,69 @@
+// The blocks of a cluster share a tile of D, each a part of k. Each sends the others their slices of its sums
+// through shared memory, adds up its own slice in the order of the parts, and goes on with that.
+#pragma once
+#include "cosmati/arch/barrier.h"
+#include "cosmati/arch/cluster.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/gemm/warpgroup_product.h"
+
+namespace cosmati {
+
+template <class Product, int parts, int threads>
+struct ClusterSum {
+  using Sum = typename Product::Sum;
+  using Slice = WarpgroupAccumulators<Sum, Product::rows, Product::columns / parts>;
+  using Run = Vector<Sum, 4>;
+  static constexpr int blocks = Product::rows / 2, runs_n = Slice::columns / 2, runs = blocks * runs_n;
+
+  struct SharedStorage {
+    Run sums[parts][runs][threads];
+    arch::Barrier full, empty;  // all parts are there; all blocks have read theirs
+  };
+  COSMATI_DEVICE static void init(SharedStorage& shared) {
+    arch::init(shared.full, parts * threads / 32);
+    arch::init(shared.empty, parts * threads / 32);
+  }
+
+  // Slice `block`, a share of each row's columns, of all parts' sums. `round` counts the calls.
+  COSMATI_DEVICE static Slice slice(Product const& sums, SharedStorage& shared, int block, int round) {
+    int const thread = arch::thread(), lane = thread % 32;
+    arch::wait(shared.empty, round % 2 ^ 1);
+    COSMATI_UNROLL
+    for (int to = 0; to < parts; ++to) {
+      Run* const there = arch::in_block(&shared.sums[block][0][thread], to);  // (runs, threads)
+      COSMATI_UNROLL
+      for (int run = 0; run < runs; ++run) {
+        Sum const* const from = &sums.value[run / runs_n][(to * runs_n + run % runs_n) * 4];
+        arch::store(there + run * threads, Run{{from[0], from[1], from[2], from[3]}});
+      }
+    }
+    arch::cluster_fence();
+    arch::warp_barrier();
+    if (lane < parts) arch::arrive_at(shared.full, lane);
+    arch::wait(shared.full, round % 2);
+    arch::cluster_fence();
+    Slice whole;
+    COSMATI_UNROLL
+    for (int run = 0; run < runs; ++run) {
+      Run total = shared.sums[0][run][thread];
+      COSMATI_UNROLL
+      for (int part = 1; part < parts; ++part) {
+        Run const more = shared.sums[part][run][thread];
+        COSMATI_UNROLL
+        for (int i = 0; i < 4; ++i) total[i] += more[i];
+      }
+      COSMATI_UNROLL
+      for (int i = 0; i < 4; ++i) whole.value[run / runs_n][run % runs_n * 4 + i] = total[i];
+    }
+    arch::warp_barrier();
+    if (lane < parts) arch::arrive_at(shared.empty, lane);
+    return whole;
+  }
+
+  // Before the block leaves, after `rounds` calls: nobody will arrive at its barriers any more.
+  COSMATI_DEVICE static void finish(SharedStorage& shared, int rounds) {
+    if (rounds > 0) arch::wait(shared.empty, (rounds - 1) % 2);
+  }
+};
+
+}  // namespace cosmati

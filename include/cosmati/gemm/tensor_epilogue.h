@@ -1,0 +1,124 @@
+// From registers to D by the tensor copy engine: each warp computes the values of its sums where they are,
+// writes them to a swizzled buffer of its own, and lets the engine store it while it goes on.
+#pragma once
+#include "cosmati/gemm/epilogue_schedule.h"
+#include "cosmati/gemm/tensor_source.h"
+#include "cosmati/tile/tensor_tile.h"
+
+namespace cosmati {
+
+template <class Traits, class Epilogue, class Element>
+struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDestination<Element>> {
+  using Real = typename Epilogue::Real;
+  using Sums = typename Traits::Product;
+  using Tile = typename Epilogue::Tile;
+  static constexpr GemmPolicy policy = Traits::policy;
+  static constexpr int element_bytes = static_cast<int>(sizeof(Element));
+  // What is left behind the stages; of a slice, which is narrow, a box at a time.
+  static constexpr int stage_bytes = policy.cluster_k > 1
+                                         ? 228 * 1024
+                                         : policy.stages* policy.block_k*(policy.block_m + policy.block_n) *
+                                               static_cast<int>(sizeof(typename Traits::ElementA));
+  static constexpr int warps = policy.consumer_warps(), rows = tensor_store_rows;
+  static constexpr TensorStore store =
+      tensor_store(policy.warp_m, policy.warp_n, warps, element_bytes, stage_bytes, policy.blocks);
+  static constexpr int columns = store.columns, boxes_n = store.boxes_n, buffers = store.buffers;
+  static constexpr int row_bytes = columns * element_bytes;
+  static constexpr Swizzle swizzle = swizzle_of(row_bytes);
+  struct SharedStorage {
+    alignas(1024) unsigned char bytes[warps][buffers][rows][row_bytes];
+  };
+
+  COSMATI_DEVICE static void run(Sums const& sums, SharedStorage& shared,
+                                 typename Epilogue::Arguments const& arguments, TensorArguments const& d,
+                                 TileOfResult const& at) {
+    // Without operands nothing is read beyond an edge, and the engine writes nothing there.
+    constexpr bool reads_nothing = is_same<Epilogue, IdentityEpilogue<Real>>;
+    if (policy.whole || reads_nothing || (at.rows >= policy.block_m && at.columns >= policy.block_n))
+      store_tile<true>(sums, shared, arguments, d, at);
+    else
+      store_tile<false>(sums, shared, arguments, d, at);
+  }
+
+  // The thread that started stores waits until the engine has read the buffers.
+  COSMATI_DEVICE static void finish() {
+    if (arch::thread() % 32 == 0) arch::wait_stores_read<0>();
+  }
+
+ private:
+  using Pair = Vector<Element, 2>;
+
+  template <bool whole>
+  COSMATI_DEVICE static void store_tile(Sums const& sums, SharedStorage& shared,
+                                        typename Epilogue::Arguments const& arguments,
+                                        TensorArguments const& d, TileOfResult const& at) {
+    int const warp = arch::uniform(arch::thread() / 32), lane = arch::thread() % 32;
+    ThreadPlace const place = Traits::place(warp * 32 + lane);
+    constexpr auto partition_m = Traits::partition_m;
+    int const warp_m = partition_m.position(place.warp_m, 0, 0), own_m = place.lane_m;
+    int const warp_n = place.warp_n * policy.warp_n, own_n = place.lane_n * 2;
+    Index const first_m = at.first_m + warp_m, first_n = at.first_n + warp_n;
+    Tile const tile(arguments, at.batch, first_m + own_m, first_n + own_n);
+    int const rows_left = at.rows - warp_m - own_m, columns_left = at.columns - warp_n - own_n;
+    int const to_m = static_cast<int>(first_m), to_n = static_cast<int>(first_n);
+    COSMATI_UNROLL
+    for (int box = 0; box < store.boxes; ++box) {
+      Pair value[columns / 8][2];  // before anything is stored: operands are loaded together
+      COSMATI_UNROLL
+      for (int j = 0; j < columns / 8; ++j) {
+        COSMATI_UNROLL
+        for (int i = 0; i < 2; ++i)
+          value[j][i] = evaluate<whole>(sums, tile, box / boxes_n * 2 + i, box % boxes_n * columns + j * 8,
+                                        rows_left, columns_left);
+      }
+      if (box % buffers == 0) {
+        if (lane == 0) arch::wait_stores_read<0>();
+        arch::warp_barrier();
+      }
+      unsigned char* const buffer = &shared.bytes[warp][box % buffers][0][0];  // (rows, row_bytes)
+      COSMATI_UNROLL
+      for (int j = 0; j < columns / 8; ++j) {
+        COSMATI_UNROLL
+        for (int i = 0; i < 2; ++i) {
+          int const offset = (own_m + i * 8) * row_bytes + (j * 8 + own_n) * element_bytes;
+          arch::store(buffer + swizzled(static_cast<unsigned>(offset), swizzle), value[j][i]);
+        }
+      }
+      if ((box + 1) % buffers != 0) continue;
+      arch::publish_to_async();
+      arch::warp_barrier();
+      if (lane != 0) continue;
+      COSMATI_UNROLL
+      for (int b = 0; b < buffers; ++b) {
+        int const stored = box + 1 - buffers + b;
+        int const to[3] = {to_n + stored % boxes_n * columns, to_m + stored / boxes_n * 64,
+                           static_cast<int>(at.batch)};
+        arch::store_tile<3>(d.map, shared.bytes[warp][b], to);
+      }
+      arch::commit_stores();
+    }
+  }
+
+  // The values of row i, columns n and n + 1 behind this thread's first.
+  template <bool whole>
+  COSMATI_DEVICE static Pair evaluate(Sums const& sums, Tile const& tile, int i, int n, int rows_left,
+                                      int columns_left) {
+    Real value[2] = {arch::number_cast<Real>(sums.get(i, n / 4)),
+                     arch::number_cast<Real>(sums.get(i, n / 4 + 1))};
+    constexpr auto partition_m = Traits::partition_m;
+    int const m = partition_m.position(0, 0, i);
+    if constexpr (whole) {
+      Epilogue::apply(tile, m, n, 2, value);
+    } else {
+      COSMATI_UNROLL
+      for (int e = 0; e < 2; ++e) {  // one by one: runs that may be cut are code twice
+        Real one[1] = {value[e]};
+        if (m < rows_left && n + e < columns_left) Epilogue::apply(tile, m, n + e, 1, one);
+        value[e] = one[0];
+      }
+    }
+    return {{arch::number_cast<Element>(value[0]), arch::number_cast<Element>(value[1])}};
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,29 @@
+// Operands and results that the tensor copy engine (TMA) moves: sources and destinations by tensor maps.
+#pragma once
+#include "cosmati/arch/tensor_copy.h"
+#include "cosmati/core/number.h"
+#include "cosmati/tile/run.h"
+
+namespace cosmati {
+
+// A batch of matrices as the copy engine sees them: a map of rank 3, (neighbours, rows, batch), encoded by
+// the host with the box that tensor_box() gives for the tile. Base and strides are multiples of 16 bytes.
+struct TensorArguments {
+  arch::TensorMap map;
+};
+
+template <class Element_, Along along_>
+struct TensorSource {
+  using Element = Element_;
+  using Arguments = TensorArguments;
+  static constexpr Along along = along_;  // how neighbours lie: along m or n (outer), or k (depth)
+};
+
+// D, whose neighbours lie along n; tiles of 128 bytes by the rows of a warp, swizzled.
+template <class Element_>
+struct TensorDestination {
+  using Element = Element_;
+  using Arguments = TensorArguments;
+};
+
+}  // namespace cosmati

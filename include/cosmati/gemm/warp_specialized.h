@@ -1,0 +1,297 @@
+// The kernel in which warps have roles (sm_90a): one warp lets the copy engine (TMA) fill a ring of stages,
+// the consumers' warpgroups multiply them with wgmma and store what comes of it. Blocks stay for many tiles,
+// so the ring fills with the next tile's operands while this one is stored.
+#pragma once
+#include "cosmati/gemm/cluster_sum.h"
+#include "cosmati/gemm/persistent.h"
+#include "cosmati/gemm/split_k.h"
+#include "cosmati/gemm/tensor_epilogue.h"
+#include "cosmati/gemm/warpgroup_epilogue.h"
+#include "cosmati/gemm/warpgroup_requirements.h"
+
+namespace cosmati {
+
+template <bool present, class Storage>
+struct ConditionalStorage : Storage {};
+template <class Storage>
+struct ConditionalStorage<false, Storage> {};
+
+// A base of its own, so that these sentences come before what follows from breaking them.
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+struct CheckedWarpgroups {
+  using Requirements =
+      WarpSpecializedRequirements<policy, typename SourceA::Element, typename SourceB::Element,
+                                  SourceA::along == Along::depth, SourceB::along == Along::depth, Sum>;
+  static_assert(Requirements::satisfied);
+};
+
+template <GemmPolicy gemm_policy, class SourceA_, class SourceB_, class Sum, class Epilogue_,
+          class Destination_>
+struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_, Sum>,
+                               WarpgroupProduct<gemm_policy, SourceA_, SourceB_, Sum> {
+  static constexpr GemmPolicy policy = gemm_policy;
+  using Operands = WarpgroupProduct<policy, SourceA_, SourceB_, Sum>;
+  using TileA = typename Operands::TileA;
+  using TileB = typename Operands::TileB;
+  using Epilogue = Epilogue_;
+  using Destination = Destination_;
+  static_assert(EpilogueRequirements<Epilogue>::satisfied);
+  using Params = GemmParameters<typename SourceA_::Arguments, typename SourceB_::Arguments,
+                                typename Epilogue::Arguments, typename Destination::Arguments>;
+
+  static constexpr int groups = policy.consumer_warps() / 4;  // warpgroups that multiply
+  static constexpr int threads = policy.threads();
+  static constexpr int cluster = policy.cluster();                     // blocks
+  static constexpr int sharing = policy.cluster_m * policy.cluster_n;  // of them, that load for each other
+  static constexpr int step_bytes = static_cast<int>(sizeof(TileA) + sizeof(TileB));
+  // A thread's registers, in eights: the producers give up what the consumers need for their sums.
+  static constexpr int launch_registers = least(65536 / policy.blocks / threads, 255) / 8 * 8;
+  static constexpr int producer_registers = 40;
+  static constexpr int consumer_registers =
+      least((launch_registers * threads - 128 * producer_registers) / (128 * groups), 240) / 8 * 8;
+
+  using InCluster = ClusterSum<typename Operands::Product, policy.cluster_k, 32 * Operands::warps>;
+  using Result = WarpgroupProduct<policy.slice(), SourceA_, SourceB_, Sum>;  // a slice of each row
+  using ToDestination = EpilogueScheduleOf<policy.epilogue, Result, Epilogue, Destination>;
+
+  struct SharedStorage {
+    TileA a[policy.stages];
+    TileB b[policy.stages];
+    typename ToDestination::SharedStorage epilogue;
+    ConditionalStorage<(policy.cluster_k > 1), typename InCluster::SharedStorage> parts;
+    arch::Barrier full[policy.stages];   // both operands' bytes are there
+    arch::Barrier empty[policy.stages];  // all consumers of the cluster have read them
+    int last[2];                         // with split-K: the team is the last of its tile
+  };
+  using SharedMemory = required::SharedMemoryOfABlock<static_cast<int>(sizeof(SharedStorage))>;
+  static_assert(sizeof(SharedMemory) > 0);
+};
+
+// The warpgroups that share a tile; `last` is theirs.
+template <class Traits>
+struct ConsumerTeam {
+  static constexpr int threads = 32 * Traits::warps;
+  int id;
+  int& last;
+  COSMATI_DEVICE static int thread() { return arch::thread() % threads; }
+  COSMATI_DEVICE void barrier() const { arch::named_barrier(id, threads); }
+  COSMATI_DEVICE bool any(bool mine) const {  // said by the team's first thread
+    if (thread() == 0) last = mine;
+    barrier();
+    return last != 0;
+  }
+};
+
+// A place in the ring, and how often it went round.
+template <int stages>
+struct RingPlace {
+  int stage = 0, parity = 0;
+  COSMATI_DEVICE void advance() {
+    stage = stage + 1 < stages ? stage + 1 : 0;
+    if (stage == 0) parity ^= 1;
+  }
+  COSMATI_DEVICE void advance(int steps) {
+    int const next = stage + steps;
+    parity ^= next / stages % 2;
+    stage = next % stages;
+  }
+};
+
+template <class Traits>
+struct WarpSpecializedRoles {
+  static constexpr GemmPolicy policy = Traits::policy;
+  using Shared = typename Traits::SharedStorage;
+  using Params = typename Traits::Params;
+  using Ring = RingPlace<policy.stages>;
+  using Walk = TileWalk<policy>;
+
+  COSMATI_DEVICE static Walk walk(Params const& params) {
+    return Walk(params.m, params.n, params.k, params.schedule, place());
+  }
+  COSMATI_DEVICE static ClusterPlace place() {
+    if constexpr (Traits::cluster == 1) return {0, 0, 0};
+    int const block = arch::block_of_cluster();
+    if constexpr (Traits::sharing == 1) return {0, 0, block};
+    return {block % policy.cluster_m, block / policy.cluster_m, 0};
+  }
+
+  // One thread: waits for an empty stage and asks the copy engine to fill it, step after step, tile after
+  // tile.
+  COSMATI_DEVICE static void produce(Shared& shared, Params const& params) {
+    ClusterPlace const here = place();
+    auto const row =
+        static_cast<unsigned short>(blocks_of_row() << here.m);  // blocks with the same tile of A
+    auto const column = static_cast<unsigned short>(first_column << here.n * policy.cluster_m);  // of B
+    Ring ring;
+    for (Walk tiles = walk(params); tiles.more(); tiles.advance()) {
+      TileOfWork const work = tiles.work();
+      int const first_m = work.tile.m * policy.block_m, first_n = work.tile.n * policy.block_n;
+      int const batch = static_cast<int>(work.batch);
+      COSMATI_NO_UNROLL
+      for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
+        arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
+        arch::Barrier& full = shared.full[ring.stage];
+        arch::arrive_expecting(full, Traits::step_bytes);
+        int const first_k = step * policy.block_k;
+        shared.a[ring.stage].copy(params.a.map, full, first_m, first_k, batch, here.n, row);
+        shared.b[ring.stage].copy(params.b.map, full, first_n, first_k, batch, here.m, column);
+      }
+    }
+    // No block leaves before the others have arrived at its barriers for the last time.
+    if constexpr (Traits::sharing > 1)
+      for (int stage = 0; stage < policy.stages; ++stage, ring.advance())
+        arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
+  }
+
+  // A warpgroup: multiplies its part of each tile as stages fill, and stores it. In turn with another it has
+  // every other tile, whole, and stores it while the other's is multiplied.
+  COSMATI_DEVICE static void consume(Shared& shared, Params const& params, int group) {
+    typename Traits::Operands const operands(shared.a[0], shared.b[0], group);
+    ClusterPlace const here = place();
+    Ring ring;
+    int turn = 0;
+    for (Walk tiles = walk(params); tiles.more(); tiles.advance(), ++turn) {
+      StepRange const steps = tiles.steps();
+      if (policy.ping_pong && turn % 2 != group) {
+        ring.advance(steps.last - steps.first);
+        continue;
+      }
+      typename Traits::Product sums;  // (thread_m, thread_n)
+      // Barriers of stages tell odd rounds from even ones only: nobody waits for them before it is his turn.
+      if (policy.ping_pong && turn > 0) arch::named_barrier(1 + group, 256);
+      int const last = multiply(sums, operands, shared, ring, steps);
+      if (policy.ping_pong && !tiles.is_last()) arch::named_arrive(1 + (group ^ 1), 256);
+      TileOfWork work = tiles.work();
+      arch::hold(work.tile.m), arch::hold(work.tile.n);  // found while the last products are made
+      Index const first_m = Index{work.tile.m} * policy.block_m,
+                  first_n = Index{work.tile.n} * policy.block_n + here.k * policy.slice().block_n;
+      TileOfResult const at{work.batch, first_m, first_n, clamp_to_int(params.m - first_m),
+                            clamp_to_int(params.n - first_n)};
+      auto operand = touch_operands(params, at);
+      arch::warpgroup_wait<0>();
+      sums.hold();
+      arch::hold(operand);
+      if (!Traits::promotes && steps.first < steps.last) release(shared.empty[last]);
+      auto&& result = slice(sums, shared, here, turn);
+      if constexpr (policy.split_k) {
+        int const team = policy.ping_pong ? group : 0;
+        if (!combine_parts(result, params.schedule, Index{work.number} * policy.cluster_k + here.k, work.part,
+                           ConsumerTeam<Traits>{3 + team, shared.last[team]}))
+          continue;
+      }
+      // A cluster may reach beyond D. Where this branch is missing, the assembler finds conversions of sums
+      // among the products that make them, and serialises those.
+      if (at.rows == 0 || at.columns == 0) continue;
+      Traits::ToDestination::run(result, shared.epilogue, params.epilogue, params.d, at);
+    }
+    if constexpr (policy.cluster_k > 1) Traits::InCluster::finish(shared.parts, turn);
+    if constexpr (requires { Traits::ToDestination::finish(); }) Traits::ToDestination::finish();
+  }
+
+ private:
+  // Operands of the epilogue come nearer while the last products are made.
+  COSMATI_DEVICE static auto touch_operands(Params const& params, TileOfResult const& at) {
+    using Result = typename Traits::Result;
+    if constexpr (requires { Traits::Epilogue::operands; }) {
+      constexpr GemmPolicy part = policy.slice();
+      constexpr auto partition_m = Result::partition_m;
+      ThreadPlace const place = Result::place(arch::thread());
+      int const m = partition_m.position(place.warp_m, 0, 0), n = place.warp_n * part.warp_n;
+      auto const row = [](int i) { return i / 16 * 64 + i % 16; };
+      return Traits::Epilogue::template touch<part.warp_m, part.warp_n>(
+          params.epilogue, at.batch, at.first_m + m, at.first_n + n, arch::thread() % 32, row, at.rows - m,
+          at.columns - n);
+    } else {
+      return 0;
+    }
+  }
+
+  COSMATI_DEVICE static decltype(auto) slice(typename Traits::Product& sums, Shared& shared,
+                                             ClusterPlace here, int round) {
+    if constexpr (policy.cluster_k > 1)
+      return Traits::InCluster::slice(sums, shared.parts, here.k, round);
+    else
+      return (sums);
+  }
+
+  // While a step is multiplied, the one before it is waited for and its stage handed back. The last one is
+  // still in flight at the end: its stage.
+  COSMATI_DEVICE static int multiply(typename Traits::Product& sums,
+                                     typename Traits::Operands const& operands, Shared& shared, Ring& ring,
+                                     StepRange steps) {
+    if (Traits::promotes || steps.first >= steps.last)
+      sums.clear();
+    else
+      sums.leave();
+    int before = ring.stage;
+    COSMATI_NO_UNROLL
+    for (int step = steps.first; step < steps.last; step += policy.cluster_k, ring.advance()) {
+      arch::wait(shared.full[ring.stage], ring.parity);
+      operands.multiply(sums, ring.stage, step > steps.first);
+      if constexpr (Traits::promotes) {
+        release(shared.empty[ring.stage]);
+        continue;
+      }
+      arch::warpgroup_wait<1>();
+      if (step > steps.first) release(shared.empty[before]);
+      before = ring.stage;
+    }
+    return before;
+  }
+
+  // A warp has read a stage: each block that may write there hears of it.
+  COSMATI_DEVICE static void release(arch::Barrier& empty) {
+    int const lane = arch::thread() % 32;
+    if constexpr (Traits::sharing == 1) {
+      if (lane == 0) arch::arrive(empty);
+    } else {
+      if (lane < Traits::sharing) arch::arrive_at(empty, lane);
+    }
+  }
+
+  // Blocks of a cluster, a bit each, that compute tiles of its first row, and of its first column.
+  COSMATI_CONSTEXPR static int blocks_of_row() {
+    int mask = 0;
+    for (int n = 0; n < policy.cluster_n; ++n) mask |= 1 << n * policy.cluster_m;
+    return mask;
+  }
+  static constexpr int first_column = (1 << policy.cluster_m) - 1;
+};
+
+// Grid: clusters for as many tiles as can run at once; block: the consumers, then the producer's warpgroup.
+template <class Traits>
+COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::policy.blocks, Traits::cluster)
+warp_specialized_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Roles = WarpSpecializedRoles<Traits>;
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  arch::let_next_kernel_start();
+  if (arch::thread() == 0) {
+    arch::prefetch(params.a.map);
+    arch::prefetch(params.b.map);
+    COSMATI_UNROLL
+    for (int stage = 0; stage < Traits::policy.stages; ++stage) {
+      arch::init(shared.full[stage], 1);
+      arch::init(shared.empty[stage], Traits::warps * Traits::sharing);
+    }
+    if constexpr (Traits::policy.cluster_k > 1) Traits::InCluster::init(shared.parts);
+    arch::publish_barriers();
+  }
+  if constexpr (Traits::cluster > 1) {
+    arch::cluster_arrive_relaxed();
+    arch::cluster_wait();
+  } else {
+    arch::block_barrier();
+  }
+  arch::wait_for_previous_kernel();
+
+  int const group = arch::uniform(arch::thread() / 128);
+  if (group == Traits::groups) {
+    if constexpr (Traits::groups > 1) arch::release_registers<Traits::producer_registers>();
+    if (arch::thread() == 128 * Traits::groups) Roles::produce(shared, params);
+  } else {
+    if constexpr (Traits::groups > 1) arch::acquire_registers<Traits::consumer_registers>();
+    Roles::consume(shared, params, group);
+  }
+}
+
+}  // namespace cosmati

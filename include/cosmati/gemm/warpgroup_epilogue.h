@@ -1,0 +1,75 @@
+// The staged way from a warpgroup's registers to D: each warp by itself, 16 rows of 128 bytes of sums at a
+// time through shared memory, then whole runs of a row in a rolled loop, where the expression stands once.
+#pragma once
+#include "cosmati/gemm/epilogue_schedule.h"
+#include "cosmati/gemm/warpgroup_product.h"
+
+namespace cosmati {
+
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum, class Epilogue, class Destination>
+struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, SourceA, SourceB, Sum>, Epilogue,
+                          Destination> {
+  using Traits = WarpgroupProduct<policy, SourceA, SourceB, Sum>;
+  using Real = typename Epilogue::Real;
+  static constexpr int real_bytes = static_cast<int>(sizeof(Real));
+  static constexpr int rows = 16, columns = least(policy.warp_n, 128 / real_bytes);  // of a pass
+  static constexpr int pitch = columns + 32 / real_bytes;  // rows begin 8 banks apart
+  static constexpr int passes_n = policy.warp_n / columns, passes = policy.warp_m / rows * passes_n;
+  static constexpr int count = vector_within(columns, most(Destination::width, 4));  // columns of a run
+  struct SharedStorage {
+    alignas(16) Real value[policy.consumer_warps()][rows][pitch];
+  };
+
+  COSMATI_DEVICE static void run(typename Traits::Product const& sums, SharedStorage& shared,
+                                 typename Epilogue::Arguments const& arguments,
+                                 typename Destination::Arguments const& destination, TileOfResult const& at) {
+    constexpr auto partition_m = Traits::partition_m;
+    int const warp = arch::uniform(arch::thread() / 32), lane = arch::thread() % 32;
+    ThreadPlace const place = Traits::place(warp * 32 + lane);
+    int const warp_m = partition_m.position(place.warp_m, 0, 0), warp_n = place.warp_n * policy.warp_n;
+    typename Epilogue::Tile const tile(arguments, at.batch, at.first_m + warp_m, at.first_n + warp_n);
+    typename Destination::Tile const d(destination, at.batch, at.first_m + warp_m, at.first_n + warp_n);
+    auto& value = shared.value[warp];  // (rows, columns)
+    COSMATI_NO_UNROLL
+    for (int pass = 0; pass < passes; ++pass) {
+      arch::warp_barrier();  // the pass before has been read
+      COSMATI_UNROLL
+      for (int p = 0; p < passes; ++p)
+        if (p == pass) put(value, sums, place, p / passes_n * 2, p % passes_n * columns / 4);
+      arch::warp_barrier();
+      int const first_m = partition_m.position(0, 0, pass / passes_n * 2),
+                first_n = pass % passes_n * columns;
+      COSMATI_NO_UNROLL
+      for (int item = lane; item < rows * columns / count; item += 32) {
+        int const row = item / (columns / count), column = item % (columns / count) * count;
+        int const m = first_m + row, n = first_n + column;
+        int const valid = policy.whole           ? count
+                          : m < at.rows - warp_m ? least(at.columns - warp_n - n, count)
+                                                 : 0;
+        if (valid <= 0) continue;
+        Real run[count];
+        COSMATI_UNROLL
+        for (int e = 0; e < count; ++e) run[e] = value[row][column + e];
+        Epilogue::apply(tile, m, n, valid, run);
+        d.store(m, n, valid, run);
+      }
+    }
+  }
+
+ private:
+  // Rows i and i + 1 of this thread, its columns from j on.
+  COSMATI_DEVICE static void put(Real (&value)[rows][pitch], typename Traits::Product const& sums,
+                                 ThreadPlace const& place, int i, int j) {
+    COSMATI_UNROLL
+    for (int column = 0; column < columns / 4; column += 2) {
+      COSMATI_UNROLL
+      for (int row = 0; row < 2; ++row) {
+        Vector<Real, 2> const pair{{arch::number_cast<Real>(sums.get(i + row, j + column)),
+                                    arch::number_cast<Real>(sums.get(i + row, j + column + 1))}};
+        arch::store(&value[place.lane_m + row * 8][column * 4 + place.lane_n * 2], pair);
+      }
+    }
+  }
+};
+
+}  // namespace cosmati

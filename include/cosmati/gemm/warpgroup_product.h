@@ -1,0 +1,137 @@
+// What a warpgroup, four warps, multiplies with wgmma: 64 or 128 rows of D by up to 256 columns, both
+// operands from shared memory, the sums in registers.
+#pragma once
+#include "cosmati/arch/warpgroup.h"
+#include "cosmati/gemm/policy.h"
+#include "cosmati/gemm/tensor_source.h"
+#include "cosmati/tile/matrix_fragment.h"
+#include "cosmati/tile/tensor_tile.h"
+
+namespace cosmati {
+
+// A thread's sums in the order of wgmma: of every 64 rows, rows g and g + 8 of its warp's 16, and columns 2 t
+// and 2 t + 1 of every 8; row i and column j of this thread are get(i, j).
+template <class Sum_, int rows_, int columns_>
+struct WarpgroupAccumulators {
+  using Sum = Sum_;
+  using Register = Sum;
+  static constexpr int rows = rows_, columns = columns_, registers = rows * columns;
+  Sum value[rows / 2][2 * columns];  // (64 rows, registers)
+
+  COSMATI_DEVICE Sum get(int i, int j) const { return value[i / 2][j / 2 * 4 + i % 2 * 2 + j % 2]; }
+  template <class Visit>
+  COSMATI_DEVICE void for_each(Visit&& visit) {
+    COSMATI_UNROLL
+    for (int block = 0; block < rows / 2; ++block) {
+      COSMATI_UNROLL
+      for (int r = 0; r < 2 * columns; ++r) visit(value[block][r]);
+    }
+  }
+  COSMATI_DEVICE static void add(Sum& sum, Sum more) { sum += more; }
+  COSMATI_DEVICE void clear() {
+    for_each([](Sum& sum) { sum = 0; });
+  }
+  // Nothing is in them: the first product does not accumulate.
+  COSMATI_DEVICE void leave() {
+    for_each([](Sum& sum) { arch::leave(sum); });
+  }
+  // After the products have been waited for, and before anything else is done with the sums.
+  COSMATI_DEVICE void hold() {
+    COSMATI_UNROLL
+    for (int block = 0; block < rows / 2; ++block) arch::hold_sums(value[block]);
+  }
+};
+
+// The rows of a block tile's warpgroups, `blocks` times 64 each: as LinePartition, for positions of warps.
+struct WarpgroupRows {
+  int blocks;
+  COSMATI_CONSTEXPR int position(int warp, int lane, int i) const {
+    return warp / 4 * (64 * blocks) + i / 2 * 64 + warp % 4 * 16 + i % 2 * 8 + lane;
+  }
+};
+
+// The tensor cores add products of such elements with 14 bits: what one step makes is added in f32.
+template <class Element>
+inline constexpr bool promotes = is_same<Element, e4m3> || is_same<Element, e5m2>;
+
+// The operands' tiles of one step, the sums, and the product of the two.
+template <GemmPolicy gemm_policy, class SourceA, class SourceB, class Sum>
+struct WarpgroupProduct {
+  static constexpr GemmPolicy policy = gemm_policy;
+  using ElementA = typename SourceA::Element;
+  using ElementB = typename SourceB::Element;
+  // Blocks of a cluster in one row of tiles share A, those in one column share B.
+  using TileA = TensorTile<ElementA, SourceA::along, policy.block_k, policy.block_m, policy.cluster_n>;
+  using TileB = TensorTile<ElementB, SourceB::along, policy.block_k, policy.block_n, policy.cluster_m>;
+  using Product = WarpgroupAccumulators<Sum, policy.thread_m, policy.thread_n>;
+  static constexpr int packs_deep = policy.block_k * static_cast<int>(sizeof(ElementA)) / 32;
+  static constexpr int blocks = policy.warp_m / 16, group_m = 64 * blocks,
+                       groups_m = policy.block_m / group_m;
+  // Sums of one step stand beside the others: registers hold those of 64 rows by so many columns.
+  static constexpr bool promotes = cosmati::promotes<ElementA>;
+  static constexpr int columns = promotes && policy.warp_n > 128 ? policy.warp_n / 2 : policy.warp_n;
+
+  static constexpr int warps = policy.warps_m() * policy.warps_n();  // that share a tile
+  static constexpr WarpgroupRows partition_m{blocks};
+  static constexpr LinePartition partition_n{policy.warp_n, 4, policy.thread_n, 2};
+  COSMATI_DEVICE static ThreadPlace place(int thread) {
+    return matrix_place(thread % (32 * warps), policy.warps_m());
+  }
+
+  // Of this warpgroup's part of the tiles at (a, b); stage s lies s * stride_of_tiles behind.
+  unsigned long long a, b;
+  COSMATI_DEVICE WarpgroupProduct(TileA const& tile_a, TileB const& tile_b, int group)
+      : a(tile_a.descriptor(group % groups_m * group_m)),
+        b(tile_b.descriptor(group / groups_m % policy.warps_n() * policy.warp_n)) {}
+
+  // sums = (accumulate ? sums : 0) + a * b over the step in `stage`; in flight until warpgroup_wait, unless
+  // the sums are promoted: then they have been waited for, and accumulate anyway.
+  COSMATI_DEVICE void multiply(Product& sums, int stage, bool accumulate) const {
+    unsigned long long const from_a = a + static_cast<unsigned>(stage * TileA::stride_of_tiles);
+    unsigned long long const from_b = b + static_cast<unsigned>(stage * TileB::stride_of_tiles);
+    if constexpr (promotes) return multiply_and_promote(sums, from_a, from_b);
+    arch::warpgroup_begin();
+    COSMATI_UNROLL
+    for (int pack = 0; pack < packs_deep; ++pack) {
+      COSMATI_UNROLL
+      for (int block = 0; block < blocks; ++block)
+        multiply_pack(sums.value[block], from_a, from_b, pack, block, 0, accumulate || pack > 0);
+    }
+    arch::warpgroup_commit();
+  }
+
+ private:
+  COSMATI_DEVICE static void multiply_and_promote(Product& sums, unsigned long long from_a,
+                                                  unsigned long long from_b) {
+    COSMATI_UNROLL
+    for (int block = 0; block < blocks; ++block) {
+      COSMATI_UNROLL
+      for (int first_n = 0; first_n < policy.warp_n; first_n += columns) {
+        Sum step[columns / 2];
+        COSMATI_UNROLL
+        for (Sum& sum : step) arch::leave(sum);
+        arch::warpgroup_begin();
+        COSMATI_UNROLL
+        for (int pack = 0; pack < packs_deep; ++pack)
+          multiply_pack(step, from_a, from_b, pack, block, first_n, pack > 0);
+        arch::warpgroup_commit();
+        arch::warpgroup_wait<0>();
+        arch::hold_sums(step);
+        COSMATI_UNROLL
+        for (int r = 0; r < columns / 2; ++r) sums.value[block][first_n / 2 + r] += step[r];
+      }
+    }
+  }
+
+  template <int count>
+  COSMATI_DEVICE static void multiply_pack(Sum (&sums)[count], unsigned long long from_a,
+                                           unsigned long long from_b, int pack, int block, int first_n,
+                                           bool accumulate) {
+    arch::multiply_warpgroup<ElementA, ElementB, SourceA::along == Along::outer,
+                             SourceB::along == Along::outer, 2 * count>(
+        sums, from_a + static_cast<unsigned>(TileA::pack_offset(pack) + TileA::outer_offset(64 * block)),
+        from_b + static_cast<unsigned>(TileB::pack_offset(pack) + TileB::outer_offset(first_n)), accumulate);
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,85 @@
+// What a policy of the warp_specialized main loop must satisfy, as sentences; the numbers stand in the name
+// of the type that states them.
+#pragma once
+#include "cosmati/gemm/requirements.h"
+
+namespace cosmati {
+
+namespace required {
+
+template <MainLoop main_loop, Multiply multiply>
+struct WarpSpecialized {
+  static_assert(main_loop == MainLoop::warp_specialized && multiply == Multiply::wgmma,
+                "this kernel is for main_loop warp_specialized, which multiplies by wgmma");
+};
+template <int block_k, int element_bytes>
+struct StepOf128Bytes {
+  static_assert(block_k * element_bytes == 128,
+                "warp_specialized: a step is 128 bytes deep, what the copy engine exchanges chunks within");
+};
+template <int warp_m, int warp_n, int thread_m, int thread_n>
+struct WarpTileOfWgmma {
+  static_assert(warp_m == 16 || warp_m == 32,
+                "multiply wgmma: a warp has 16 or 32 rows, a quarter of its warpgroup's");
+  static_assert(warp_n % 32 == 0 && warp_n >= 32 && warp_n <= 256 && warp_n != 224,
+                "multiply wgmma: warp_n is 32, 64, 96, 128, 160, 192 or 256, the columns of a warpgroup");
+  static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
+                "multiply wgmma: thread_m is warp_m / 8, thread_n is warp_n / 4");
+};
+template <int block_m, int block_n, int warp_m, int warp_n>
+struct WarpgroupsOfABlock {
+  static_assert(divides(4 * warp_m, block_m) && divides(warp_n, block_n),
+                "multiply wgmma: a block tile is a multiple of a warpgroup's, 4 * warp_m by warp_n");
+  static_assert(block_m <= 256 && block_n <= 256,
+                "warp_specialized: a box of the copy engine has at most 256 rows");
+};
+template <int groups, bool ping_pong>
+struct Consumers {
+  static_assert(ping_pong ? groups == 2 : groups >= 1 && groups <= 3,
+                "warp_specialized: one, two or three warpgroups multiply; with ping_pong each of two has a "
+                "whole tile");
+};
+template <int cluster_m, int cluster_n>
+struct Cluster {
+  static_assert(cluster_m >= 1 && cluster_n >= 1 && cluster_m * cluster_n <= 8,
+                "a cluster has at most 8 blocks, cluster_m * cluster_n");
+};
+template <int cluster_k, int sharing, int warps_n, int warp_n, bool ping_pong>
+struct ClusterAlongK {
+  static_assert(cluster_k == 1 || cluster_k == 2 || cluster_k == 4 || cluster_k == 8,
+                "cluster_k, the blocks of a cluster that share a tile, is 1, 2, 4 or 8");
+  static_assert(cluster_k == 1 ||
+                    (sharing == 1 && warps_n == 1 && !ping_pong && divides(8 * cluster_k, warp_n)),
+                "with cluster_k, cluster_m = cluster_n = 1, warp_n is block_n, at least 8 columns for each "
+                "block, and there is no ping_pong");
+};
+template <class ElementA, class ElementB, bool a_along_depth, bool b_along_depth, class Sum>
+struct OperandsOfWgmma : OperandsOfMma<ElementA, ElementB, Sum> {
+  static_assert(sizeof(ElementA) == 2 || (a_along_depth && b_along_depth),
+                "multiply wgmma takes elements that have not 16 bits along k only");
+};
+template <int stages>
+struct StagesOfWarpSpecialized {
+  static_assert(stages >= 2, "the warp_specialized main loop has stages = 2 or more");
+};
+
+}  // namespace required
+
+template <GemmPolicy p, class ElementA, class ElementB, bool a_along_depth, bool b_along_depth, class Sum>
+struct WarpSpecializedRequirements
+    : required::WarpSpecialized<p.main_loop, p.multiply>,
+      required::BlockTile<p.block_m, p.block_n, p.block_k>,
+      required::StepOf128Bytes<p.block_k, static_cast<int>(sizeof(ElementA))>,
+      required::WarpTileOfWgmma<p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
+      required::WarpgroupsOfABlock<p.block_m, p.block_n, p.warp_m, p.warp_n>,
+      required::Consumers<required::quotient(p.consumer_warps(), 4), p.ping_pong>,
+      required::Cluster<p.cluster_m, p.cluster_n>,
+      required::ClusterAlongK<p.cluster_k, p.cluster_m * p.cluster_n, required::quotient(p.block_n, p.warp_n),
+                              p.warp_n, p.ping_pong>,
+      required::Scheduling<p.blocks, p.raster_width>,
+      required::StagesOfWarpSpecialized<p.stages>,
+      required::OperandsOfWgmma<ElementA, ElementB, a_along_depth, b_along_depth, Sum> {
+  static constexpr bool satisfied = true;
+};
+
+}  // namespace cosmati

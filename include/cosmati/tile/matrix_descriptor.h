@@ -1,0 +1,84 @@
+// How a tile of an operand lies in shared memory where the copy engine (TMA) writes it and wgmma reads it,
+// and the 64 bits that tell wgmma so (PTX ISA, "Asynchronous warpgroup-level matrix shared memory layout" and
+// "matrix descriptor"). A line is what lies contiguously: of `span` bytes, a depth or an outer extent.
+#pragma once
+#include "cosmati/core/config.h"
+
+namespace cosmati {
+
+// Lines of 32, 64 or 128 bytes whose chunks of 16 bytes are exchanged so that eight lines at the same chunk
+// fall into different banks; none: lines of 16 bytes, as they come.
+enum class Swizzle : unsigned char { none, bytes32, bytes64, bytes128 };
+
+COSMATI_CONSTEXPR int span_of(Swizzle swizzle) { return 16 << static_cast<int>(swizzle); }
+
+// Eight lines: the pattern repeats after so many bytes, and a tile starts at a multiple of them.
+COSMATI_CONSTEXPR int pattern_bytes(Swizzle swizzle) { return 8 * span_of(swizzle); }
+
+// Where the byte that would lie at `offset` from the start of a tile lies: bits 4 to 6, as many as the span
+// has, differ by bits 7 to 9.
+COSMATI_CONSTEXPR unsigned long long swizzled(unsigned long long offset, Swizzle swizzle) {
+  unsigned long long const chunks = static_cast<unsigned long long>(span_of(swizzle)) / 16 - 1;
+  return offset ^ (offset >> 7 & chunks) << 4;
+}
+
+// The offset of byte `byte` of line `line` in a tile of `lines` lines that is copied as boxes of one span,
+// one after the other.
+COSMATI_CONSTEXPR int tile_offset(int line, int byte, int lines, Swizzle swizzle) {
+  int const span = span_of(swizzle);
+  unsigned long long const in_box = static_cast<unsigned long long>(line * span + byte % span);
+  return byte / span * lines * span + static_cast<int>(swizzled(in_box, swizzle));
+}
+
+// The two strides of a descriptor, in bytes, for a tile of `lines` lines that lies as tile_offset() says.
+//   along depth (lines are rows of A or columns of B): stride leads to the next 8 lines; leading, used
+//     without swizzle only, to the next 16 bytes of depth;
+//   along outer (lines are depths): stride leads to the next 8 depths and leading to the next span of the
+//     outer extent; without swizzle it is the other way round.
+struct MatrixStrides {
+  int leading = 0, stride = 0;
+};
+COSMATI_CONSTEXPR MatrixStrides strides_of_tile(int lines, bool along_outer, Swizzle swizzle) {
+  int const next_lines = pattern_bytes(swizzle), next_span = lines * span_of(swizzle);
+  if (along_outer && swizzle == Swizzle::none) return {next_lines, next_span};
+  return {next_span, next_lines};
+}
+
+// The descriptor of what starts at `address`, in bytes of shared memory's own address space. Adding bytes /
+// 16 to it moves the start: along depth by 32 bytes within a span, along outer by 2 or more patterns.
+COSMATI_CONSTEXPR unsigned long long matrix_descriptor(unsigned address, MatrixStrides strides,
+                                                       Swizzle swizzle) {
+  auto const field = [](unsigned bytes) { return static_cast<unsigned long long>((bytes & 0x3ffff) >> 4); };
+  unsigned long long const mode = swizzle == Swizzle::none ? 0 : 4 - static_cast<unsigned>(swizzle);
+  return field(address) | field(static_cast<unsigned>(strides.leading)) << 16 |
+         field(static_cast<unsigned>(strides.stride)) << 32 | mode << 62;
+}
+
+// What a descriptor says.
+struct MatrixDescriptor {
+  unsigned address = 0;  // modulo 256 KiB
+  MatrixStrides strides;
+  int base_offset = 0;
+  Swizzle swizzle = Swizzle::none;
+};
+COSMATI_CONSTEXPR MatrixDescriptor decoded(unsigned long long descriptor) {
+  MatrixDescriptor result;
+  result.address = static_cast<unsigned>(descriptor & 0x3fff) << 4;
+  result.strides.leading = static_cast<int>(descriptor >> 16 & 0x3fff) << 4;
+  result.strides.stride = static_cast<int>(descriptor >> 32 & 0x3fff) << 4;
+  result.base_offset = static_cast<int>(descriptor >> 49 & 7);
+  unsigned const mode = static_cast<unsigned>(descriptor >> 62);
+  result.swizzle = mode == 0 ? Swizzle::none : static_cast<Swizzle>(4 - mode);
+  return result;
+}
+
+// Where wgmma looks for byte `byte` of line `line`, from the descriptor's start and before the swizzle.
+COSMATI_CONSTEXPR int offset_by_strides(int line, int byte, MatrixStrides strides, bool along_outer,
+                                        Swizzle swizzle) {
+  int const span = span_of(swizzle);
+  int const next_lines = along_outer && swizzle == Swizzle::none ? strides.leading : strides.stride;
+  int const next_span = along_outer && swizzle == Swizzle::none ? strides.stride : strides.leading;
+  return line / 8 * next_lines + line % 8 * span + byte / span * next_span + byte % span;
+}
+
+}  // namespace cosmati

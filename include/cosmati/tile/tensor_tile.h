@@ -1,0 +1,60 @@
+// A tile of an operand as TMA brings it and wgmma reads it: rows of at most 128 bytes of neighbours, whose
+// chunks of 16 bytes the hardware exchanges so that eight rows at the same place fall into different banks.
+#pragma once
+#include "cosmati/arch/tensor_copy.h"
+#include "cosmati/tile/tensor_box.h"
+
+namespace cosmati {
+
+template <class Element_, Along along_, int depth_, int outer_, int slices = 1>
+struct TensorTile {
+  using Element = Element_;
+  static constexpr Along along = along_;
+  static constexpr int depth = depth_, outer = outer_, element_bytes = static_cast<int>(sizeof(Element));
+  static constexpr TensorBox box = tensor_box(along, element_bytes, depth, outer, slices);
+  static constexpr int row_bytes = box.row * element_bytes, box_bytes = box.rows * row_bytes;
+  static constexpr Swizzle swizzle = swizzle_of(row_bytes);
+  static_assert(row_bytes >= 32, "the neighbours of an operand's tile are a multiple of 32 bytes");
+  static_assert(box.slice_rows % 8 == 0, "a slice of an operand's tile is a multiple of eight rows");
+  alignas(1024) unsigned char bytes[box.boxes][box.rows][row_bytes];
+
+  // Brings slice `slice` of the tile at (first_outer, first_depth): global -> the same place in the shared
+  // memory of each block in `blocks`, whose barriers count the bytes. Elements that do not exist are zeros.
+  COSMATI_DEVICE void copy(arch::TensorMap const& map, arch::Barrier& barrier, int first_outer,
+                           int first_depth, int batch, int slice, unsigned short blocks) {
+    int const first_box = box.by_boxes ? slice * box.slice_boxes : 0;
+    int const first_row = box.by_boxes ? 0 : slice * box.slice_rows;
+    COSMATI_UNROLL
+    for (int i = 0; i < box.slice_boxes; ++i) {
+      int const neighbour = (first_box + i) * box.row;  // (row, slice_rows) elements a copy
+      int const at[3] = {(along == Along::depth ? first_depth : first_outer) + neighbour,
+                         (along == Along::depth ? first_outer : first_depth) + first_row, batch};
+      if constexpr (slices == 1)
+        arch::copy_tile<3>(bytes[first_box + i][first_row], map, barrier, at);
+      else
+        arch::copy_tile_to_blocks<3>(bytes[first_box + i][first_row], map, barrier, at, blocks);
+    }
+  }
+
+  // What wgmma takes for the operand: the rows of D, or its columns, from `first_outer` on, and the 32 bytes
+  // of depth that come first. In the unit of the descriptor's address, 16 bytes, pack p lies pack_offset(p)
+  // behind, and the same place of the next tile of an array stride_of_tiles.
+  COSMATI_DEVICE unsigned long long descriptor(int first_outer) const {
+    constexpr MatrixStrides strides = strides_of_tile(box.rows, along == Along::outer, swizzle);
+    return matrix_descriptor(arch::shared_address(&bytes[0][0][0]), strides, swizzle) +
+           static_cast<unsigned>(outer_offset(first_outer));
+  }
+  COSMATI_CONSTEXPR static int outer_offset(int outer_index) {
+    return (along == Along::depth ? outer_index * row_bytes : outer_index / box.row * box_bytes) / 16;
+  }
+  COSMATI_CONSTEXPR static int pack_offset(int pack) {
+    constexpr int packs_of_row = row_bytes / 32, pack_depth = 32 / element_bytes;
+    if constexpr (along == Along::depth)
+      return (pack / packs_of_row * box_bytes + pack % packs_of_row * 32) / 16;
+    else
+      return pack * pack_depth * row_bytes / 16;
+  }
+  static constexpr int stride_of_tiles = box.boxes * box_bytes / 16;
+};
+
+}  // namespace cosmati

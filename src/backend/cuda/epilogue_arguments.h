@@ -1,0 +1,24 @@
+// What the kernels' epilogues get: pointers and strides of the operands, the stores and c, and the scalars.
+#pragma once
+#include <algorithm>
+#include <type_traits>
+
+#include "cosmati/ops/gemm.h"
+#include "src/plan/gemm/launch.h"
+
+namespace cosmati::cuda {
+
+template <class Epilogue>
+void fill_epilogue(Epilogue& epilogue, plan::CanonicalGemm const& form, std::size_t scalars,
+                   GemmProblem::Arguments const& arguments) {
+  if constexpr (!std::is_same_v<Epilogue, NoEpilogueArguments>) {
+    if (form.c.present) epilogue.source = plan::matrix_arguments(form.c, arguments.c, form.by_pointers);
+    for (std::size_t i = 0; i < form.operands.size(); ++i)
+      epilogue.operands[i] = plan::matrix_arguments(form.operands[i], arguments.operands[i]);
+    for (std::size_t i = 0; i < form.stores.size(); ++i)
+      epilogue.stores[i] = plan::matrix_arguments(form.stores[i], arguments.stores[i]);
+    std::copy_n(arguments.scalars.begin(), scalars, epilogue.scalars);  // more may have been given
+  }
+}
+
+}  // namespace cosmati::cuda

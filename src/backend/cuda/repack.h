@@ -1,0 +1,33 @@
+// The passes over operands before a product: their kernels, and their launches.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "cosmati/ops/gemm.h"
+#include "src/backend/cuda/module.h"
+#include "src/jit/compile.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::cuda {
+
+// The kernels that the plan's passes need: at most two, none if nothing is repacked.
+std::vector<jit::Source> repack_sources(Plan<GemmProblem> const& plan);
+
+class RepackPass {
+ public:
+  // Of operand (outer, depth) as it lies; compiles or loads its kernel. Nothing happens if repack.bytes is 0.
+  RepackPass(Gpu const& gpu, plan::MatrixForm const& operand, RepackRecipe const& repack, Index outer,
+             Index depth, Index batch);
+
+  // Enqueues the copy into the workspace; the operand as the product finds it: data, or the copy.
+  void const* enqueue(void const* data, std::byte* workspace, Stream stream) const;
+
+ private:
+  plan::MatrixForm operand_;
+  RepackRecipe repack_;
+  Index rows_ = 0, columns_ = 0, batch_ = 0;  // of runs of neighbours, as they are read
+  int element_bytes_ = 0;
+  Function function_;
+};
+
+}  // namespace cosmati::cuda

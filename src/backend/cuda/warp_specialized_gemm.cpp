@@ -1,0 +1,117 @@
+// Encodes tensor maps on the stack and launches clusters for as many tiles as run at once.
+#include "src/backend/cuda/warp_specialized_gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "cosmati/gemm/tensor_source.h"
+#include "src/backend/cuda/epilogue_arguments.h"
+#include "src/backend/cuda/repack.h"
+#include "src/backend/cuda/tensor_map.h"
+#include "src/plan/gemm/launch.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::cuda {
+namespace {
+
+class WarpSpecializedGemm final : public Kernel<GemmProblem> {
+ public:
+  WarpSpecializedGemm(Plan<GemmProblem> const& plan, Function function)
+      : recipe_(plan.recipe),
+        form_(plan::repacked(plan::canonical(plan.problem), plan.recipe)),
+        passes_(passes_of(plan)),
+        scalars_(plan.problem.epilogue.expression.scalars().size()),
+        ordinal_(plan.device.gpu.ordinal),
+        shared_bytes_(plan::shared_storage_bytes(plan.recipe, form_)),
+        function_(std::move(function)) {
+    GemmPolicy const& p = recipe_.policy;
+    int const size = size_of(form_.a.type);
+    a_ = tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n);
+    b_ = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
+    tiles_ = plan::tiles_of(p, form_) * recipe_.splits * p.cluster_k;
+    places_ = plan::places_of_clusters(p, plan.device.gpu);
+    function_.allow_shared_bytes(shared_bytes_);
+  }
+
+  void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
+    Current const current(ordinal_);  // once for all calls of the driver below
+    plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
+      fill_epilogue(epilogue, form_, scalars_, arguments);
+      if (plan::stores_by_engine(recipe_.policy, form_)) {
+        TensorStore const store = plan::tensor_store_of(recipe_.policy, form_);
+        enqueue(epilogue,
+                TensorArguments{tensor_map(form_.d, arguments.d, form_.m, form_.n, form_.batch, true,
+                                           store.columns, tensor_store_rows)},
+                arguments, workspace, stream);
+      } else {
+        enqueue(epilogue, plan::matrix_arguments(form_.d, arguments.d), arguments, workspace, stream);
+      }
+    });
+  }
+
+ private:
+  template <class Epilogue, class Destination>
+  void enqueue(Epilogue const& epilogue, Destination const& d, GemmProblem::Arguments const& arguments,
+               std::byte* workspace, Stream stream) const {
+    GemmParameters<TensorArguments, TensorArguments, Epilogue, Destination> parameters;
+    void const* const a = passes_[0].enqueue(form_.swapped ? arguments.b : arguments.a, workspace, stream);
+    void const* const b = passes_[1].enqueue(form_.swapped ? arguments.a : arguments.b, workspace, stream);
+    parameters.m = form_.m;
+    parameters.n = form_.n;
+    parameters.k = form_.k;
+    if (form_.k > 0) {  // else nothing is loaded
+      parameters.a.map = operand_map(form_.a, a, form_.m, recipe_.a, a_);
+      parameters.b.map = operand_map(form_.b, b, form_.n, recipe_.b, b_);
+    }
+    parameters.d = d;
+    parameters.epilogue = epilogue;
+    ScheduleArguments& schedule = parameters.schedule;
+    schedule.splits = recipe_.splits;
+    schedule.counters = reinterpret_cast<unsigned*>(workspace);
+    schedule.partials = workspace + recipe_.counter_bytes;
+    Index const most_batch = std::max<Index>(1, 0x7fffffff / tiles_);
+    for (Index first = 0; first < form_.batch; first += most_batch) {
+      schedule.first_batch = first;
+      schedule.batch = std::min(most_batch, form_.batch - first);
+      if (recipe_.splits > 1) cuda::fill(ordinal_, workspace, 0, recipe_.counter_bytes, stream);
+      Index const blocks = std::min(tiles_ * schedule.batch, places_);
+      function_.launch({static_cast<unsigned>(blocks), 1, 1}, static_cast<unsigned>(recipe_.policy.threads()),
+                       static_cast<unsigned>(shared_bytes_), parameters, stream, Start::early);
+    }
+  }
+
+  static std::array<RepackPass, 2> passes_of(Plan<GemmProblem> const& plan) {
+    plan::CanonicalGemm const form = plan::canonical(plan.problem);
+    Gpu const& gpu = plan.device.gpu;
+    return {RepackPass(gpu, form.a, plan.recipe.repack_a, form.m, form.k, form.batch),
+            RepackPass(gpu, form.b, plan.recipe.repack_b, form.n, form.k, form.batch)};
+  }
+
+  arch::TensorMap operand_map(plan::MatrixForm const& operand, void const* data, Index outer,
+                              OperandAccess const& access, TensorBox const& box) const {
+    return tensor_map(operand, data, outer, form_.k, form_.batch, access.along == Along::depth, box.row,
+                      box.slice_rows);
+  }
+
+  GemmRecipe recipe_;
+  plan::CanonicalGemm form_;          // after the passes
+  std::array<RepackPass, 2> passes_;  // over a and b
+  std::size_t scalars_;               // that the expression names
+  int ordinal_;
+  int shared_bytes_;
+  TensorBox a_, b_;
+  Index tiles_, places_;  // blocks that have work for one matrix; that run at once
+  Function function_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel<GemmProblem>> warp_specialized_gemm(Plan<GemmProblem> const& plan, Function function) {
+  return std::make_unique<WarpSpecializedGemm>(plan, std::move(function));
+}
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,12 @@
+// The launch of a warp-specialised GEMM kernel: tensor maps in its parameters, clusters that stay.
+#pragma once
+#include <memory>
+
+#include "cosmati/ops/gemm.h"
+#include "src/backend/cuda/module.h"
+
+namespace cosmati::cuda {
+
+std::unique_ptr<Kernel<GemmProblem>> warp_specialized_gemm(Plan<GemmProblem> const& plan, Function function);
+
+}  // namespace cosmati::cuda

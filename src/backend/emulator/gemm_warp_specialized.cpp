@@ -1,0 +1,97 @@
+// From a plan to the emulated launch of clusters that stay: passes over the operands, tensor maps, blocks.
+#include "src/backend/emulator/gemm_warp_specialized.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cosmati/epilogue/parse.h"
+#include "cosmati/tile/tensor_box.h"
+#include "src/backend/emulator/gemm_repack.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/repack.h"
+
+namespace cosmati::emulator {
+namespace {
+
+constexpr Index most_blocks = 8;  // as if the device had so many multiprocessors
+
+arch::TensorMap operand_map(plan::MatrixForm const& operand, void const* data, Index outer, Index depth,
+                            Index batch, Along along, TensorBox const& box) {
+  int const size = size_of(operand.type);
+  bool const along_depth = along == Along::depth;
+  Index const lines = along_depth ? outer : depth;
+  Index const line_stride = along_depth ? operand.row_stride : operand.column_stride;
+  // Nobody steps along an extent of 1, but a stride has to be a multiple of 16 bytes there, too.
+  return encode_tensor_map(
+      {.address = const_cast<void*>(data),
+       .rank = 3,
+       .element_bytes = size,
+       .extent = {along_depth ? depth : outer, lines, batch},
+       .stride = {0, lines > 1 ? line_stride * size : 16, batch > 1 ? operand.batch_stride * size : 16},
+       .box = {box.row, box.slice_rows, 1},
+       .swizzle_bytes = box.row * size});
+}
+
+class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
+ public:
+  explicit EmulatedWarpSpecializedGemm(Plan<GemmProblem> const& plan)
+      : problem_(plan.problem),
+        recipe_(plan.recipe),
+        form_(plan::canonical(plan.problem)),
+        entry_(find_wgmma(form_.a.type, form_.b.type, recipe_.a.along, recipe_.b.along)),
+        threads_(plan.device.threads) {}
+
+  void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream) const override {
+    if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
+    reference::ElementEpilogue const expression(problem_.epilogue, epilogue::gemm_indices, arguments.operands,
+                                                arguments.scalars, arguments.stores);
+    WarpgroupGemmParameters parameters;
+    parameters.m = form_.m;
+    parameters.n = form_.n;
+    parameters.k = form_.k;
+    fill_result(parameters, problem_, form_, expression, arguments);
+    if (form_.k > 0) fill_operands(parameters, arguments, workspace);  // else nothing is loaded
+    ScheduleArguments& schedule = parameters.schedule;
+    schedule.splits = recipe_.splits;
+    schedule.counters = reinterpret_cast<unsigned*>(workspace);
+    schedule.partials = workspace + recipe_.counter_bytes;
+    Index const tiles = plan::tiles_of(recipe_.policy, form_) * recipe_.splits;
+    Index const most_batch = std::max<Index>(1, 0x7fffffff / tiles);
+    for (Index first = 0; first < form_.batch; first += most_batch) {
+      if (recipe_.splits > 1) std::memset(workspace, 0, recipe_.counter_bytes);
+      schedule.first_batch = first;
+      schedule.batch = std::min(most_batch, form_.batch - first);
+      entry_.launch(static_cast<int>(std::min(tiles * schedule.batch, most_blocks)), parameters, threads_);
+    }
+  }
+
+ private:
+  void fill_operands(WarpgroupGemmParameters& parameters, GemmProblem::Arguments const& arguments,
+                     std::byte* workspace) const {
+    plan::CanonicalGemm const after = plan::repacked(form_, recipe_);  // the passes
+    GemmPolicy const& p = recipe_.policy;
+    int const size = size_of(form_.a.type);
+    void const* const a = repack(form_.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
+                                 form_.swapped ? arguments.b : arguments.a, workspace, threads_);
+    void const* const b = repack(form_.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
+                                 form_.swapped ? arguments.a : arguments.b, workspace, threads_);
+    parameters.a.map = operand_map(after.a, a, form_.m, form_.k, form_.batch, recipe_.a.along,
+                                   tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n));
+    parameters.b.map = operand_map(after.b, b, form_.n, form_.k, form_.batch, recipe_.b.along,
+                                   tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m));
+  }
+
+  GemmProblem problem_;
+  GemmRecipe recipe_;
+  plan::CanonicalGemm form_;  // before the passes
+  WarpgroupEntry entry_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel<GemmProblem>> prepare_warp_specialized(Plan<GemmProblem> const& plan) {
+  return std::make_unique<EmulatedWarpSpecializedGemm>(plan);
+}
+
+}  // namespace cosmati::emulator

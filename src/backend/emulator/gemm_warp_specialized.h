@@ -1,0 +1,24 @@
+// The warp_specialized kernels of the emulator: their parameters and their catalogue.
+#pragma once
+#include <memory>
+
+#include "cosmati/arch/emulator_async.h"
+#include "cosmati/gemm/tensor_source.h"
+#include "cosmati/tile/run.h"
+#include "src/backend/emulator/gemm_host.h"
+
+namespace cosmati::emulator {
+
+using WarpgroupGemmParameters =
+    GemmParameters<TensorArguments, TensorArguments, HostEpilogue::Arguments, HostDestination::Arguments>;
+
+struct WarpgroupEntry {
+  void (*launch)(int blocks, WarpgroupGemmParameters const& parameters, int host_threads) = nullptr;
+};
+
+// Of what plan::wgmma_takes(), along what the instruction takes.
+WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b);
+
+std::unique_ptr<Kernel<GemmProblem>> prepare_warp_specialized(Plan<GemmProblem> const& plan);
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,52 @@
+// The emulator's matrix products by wgmma.
+#include "cosmati/gemm/warp_specialized.h"
+#include "src/backend/emulator/emulated_policy.h"
+#include "src/backend/emulator/gemm_warp_specialized.h"
+
+namespace cosmati::emulator {
+namespace {
+
+constexpr Along outer = Along::outer, depth = Along::depth;
+
+template <class ElementA, class ElementB, class Sum, Along a, Along b>
+void launch_wgmma(int blocks, WarpgroupGemmParameters const& parameters, int host_threads) {
+  constexpr GemmPolicy policy =
+      emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(ElementA)));
+  using Traits = WarpSpecializedTraits<policy, TensorSource<ElementA, a>, TensorSource<ElementB, b>, Sum,
+                                       HostEpilogue, HostDestination>;
+  launch_kernel_clusters<&warp_specialized_kernel<Traits>>({blocks}, {Traits::cluster}, Traits::threads,
+                                                           sizeof(typename Traits::SharedStorage), parameters,
+                                                           host_threads);
+}
+
+// 16-bit operands lie along anything.
+template <class Element>
+WarpgroupEntry find_any(Along a, Along b) {
+  if (a == outer)
+    return b == outer ? WarpgroupEntry{&launch_wgmma<Element, Element, f32, outer, outer>}
+                      : WarpgroupEntry{&launch_wgmma<Element, Element, f32, outer, depth>};
+  return b == outer ? WarpgroupEntry{&launch_wgmma<Element, Element, f32, depth, outer>}
+                    : WarpgroupEntry{&launch_wgmma<Element, Element, f32, depth, depth>};
+}
+template <class ElementA, class ElementB, class Sum>
+WarpgroupEntry find_deep() {
+  return {&launch_wgmma<ElementA, ElementB, Sum, depth, depth>};
+}
+
+}  // namespace
+
+WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b) {
+  switch (a) {
+    case DataType::f16: return find_any<f16>(along_a, along_b);
+    case DataType::bf16: return find_any<bf16>(along_a, along_b);
+    case DataType::s8: return b == DataType::s8 ? find_deep<s8, s8, s32>() : find_deep<s8, u8, s32>();
+    case DataType::u8: return b == DataType::s8 ? find_deep<u8, s8, s32>() : find_deep<u8, u8, s32>();
+    case DataType::e4m3:
+      return b == DataType::e4m3 ? find_deep<e4m3, e4m3, f32>() : find_deep<e4m3, e5m2, f32>();
+    case DataType::e5m2:
+      return b == DataType::e4m3 ? find_deep<e5m2, e4m3, f32>() : find_deep<e5m2, e5m2, f32>();
+    default: return find_deep<tf32, tf32, f32>();
+  }
+}
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,32 @@
+// The emulator's encoding of a tensor map, and the walk over the rows of a box.
+#pragma once
+#include <cstdint>
+
+#include "cosmati/arch/tensor_copy.h"
+#include "cosmati/tile/matrix_descriptor.h"
+
+namespace cosmati::emulator {
+
+struct Tiling {
+  unsigned char* address;
+  int rank, element_bytes;
+  std::int64_t extent[5], stride[5];  // stride in bytes, of dimension 0 too
+  int box[5];
+  Swizzle swizzle;
+
+  int row_bytes() const { return box[0] * element_bytes; }
+  int rows() const { return box[1] * box[2] * box[3] * box[4]; }
+  int bytes() const { return rows() * row_bytes(); }
+};
+
+bool is_tensor_map(arch::TensorMap const& map);
+Tiling tiling_of(arch::TensorMap const& map);  // extents and boxes of missing dimensions are 1
+
+// A row of a box: its elements [first, last) exist, the first one at `data`.
+struct BoxRow {
+  unsigned char* data = nullptr;
+  int first = 0, last = 0;
+};
+BoxRow row_of_box(Tiling const& tiling, int const* coordinate, int row);
+
+}  // namespace cosmati::emulator

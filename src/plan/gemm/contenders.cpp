@@ -1,0 +1,190 @@
+// Choices worth measuring: around the plan's, and around one that was measured.
+#include "src/plan/gemm/contenders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/tuning.h"
+#include "src/plan/make_plan.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr double hopeless = 3;  // times the least prediction: the model is not that wrong
+constexpr std::size_t most_contenders = 24;
+constexpr int all_splits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256};
+constexpr int all_widths[] = {64, 96, 128, 160, 192, 256};  // of a tile by wgmma
+
+TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, PlanOptions const& options,
+                   GemmPolicy const& policy, int splits) {
+  TuningLine line;
+  line.problems = gemm_class(problem, options.kernel);
+  line.gpu = tuning_name(gpu);
+  line.kernel = name_of(policy.main_loop);
+  line.policy = text_of(policy);
+  line.splits = splits;
+  line.measured = fmt::format("{}x{}x{}x{}", problem.m(), problem.n(), problem.k(), problem.batch());
+  line.origin = "this measurement";
+  return line;
+}
+
+PlanOptions without_choices(PlanOptions options) {
+  options.policy.clear();
+  options.tuning.reset();
+  return options;
+}
+
+bool is_same(TuningContender const& x, TuningContender const& y) {
+  return x.line.kernel == y.line.kernel && x.line.policy == y.line.policy && x.line.splits == y.line.splits;
+}
+
+void append_new(std::vector<TuningContender>& list, std::vector<TuningContender> const& more) {
+  for (TuningContender const& one : more)
+    if (std::none_of(list.begin(), list.end(),
+                     [&](TuningContender const& known) { return is_same(known, one); }))
+      list.push_back(one);
+}
+
+// The next smaller and larger of a list.
+template <std::size_t count>
+std::vector<int> beside(int const (&list)[count], int value) {
+  std::vector<int> result;
+  auto const* const above = std::upper_bound(std::begin(list), std::end(list), value);
+  auto const* const from = std::lower_bound(std::begin(list), std::end(list), value);
+  if (from != std::begin(list)) result.push_back(*(from - 1));
+  if (above != std::end(list)) result.push_back(*above);
+  return result;
+}
+
+// The order of tiles matters where they are many times what runs at one time.
+std::vector<GemmPolicy> rasters(GemmPolicy const& centre, Index tiles, Gpu const& gpu) {
+  std::vector<GemmPolicy> list;
+  if (tiles <= gpu.multiprocessors) return list;
+  GemmPolicy policy = centre;
+  policy.raster = centre.raster == Raster::along_m ? Raster::along_n : Raster::along_m;
+  list.push_back(policy);
+  policy = centre;
+  for (int const width : {centre.raster_width / 2, centre.raster_width * 2})
+    if (width >= 1 && width <= 64) {
+      policy.raster_width = width;
+      list.push_back(policy);
+    }
+  return list;
+}
+
+std::vector<GemmPolicy> tiles_beside(GemmPolicy const& centre) {
+  std::vector<GemmPolicy> list;
+  if (centre.main_loop != MainLoop::warp_specialized) return list;
+  GemmPolicy policy = centre;
+  for (int const width : beside(all_widths, centre.block_n)) {
+    if (centre.warp_n != centre.block_n) break;
+    policy.block_n = policy.warp_n = width;
+    policy.thread_n = width / 4;
+    list.push_back(policy);
+  }
+  policy = centre;
+  policy.ping_pong = !centre.ping_pong;
+  list.push_back(policy);
+  policy = centre;
+  policy.cluster_m = centre.cluster_m == 1 ? 2 : 1;
+  list.push_back(policy);
+  policy = centre;
+  policy.cluster_n = centre.cluster_n == 1 ? 2 : 1;
+  list.push_back(policy);
+  return list;
+}
+
+std::vector<GemmPolicy> schedules_beside(GemmPolicy const& centre) {
+  std::vector<GemmPolicy> list;
+  GemmPolicy policy = centre;
+  for (int const stages : {centre.stages - 1, centre.stages + 1}) {
+    policy.stages = stages;
+    if (stages > 0) list.push_back(policy);
+  }
+  policy = centre;
+  policy.blocks = centre.blocks == 1 ? 2 : centre.blocks - 1;
+  list.push_back(policy);
+  policy = centre;
+  policy.epilogue =
+      centre.epilogue == EpilogueSchedule::direct ? EpilogueSchedule::staged : EpilogueSchedule::direct;
+  list.push_back(policy);
+  return list;
+}
+
+}  // namespace
+
+std::vector<TuningContender> contender_of(GemmProblem const& problem, Device const& device,
+                                          PlanOptions const& options, TuningLine line) {
+  PlanOptions own = without_choices(options);
+  TuningTable table;
+  table.add(line);
+  own.tuning = std::make_shared<TuningTable const>(std::move(table));
+  auto plan = make_plan(problem, device, own);
+  if (plan.kernel != line.kernel || text_of(plan.recipe.policy) != line.policy ||
+      plan.recipe.splits != line.splits)
+    return {};
+  plan.recipe.policy_name.clear();
+  return {{std::move(line), plan.recipe.predicted_seconds, to_string(plan.recipe)}};
+}
+
+std::vector<TuningContender> contenders(GemmProblem const& problem, Device const& device,
+                                        PlanOptions const& options) {
+  if (device.backend != Backend::cuda || gemm_class(problem, "").empty()) return {};
+  PlanOptions named = without_choices(options);
+  auto const own = make_plan(problem, device, named);
+  std::vector<TuningContender> first, others;
+  auto const add_to = [&](std::vector<TuningContender>& list, GemmRecipe const& recipe) {
+    append_new(list, contender_of(problem, device, options,
+                                  line_of(problem, device.gpu, options, recipe.policy, recipe.splits)));
+  };
+  add_to(first, own.recipe);
+  auto const add_policy = [&](Candidate<GemmProblem> const& candidate, std::string const& policy) {
+    named.policy = policy;
+    Offer<GemmProblem> const offer = offer_of(candidate, problem, device, named);
+    if (offer.refusal.empty() && !offer.text.empty()) add_to(others, offer.recipe);
+  };
+  for (auto const& candidate : candidates<GemmProblem>(device.backend)) {
+    if (candidate.offer == nullptr || (!options.kernel.empty() && options.kernel != candidate.name)) continue;
+    add_policy(candidate, "");
+    for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
+      for (Multiply const multiply :
+           {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma})
+        add_policy(candidate, fmt::format("{},multiply={}", name, name_of(multiply)));
+  }
+  std::stable_sort(others.begin(), others.end(), [](TuningContender const& x, TuningContender const& y) {
+    return x.predicted_seconds < y.predicted_seconds;
+  });
+  if (!others.empty())
+    std::erase_if(others, [least = others.front().predicted_seconds](TuningContender const& one) {
+      return one.predicted_seconds > hopeless * least;
+    });
+  append_new(first, others);
+  if (first.size() > most_contenders) first.resize(most_contenders);
+  return first;
+}
+
+std::vector<TuningContender> neighbours(GemmProblem const& problem, Device const& device,
+                                        PlanOptions const& options, TuningLine const& centre) {
+  std::vector<TuningContender> list;
+  GemmPolicy const policy = policy_of(centre);
+  auto const add = [&](GemmPolicy const& other, int splits) {
+    append_new(list,
+               contender_of(problem, device, options, line_of(problem, device.gpu, options, other, splits)));
+  };
+  CanonicalGemm const form = canonical(problem);
+  Index const tiles = tiles_of(policy, form) * form.batch;
+  if (tiles < 4 * Index{device.gpu.multiprocessors} && form.batch <= 65535)
+    for (int const splits : beside(all_splits, centre.splits)) add(policy, splits);
+  if (centre.splits > 1) add(policy, 1);
+  for (auto const& others :
+       {tiles_beside(policy), rasters(policy, tiles, device.gpu), schedules_beside(policy)})
+    for (GemmPolicy const& other : others) add(other, centre.splits);
+  return list;
+}
+
+}  // namespace cosmati::plan

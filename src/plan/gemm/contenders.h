@@ -1,0 +1,25 @@
+// What `cosmati tune` measures of a matrix product.
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/gemm.h"
+#include "cosmati/ops/tuning.h"
+
+namespace cosmati::plan {
+
+// First the plan's own choice; then, from the least prediction on, the named policies of every main loop and
+// multiply that takes the problem, each split as it is predicted to be best. `options` may name a kernel; its
+// tuning table and policy are not asked. Of the backend cuda; none for problems of no class.
+std::vector<TuningContender> contenders(GemmProblem const& problem, Device const& device,
+                                        PlanOptions const& options);
+
+// Those that differ from `centre` in one respect: splits, raster, stages, resident blocks, epilogue, and by
+// wgmma the tile's width, cluster and turns of the warpgroups.
+std::vector<TuningContender> neighbours(GemmProblem const& problem, Device const& device,
+                                        PlanOptions const& options, TuningLine const& centre);
+
+// `line` as a contender; nothing if no kernel for the problem can be made of it.
+std::vector<TuningContender> contender_of(GemmProblem const& problem, Device const& device,
+                                          PlanOptions const& options, TuningLine line);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,59 @@
+// Where repacked operands lie, and what that costs.
+#include "src/plan/gemm/repack.h"
+
+#include <algorithm>
+
+namespace cosmati::plan {
+namespace {
+
+constexpr Index unit_bytes = 16;       // what a row's beginning is a multiple of
+constexpr int buffer_alignment = 256;  // bytes
+
+double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
+  if (repack.bytes == 0) return 0;
+  // Measured on an H200 (docs/decisions/0004): 0.6 of the rate of a plain copy, and a launch of its own.
+  constexpr double launch_seconds = 2.5e-6, share_of_copy = 0.6;
+  return launch_seconds +
+         2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
+}
+
+}  // namespace
+
+RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Index batch, Along to) {
+  RepackRecipe repack;
+  OperandAccess const access = access_of(operand);
+  repack.from = access.along;
+  repack.to = to;
+  repack.width = access.width;
+  Index const unit = unit_bytes / size_of(operand.type);
+  Index const line = to == Along::depth ? depth : outer, lines = to == Along::depth ? outer : depth;
+  repack.pitch = (line + unit - 1) / unit * unit;
+  repack.matrix_pitch = repack.pitch * lines;
+  auto const bytes = static_cast<std::size_t>(repack.matrix_pitch * batch * size_of(operand.type));
+  repack.bytes = (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+  return repack;
+}
+
+MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
+  if (repack.bytes == 0) return operand;
+  MatrixForm form;
+  form.type = operand.type;
+  form.row_stride = repack.to == Along::depth ? repack.pitch : 1;
+  form.column_stride = repack.to == Along::depth ? 1 : repack.pitch;
+  form.batch_stride = repack.matrix_pitch;
+  form.alignment = buffer_alignment;
+  form.present = true;
+  return form;
+}
+
+CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe) {
+  form.a = repacked(form.a, recipe.repack_a);
+  form.b = repacked(form.b, recipe.repack_b);
+  return form;
+}
+
+double predict_repack(GemmRecipe const& recipe, Gpu const& gpu) {
+  return seconds_of(recipe.repack_a, gpu) + seconds_of(recipe.repack_b, gpu);
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,22 @@
+// Operands that the tensor copy engine or wgmma cannot take as they lie are copied into workspace first,
+// where rows begin at multiples of 16 bytes and neighbours lie as the kernel wants: a pass over memory that
+// pays where the product takes much longer.
+#pragma once
+#include "cosmati/ops/device.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::plan {
+
+// How the `batch` matrices of `outer` by `depth` elements come to have neighbours along `to`.
+RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Index batch, Along to);
+
+// The operand as it lies after that.
+MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack);
+
+// The problem that is left for the kernel that multiplies.
+CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe);
+
+// Of the recipe's passes; 0 if it has none.
+double predict_repack(GemmRecipe const& recipe, Gpu const& gpu);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,160 @@
+// Classes of matrix products (docs/decisions/0006-tuning.md).
+#include "src/plan/gemm/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "cosmati/ops/error.h"
+#include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr char const* class_keys[] = {"a", "b", "c", "d", "sum", "epilogue", "m", "n", "k", "batch"};
+constexpr MainLoop main_loops[] = {MainLoop::warp_specialized, MainLoop::multistage,
+                                   MainLoop::double_buffered};
+
+[[noreturn]] void refuse(std::string const& key, std::string const& value, std::string const& legal) {
+  throw Error(ErrorCode::bad_file, fmt::format("{}={}: legal is {}", key, value, legal));
+}
+
+Index positive(std::string const& key, std::string const& value) {
+  Index number = 0;
+  auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < 1)
+    refuse(key, value, "a whole number from 1");
+  return number;
+}
+
+MainLoop main_loop_of(std::string const& key, std::string const& name) {
+  std::string names;
+  for (MainLoop const main_loop : main_loops) {
+    if (name == name_of(main_loop)) return main_loop;
+    names += std::string(names.empty() ? "" : ", ") + name_of(main_loop);
+  }
+  refuse(key, name, names);
+}
+
+void check_type(std::string const& key, std::string const& value, std::string const& type) {
+  try {
+    (void)parse_data_type(type);
+  } catch (Error const& error) {
+    throw Error(ErrorCode::bad_file, key + "=" + value + ": " + error.what());
+  }
+}
+
+// "bf16/k8": type, direction out of `directions` where there are any, width.
+void check_matrix(std::string const& key, std::string const& value, std::string const& directions) {
+  std::string const example = directions.empty() ? "bf16/8" : std::string("bf16/") + directions[0] + "8";
+  std::size_t const slash = value.find('/');
+  if (slash == std::string::npos) refuse(key, value, "a type and a width, such as " + example);
+  check_type(key, value, value.substr(0, slash));
+  std::string width = value.substr(slash + 1);
+  if (!directions.empty()) {
+    if (width.empty() || directions.find(width[0]) == std::string::npos)
+      refuse(key, value, "such as " + example);
+    width.erase(0, 1);
+  }
+  for (char const* const known : {"1", "2", "4", "8", "16"})
+    if (width == known) return;
+  refuse(key, value, "a width of 1, 2, 4, 8 or 16 elements, such as " + example);
+}
+
+void check_class_word(std::string const& key, std::string const& value) {
+  if (key == "a" || key == "b")
+    check_matrix(key, value, key == "a" ? "mk" : "nk");
+  else if (key == "d" || (key == "c" && value != "none"))
+    check_matrix(key, value, "");
+  else if (key == "sum")
+    check_type(key, value, value);
+  else if (key == "m" || key == "n" || key == "k") {
+    Index const extent = positive(key, value);
+    if (extent_of_class(extent) != extent)
+      refuse(key, value,
+             fmt::format("16, 32 or a multiple of 64; nearest above: {}", extent_of_class(extent)));
+  } else if (key == "batch") {
+    (void)positive(key, value);
+  } else if (key == "epilogue") {
+    std::size_t const plus = value.find('+');
+    std::string const weight = value.substr(0, plus);
+    if (weight != "light" && weight != "long")
+      refuse(key, value, "light or long, and +N for N more matrices");
+    if (plus != std::string::npos) (void)positive(key, value.substr(plus + 1));
+  }
+}
+
+}  // namespace
+
+Index extent_of_class(Index extent) {
+  if (extent <= 16) return 16;
+  return extent <= 32 ? 32 : (extent + 63) / 64 * 64;
+}
+
+std::string gemm_class(GemmProblem const& problem, std::string const& only) {
+  CanonicalGemm const form = canonical(problem);
+  if (form.by_pointers || form.m == 0 || form.n == 0 || form.k == 0 || form.batch == 0) return {};
+  auto const operand = [](MatrixForm const& matrix, char outer) {
+    OperandAccess const access = access_of(matrix);
+    return fmt::format("{}/{}{}", name_of(matrix.type), access.along == Along::depth ? 'k' : outer,
+                       access.width);
+  };
+  auto const result = [](MatrixForm const& matrix) {
+    return matrix.present ? fmt::format("{}/{}", name_of(matrix.type), matrix.width) : "none";
+  };
+  auto const is_whole = [](MatrixForm const& matrix) { return matrix.by_m && matrix.by_n; };
+  auto const more = std::count_if(form.operands.begin(), form.operands.end(), is_whole) +
+                    static_cast<std::ptrdiff_t>(form.stores.size());
+  bool const is_long = schedule_of(problem.epilogue.expression) == EpilogueSchedule::staged;
+  return fmt::format("gemm a={} b={} c={} d={} sum={} epilogue={}{} m={} n={} k={} batch={}{}",
+                     operand(form.a, 'm'), operand(form.b, 'n'), result(form.c), result(form.d),
+                     name_of(form.sum), is_long ? "long" : "light", more > 0 ? fmt::format("+{}", more) : "",
+                     extent_of_class(form.m), extent_of_class(form.n), extent_of_class(form.k), form.batch,
+                     only.empty() ? "" : " only=" + only);
+}
+
+TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem, Gpu const& gpu,
+                            std::string const& asked_for) {
+  if (table.size() == 0) return nullptr;
+  std::string const name = tuning_name(gpu);
+  TuningLine const* line = asked_for.empty() ? nullptr : table.find(gemm_class(problem, asked_for), name);
+  return line != nullptr ? line : table.find(gemm_class(problem, ""), name);
+}
+
+GemmPolicy policy_of(TuningLine const& line) {
+  GemmPolicy policy = parse_policy(line.policy, {}, {}).policy;
+  policy.main_loop = main_loop_of("kernel", line.kernel);
+  return policy;
+}
+
+void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& words, TuningLine& line) {
+  std::map<std::string, std::string> values(words.begin(), words.end());
+  auto const take = [&values](std::string const& key) {
+    auto const found = values.find(key);
+    if (found == values.end()) throw Error(ErrorCode::bad_file, "the key " + key + " is missing");
+    std::string value = std::move(found->second);
+    values.erase(found);
+    return value;
+  };
+  line.problems = "gemm";
+  for (std::string const key : class_keys) {
+    std::string const value = take(key);
+    check_class_word(key, value);
+    line.problems += ' ' + key + '=' + value;
+  }
+  if (values.contains("only"))
+    line.problems += std::string(" only=") + name_of(main_loop_of("only", take("only")));
+  line.kernel = take("kernel");
+  line.policy = take("policy");
+  std::string const splits = take("splits");
+  if (positive("splits", splits) > 4096) refuse("splits", splits, "a whole number from 1 to 4096");
+  line.splits = static_cast<int>(positive("splits", splits));
+  line.policy = text_of(policy_of(line));
+  if (!values.empty())
+    throw Error(ErrorCode::bad_file, "there is no key '" + values.begin()->first + "' in a line for gemm");
+}
+
+}  // namespace cosmati::plan

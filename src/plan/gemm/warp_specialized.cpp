@@ -1,0 +1,267 @@
+// What wgmma and the copy engine take, and what they cost.
+#include "src/plan/gemm/warp_specialized.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cosmati::plan {
+namespace {
+
+constexpr int step_bytes = 128;  // of depth: what the copy engine exchanges chunks within
+
+// Why the copy engine cannot move `matrix`, whose `rows` and `columns` have these strides; empty: it can.
+std::string engine_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns) {
+  constexpr Index unit = 16;  // bytes
+  int const size = size_of(matrix.type);
+  bool const along_columns = matrix.column_stride == 1 || columns == 1;
+  if (!along_columns && matrix.row_stride != 1 && rows != 1)
+    return fmt::format("operand {}: no neighbours; the copy engine needs a stride of 1, not {} and {}", name,
+                       matrix.row_stride, matrix.column_stride);
+  if (matrix.alignment % unit != 0)
+    return fmt::format("operand {}: aligned to {} bytes; the copy engine needs {}", name, matrix.alignment,
+                       unit);
+  Index const other = along_columns ? matrix.row_stride : matrix.column_stride;
+  bool const one = (along_columns ? rows : columns) == 1;
+  if (!one && other == 0)
+    return fmt::format("operand {}: a stride of 0, which the copy engine does not know", name);
+  if (!one && other * size % unit != 0)
+    return fmt::format(
+        "operand {}: leading dimension {} is not a multiple of {} elements ({} bytes); nearest: {}", name,
+        other, unit / size, unit, (other + unit / size - 1) / (unit / size) * (unit / size));
+  if (matrix.batch_stride * size % unit != 0)
+    return fmt::format("operand {}: the stride of the batch, {}, is not a multiple of {} elements", name,
+                       matrix.batch_stride, unit / size);
+  return {};
+}
+
+bool engine_takes(MatrixForm const& matrix, Index rows, Index columns) {
+  return engine_violation("", matrix, rows, columns).empty();
+}
+
+}  // namespace
+
+bool wgmma_takes(DataType a, DataType b, DataType sum) {
+  if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
+  bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
+  return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
+}
+
+std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
+  if (gpu.major != 9 || gpu.minor != 0)
+    return fmt::format("wgmma needs compute capability 9.0; {} has {}.{}", gpu.name, gpu.major, gpu.minor);
+  if (!wgmma_takes(form.a.type, form.b.type, form.sum))
+    return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(form.a.type),
+                       name_of(form.b.type), name_of(form.sum));
+  if (form.by_pointers) return "the copy engine takes no arrays of pointers";
+  if (form.batch > 1 && (form.a.batch_stride == 0 || form.b.batch_stride == 0))
+    return "the copy engine takes no operand that all matrices of a batch share";
+  char const name_a[] = {form.swapped ? 'b' : 'a', '\0'}, name_b[] = {form.swapped ? 'a' : 'b', '\0'};
+  std::string sentence = engine_violation(name_a, form.a, form.m, form.k);
+  if (sentence.empty()) sentence = engine_violation(name_b, form.b, form.n, form.k);
+  if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
+  for (MatrixForm const* operand : {&form.a, &form.b})
+    if (access_of(*operand).along == Along::outer)
+      return fmt::format("multiply wgmma takes {} along k only; operand {} lies along {}",
+                         name_of(operand->type), operand == &form.a ? name_a : name_b,
+                         (operand == &form.a) == form.swapped ? 'n' : 'm');
+  return {};
+}
+
+bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, Index batch) {
+  return engine_takes(operand, outer, depth) && (batch == 1 || operand.batch_stride != 0) &&
+         (size_of(operand.type) == 2 || access_of(operand).along == Along::depth);
+}
+
+Along wgmma_direction(MatrixForm const& operand, Index depth) {
+  return size_of(operand.type) == 2 && depth > 1 ? access_of(operand).along : Along::depth;
+}
+
+bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
+  // A store by the engine writes whole units of 16 bytes, also where a row ends within one (seen on an H200).
+  bool const whole_units = form.n * size_of(form.d.type) % 16 == 0;
+  return whole_units && policy.epilogue == EpilogueSchedule::direct && !form.by_pointers &&
+         (form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
+         (form.batch == 1 || form.d.batch_stride != 0);
+}
+
+std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
+  struct Tiles {
+    char const* name;
+    int block_m, block_n, warp_m, stages, cluster_m, cluster_k, blocks;
+    bool ping_pong = false;
+  };
+  // Measured on an H200 (docs/decisions/0004): a multiprocessor takes in 60 bytes a clock, so smaller tiles
+  // than 128x128 wait for their operands; two blocks in a cluster share B's. Few tiles are shared along k.
+  constexpr Tiles all[] = {{"small", 64, 64, 16, 5, 1, 1, 2},         {"medium", 128, 128, 16, 6, 1, 1, 1},
+                           {"large", 128, 128, 32, 6, 2, 1, 1, true}, {"tall", 128, 64, 16, 8, 1, 1, 1},
+                           {"wide", 64, 128, 16, 8, 1, 1, 1},         {"huge", 128, 256, 16, 4, 2, 1, 1},
+                           {"vast", 128, 256, 16, 4, 1, 1, 1},        {"thin", 64, 32, 16, 6, 1, 1, 2},
+                           {"narrow", 128, 32, 16, 10, 1, 1, 1},      {"deep", 64, 64, 16, 10, 1, 1, 1},
+                           {"thin_pair", 64, 32, 16, 12, 1, 2, 1},    {"deep_pair", 64, 64, 16, 10, 1, 2, 1},
+                           {"wide_pair", 64, 128, 16, 7, 1, 2, 1},    {"tall_pair", 128, 64, 16, 7, 1, 2, 1},
+                           {"medium_pair", 128, 128, 16, 4, 1, 2, 1}, {"thin_four", 64, 32, 16, 12, 1, 4, 1},
+                           {"deep_four", 64, 64, 16, 10, 1, 4, 1},    {"tall_four", 128, 64, 16, 7, 1, 4, 1},
+                           {"deep_eight", 64, 64, 16, 10, 1, 8, 1}};
+  std::vector<NamedPolicy> list;
+  for (Tiles const& tiles : all) {
+    GemmPolicy policy;
+    policy.block_m = tiles.block_m;
+    policy.block_n = policy.warp_n = tiles.block_n;
+    policy.block_k = step_bytes / element_bytes;
+    policy.warp_m = tiles.warp_m;
+    policy.thread_m = tiles.warp_m / 8;
+    policy.thread_n = tiles.block_n / 4;
+    policy.stages = tiles.stages;
+    policy.cluster_m = tiles.cluster_m;
+    policy.cluster_k = tiles.cluster_k;
+    policy.blocks = tiles.blocks;
+    policy.ping_pong = tiles.ping_pong;
+    policy.main_loop = MainLoop::warp_specialized;
+    policy.multiply = Multiply::wgmma;
+    list.push_back({tiles.name, policy});
+  }
+  return list;
+}
+
+std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
+  if (p.multiply != Multiply::wgmma) return "the main loop warp_specialized multiplies by wgmma";
+  if (p.block_k * element_bytes != step_bytes)
+    return fmt::format("block_k = {} is not {}: a step of warp_specialized is {} bytes deep", p.block_k,
+                       step_bytes / element_bytes, step_bytes);
+  if (p.warp_m != 16 && p.warp_m != 32)
+    return fmt::format("warp_m = {}; a warp of a warpgroup has 16 rows, or 32", p.warp_m);
+  if (p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
+    return fmt::format(
+        "multiply wgmma needs thread_m = warp_m / 8 and thread_n = warp_n / 4; the warp tile is {}x{}, the "
+        "thread's {}x{}",
+        p.warp_m, p.warp_n, p.thread_m, p.thread_n);
+  if (p.block_m % (4 * p.warp_m) != 0 || p.block_n % p.warp_n != 0)
+    return fmt::format("a warpgroup's tile is {}x{}; the block's, {}x{}, is no multiple of it", 4 * p.warp_m,
+                       p.warp_n, p.block_m, p.block_n);
+  bool const legal = p.warp_n % 32 == 0 && p.warp_n <= 256 && p.block_m <= 256 && p.block_n <= 256;
+  if (!legal || p.warp_n == 224)
+    return fmt::format(
+        "warp_n = {} of a block tile of {}x{}; legal are 32, 64, 96, 128, 160, 192 and 256, in a block tile "
+        "of "
+        "at most 256x256",
+        p.warp_n, p.block_m, p.block_n);
+  int const groups = p.consumer_warps() / 4;
+  if (p.ping_pong ? groups != 2 : groups > 3)
+    return fmt::format("{} warpgroups; with ping_pong each of two has a whole tile, else there are at most 3",
+                       groups);
+  if (p.thread_m * p.thread_n > (groups == 3 ? 96 : 128))
+    return fmt::format("{} sums a thread; registers hold {}", p.thread_m * p.thread_n,
+                       groups == 3 ? 96 : 128);
+  if (p.stages < 2 || p.stages > 16)
+    return fmt::format("stages = {}; warp_specialized takes 2 to 16", p.stages);
+  if (p.cluster_m * p.cluster_n > 4 || p.block_n % (8 * p.cluster_m) != 0 ||
+      p.block_m % (8 * p.cluster_n) != 0)
+    return fmt::format("a cluster of {}x{} blocks; legal are 1, 2 and 4 blocks whose slices have 8 rows",
+                       p.cluster_m, p.cluster_n);
+  if (p.cluster_k != 1 && p.cluster_k != 2 && p.cluster_k != 4 && p.cluster_k != 8)
+    return fmt::format("cluster_k = {}; legal are 1, 2, 4 and 8", p.cluster_k);
+  if (p.cluster_k > 1 &&
+      (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong || p.warp_n < 8 * p.cluster_k))
+    return fmt::format(
+        "cluster_k = {} with clusters of {}x{} and warp_n = {}; it takes 1x1, warp_n = block_n, 8 columns "
+        "for "
+        "each block, and no ping_pong",
+        p.cluster_k, p.cluster_m, p.cluster_n, p.warp_n);
+  return {};
+}
+
+TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
+  int const taken = p.cluster_k > 1 ? 228 * 1024 : p.stages * step_bytes * (p.block_m + p.block_n);
+  return tensor_store(p.warp_m, p.warp_n / p.cluster_k, p.consumer_warps(), size_of(form.d.type), taken,
+                      p.blocks);
+}
+
+int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form) {
+  int const stages = p.stages * step_bytes * (p.block_m + p.block_n);
+  int const pass = 160;  // bytes of a row of sums that waits for the staged epilogue
+  int const epilogue = p.epilogue == EpilogueSchedule::staged ? p.consumer_warps() * tensor_store_rows * pass
+                       : stores_by_engine(p, form)            ? tensor_store_of(p, form).bytes
+                                                              : 8;
+  int const barriers = p.stages * 16 + 8;
+  int const parts = p.cluster_k > 1 ? p.block_m * p.block_n * 4 + 32 : 0;  // sums of a tile, and barriers
+  return (stages + epilogue + parts + barriers + 1023) / 1024 * 1024;
+}
+
+Index tiles_of_clusters(GemmPolicy const& p, CanonicalGemm const& form) {
+  auto const tiles = [](Index extent, int block, int cluster) {
+    return (extent + block * cluster - 1) / (block * cluster) * cluster;
+  };
+  return tiles(form.m, p.block_m, p.cluster_m) * tiles(form.n, p.block_n, p.cluster_n);
+}
+
+// Multiprocessors lie in groups, of which clusters of more than two leave some over: on an H200 30 of four
+// blocks and 15 of eight find a place on 132.
+Index places_of_clusters(GemmPolicy const& p, Gpu const& gpu) {
+  Index const cluster = p.cluster();
+  Index const multiprocessors = cluster > 2 ? gpu.multiprocessors * Index{10} / 11 : gpu.multiprocessors;
+  return std::max(Index{1}, multiprocessors * p.blocks / cluster) * cluster;
+}
+
+double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  GemmPolicy const& p = recipe.policy;
+  // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
+  constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.95, alone = 0.68, tile_seconds = 0.06e-6;
+  constexpr double store_seconds = 0.46e-6, store_rate = 68e9;  // of a multiprocessor, where all do at once
+  int const size = size_of(form.a.type), ck = p.cluster_k;
+  auto const batch = static_cast<double>(form.batch);
+  auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n),
+             k = static_cast<double>(form.k);
+  auto const splits = static_cast<double>(recipe.splits);
+  double const block = static_cast<double>(p.block_m) * p.block_n;
+
+  // A step: one warpgroup does not fill the tensor cores, nor do two in turn that wait for promoted sums.
+  double products = 4096.0 / size * share_of_peak;  // a clock
+  if (p.ping_pong) products *= is_fp8(form.a.type) ? 0.62 : 0.98;
+  if (p.consumer_warps() * p.blocks == 4) products *= alone;
+  auto const in_whole_lines = [&](MatrixForm const& operand) {
+    Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
+    return pitch * size % step_bytes == 0;
+  };
+  double const intake = (p.cluster_m * p.cluster_n > 1 ? 61.0 : 55.4) *
+                        (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : 0.64);  // bytes a clock
+  double const step_clocks =
+      std::max(block * p.block_k / products, (p.block_m + p.block_n) * step_bytes / intake);
+
+  // Rounds of a multiprocessor's blocks.
+  double const blocks = static_cast<double>(tiles_of_clusters(p, form)) * batch * splits * ck;
+  auto const places = static_cast<double>(places_of_clusters(p, gpu));
+  double const multiprocessors = places / p.blocks, waves = std::ceil(blocks / places);
+  double const full = std::floor(blocks / places), rest = blocks - full * places;
+  double const rounds = full * p.blocks + std::min<double>(p.blocks, std::ceil(rest / multiprocessors));
+  double const steps = std::ceil(std::ceil(k / p.block_k) / (splits * ck));
+  double multiply = rounds * (steps * step_clocks / gpu.clock_hertz + tile_seconds / p.blocks);
+  multiply *= 1 + 0.35 * std::min(1.0, multiply / 200e-6);  // what power allows in the long run
+  // Both warpgroups of a tile store at one time; in turns, one stores while the other multiplies.
+  double const store =
+      (p.ping_pong ? 1 : rounds) * (store_seconds + block / ck * size_of(form.d.type) / store_rate);
+
+  // What is in flight draws the rate from memory: so many bytes on each multiprocessor all of it.
+  constexpr double bytes_for_full_rate = 64e3;
+  double const rows =
+      std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
+  double const resident = std::min<double>(p.blocks, blocks / gpu.multiprocessors);
+  double const drawn = std::clamp(resident * p.stages * step_bytes * rows / bytes_for_full_rate, 0.01, 1.0);
+  double const uneven = 1 + 0.19 * (waves > 1 ? waves * places / blocks - 1 : 0);
+  // Parts of sums that the second cache does not hold travel, too.
+  double const parts =
+      recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
+  double const load =
+      (batch * (m + n) * k * size + parts) / (0.82 * drawn * gpu.memory_bytes_per_second) * uneven;
+  double const write =
+      batch * m * n * size_of(form.d.type) * (form.c.present ? 2 : 1) / (0.67 * gpu.memory_bytes_per_second);
+
+  double const exchange = ck > 1 ? waves * (0.96e-6 + block * size_of(recipe.sum) / 57e9) : 0;
+  double const combine =
+      recipe.splits > 1 ? 5.1e-6 + splits * (0.12e-6 + block / ck * size_of(recipe.sum) / 97e9) : 0;
+  return launch_seconds + std::max(multiply + store, load + write) + 0.33 * std::min(multiply, load) +
+         exchange + combine;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,184 @@
+// Clusters: blocks that run together, their barrier, their shared memory, and copies to several of them.
+#include "cosmati/arch/cluster.h"
+
+#include <vector>
+
+#include "cosmati/arch/tensor_copy.h"
+#include "cosmati/arch/thread.h"
+#include "tests/emulated/testing.h"
+
+namespace cosmati {
+namespace {
+
+enum class Mistake { none, no_cluster_barrier, leaves_early, no_publish, no_wait, outside };
+
+struct alignas(64) Params {
+  arch::TensorMap map;
+  int* out;
+  Mistake mistake = Mistake::none;
+  int blocks_to = 0xf;
+};
+
+// Each block hands its numbers to the next one of its cluster.
+template <class P>
+COSMATI_KERNEL(32, 1)
+hand_on(COSMATI_PARAMETER P params) {
+  auto* const mine = testing::shared<int>();
+  int const self = arch::thread(), rank = arch::block_of_cluster(), blocks = arch::blocks_of_cluster();
+  int const block = (arch::block_z() * 4 + arch::block_y()) * 4 + arch::block_x();
+  arch::cluster_arrive();
+  arch::cluster_wait();
+  int const to = params.mistake == Mistake::outside ? blocks : (rank + 1) % blocks;
+  arch::in_block(mine, to)[self] = 100 * block + rank;
+  if (params.mistake != Mistake::no_cluster_barrier) {
+    arch::cluster_arrive();
+    arch::cluster_wait();
+  }
+  params.out[block * 32 + self] = mine[self];
+  if (params.mistake == Mistake::no_wait) arch::cluster_arrive();
+  if (params.mistake == Mistake::no_wait) arch::cluster_arrive();
+}
+
+std::string report(std::vector<int>& out, Mistake mistake, emulator::Grid cluster, int host_threads = 0) {
+  out.assign(4 * 4 * 2 * 32, -5);
+  Params const params{{}, out.data(), mistake};
+  return testing::report_of([&] {
+    emulator::launch_kernel_clusters<hand_on<Params>>({4, 4, 2}, cluster, 32, 128, params, host_threads);
+  });
+}
+
+void expect_handed_on(emulator::Grid const cluster, int host_threads) {
+  std::vector<int> out;
+  ASSERT_EQ(report(out, Mistake::none, cluster, host_threads), "");
+  int const blocks = cluster.x * cluster.y * cluster.z;
+  for (int block = 0; block < 32; ++block) {
+    int const x = block % 4, y = block / 4 % 4, z = block / 16;
+    int const rank = (z % cluster.z * cluster.y + y % cluster.y) * cluster.x + x % cluster.x;
+    int const from = (rank + blocks - 1) % blocks;
+    int const from_x = x / cluster.x * cluster.x + from % cluster.x;
+    int const from_y = y / cluster.y * cluster.y + from / cluster.x % cluster.y;
+    int const from_z = z / cluster.z * cluster.z + from / cluster.x / cluster.y;
+    int const expected = 100 * ((from_z * 4 + from_y) * 4 + from_x) + from;
+    for (int thread = 0; thread < 32; ++thread)
+      ASSERT_EQ(out[static_cast<std::size_t>(block * 32 + thread)], expected) << "block " << block;
+  }
+}
+
+TEST(Cluster, BlocksReachEachOthersSharedMemory) {
+  expect_handed_on({2, 1, 1}, 1);
+  expect_handed_on({1, 2, 1}, 2);
+  expect_handed_on({4, 2, 1}, 0);
+  expect_handed_on({2, 2, 2}, 3);
+  expect_handed_on({4, 4, 1}, 2);
+  expect_handed_on({1, 1, 1}, 2);
+}
+
+TEST(Cluster, MistakesAreReported) {
+  std::vector<int> out;
+  EXPECT_SAYS(report(out, Mistake::no_cluster_barrier, {2, 1, 1}, 1),
+              "takes an address in block 0 of the cluster, which has left the kernel");
+  EXPECT_SAYS(report(out, Mistake::outside, {2, 1, 1}),
+              "takes an address in block 2 of the cluster, which has 2");
+  EXPECT_SAYS(report(out, Mistake::no_wait, {2, 1, 1}),
+              "cluster_arrive() a second time without cluster_wait()");
+  auto const refusal = [](emulator::Grid cluster) {
+    return testing::report_of(
+        [&] {
+          emulator::launch_kernel_clusters<hand_on<Params>>({4, 4, 2}, cluster, 32, 128, Params{});
+        },
+        ErrorCode::bad_request);
+  };
+  EXPECT_SAYS(refusal({3, 1, 1}), "a launch of 4 x 4 x 2 blocks, no multiple of its clusters of 3 x 1 x 1");
+  EXPECT_SAYS(refusal({4, 4, 2}),
+              "a launch of clusters of 4 x 4 x 2 blocks; each extent must be 1 or more, their product");
+}
+
+struct MulticastStorage {
+  alignas(128) int box[4][32];
+  arch::Barrier full, empty;
+};
+
+// Each block of a cluster brings its part of a tile to all of them, again and again.
+template <class P>
+COSMATI_KERNEL(64, 1)
+multicast(COSMATI_PARAMETER P params) {
+  auto& storage = arch::shared_storage<MulticastStorage>();
+  int const self = arch::thread(), rank = arch::block_of_cluster(), blocks = arch::blocks_of_cluster();
+  if (self == 0) {
+    arch::init(storage.full, 1);
+    arch::init(storage.empty, blocks);
+    if (params.mistake != Mistake::no_publish) arch::publish_barriers();
+  }
+  arch::cluster_arrive();
+  arch::cluster_wait();
+  for (int step = 0; step < 3; ++step) {
+    if (self < 32) {
+      if (self == 0) {
+        arch::wait(storage.empty, step % 2 ^ 1);
+        arch::arrive_expecting(storage.full, 128 * blocks);
+        int const at[2] = {0, step * 4 + rank};
+        arch::copy_tile_to_blocks(&storage.box[rank][0], params.map, storage.full, at,
+                                  static_cast<unsigned short>(params.blocks_to));
+      }
+    } else {
+      arch::wait(storage.full, step % 2);
+      for (int i = 0; i < blocks; ++i)
+        params.out[((arch::block_x() * 3 + step) * 4 + i) * 32 + self - 32] = storage.box[i][self - 32];
+      arch::named_barrier(1, 32);
+      if (self - 32 < blocks) arch::arrive_at(storage.empty, self - 32);
+    }
+  }
+  if (params.mistake == Mistake::leaves_early && rank == 1) return;
+  arch::cluster_arrive();
+  arch::cluster_wait();
+}
+
+struct Multicast {
+  std::vector<int> source = std::vector<int>(12 * 32 + 4), out = std::vector<int>(8 * 3 * 4 * 32, -5);
+  Params params;
+  Multicast() {
+    auto* const begin = source.data() + (16 - reinterpret_cast<std::uintptr_t>(source.data()) % 16) % 16 / 4;
+    for (int i = 0; i < 12 * 32; ++i) begin[i] = i;
+    params.map = emulator::encode_tensor_map({.address = begin,
+                                              .rank = 2,
+                                              .element_bytes = 4,
+                                              .extent = {32, 12},
+                                              .stride = {0, 128},
+                                              .box = {32, 1},
+                                              .swizzle_bytes = 128});
+    params.out = out.data();
+  }
+  std::string report() {
+    return testing::report_of([&] {
+      emulator::launch_kernel_clusters<multicast<Params>>({8}, {4}, 64, sizeof(MulticastStorage), params);
+    });
+  }
+};
+
+TEST(Cluster, CopiesToAllItsBlocks) {
+  Multicast test;
+  test.params.map.word[0] &= ~0xffULL;  // without swizzle, for one row
+  ASSERT_EQ(test.report(), "");
+  for (int block = 0; block < 8; ++block)
+    for (int i = 0; i < 384; ++i) ASSERT_EQ(test.out[static_cast<std::size_t>(block * 384 + i)], i);
+}
+
+TEST(Cluster, MulticastMistakesAreReported) {
+  Multicast test;
+  test.params.mistake = Mistake::leaves_early;
+  std::string const early = test.report();  // of one of both clusters
+  EXPECT_SAYS(early, "arrives at a barrier at byte 520 of shared memory, whose block (");
+  EXPECT_SAYS(early, ") has left the kernel");
+  test.params.mistake = Mistake::no_publish;
+  EXPECT_SAYS(test.report(), "not published");
+  test.params.mistake = Mistake::none;
+  test.params.blocks_to = 0x7;
+  EXPECT_SAYS(test.report(), "block (3, 0, 0): deadlock: ");
+  EXPECT_SAYS(test.report(),
+              "for parity 0 of the barrier at byte 512, whose phase 0 misses 512 bytes that no copy brings");
+  test.params.blocks_to = 0x1f;
+  EXPECT_SAYS(test.report(), "copies a box to blocks 0x1f of a cluster of 4");
+}
+
+}  // namespace
+}  // namespace cosmati

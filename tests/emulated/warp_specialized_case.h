@@ -1,0 +1,172 @@
+// A matrix product by the emulated warp_specialized kernel: tensor maps of matrices in memory that is NaN
+// around them, and the comparison with sums in double.
+#pragma once
+#include "cosmati/gemm/warp_specialized.h"
+#include "tests/emulated/gemm_case.h"
+
+namespace cosmati::emulated {
+
+// What of a policy the tests vary; steps are 128 bytes deep.
+struct WarpgroupTiles {
+  int block_m = 64, block_n = 32, warp_m = 16, warp_n = 32, stages = 2, cluster_m = 1, cluster_n = 1,
+      cluster_k = 1;
+  bool ping_pong = false, split_k = false, whole = false;
+  EpilogueSchedule epilogue = EpilogueSchedule::direct;
+};
+template <class Element>
+constexpr GemmPolicy policy_of(WarpgroupTiles const& tiles) {
+  GemmPolicy policy;
+  policy.block_m = tiles.block_m, policy.block_n = tiles.block_n;
+  policy.block_k = 128 / static_cast<int>(sizeof(Element));
+  policy.warp_m = tiles.warp_m, policy.warp_n = tiles.warp_n;
+  policy.thread_m = tiles.warp_m / 8, policy.thread_n = tiles.warp_n / 4;
+  policy.stages = tiles.stages;
+  policy.cluster_m = tiles.cluster_m, policy.cluster_n = tiles.cluster_n;
+  policy.cluster_k = tiles.cluster_k;
+  policy.ping_pong = tiles.ping_pong, policy.split_k = tiles.split_k, policy.whole = tiles.whole;
+  policy.epilogue = tiles.epilogue;
+  policy.raster_width = 2;
+  policy.main_loop = MainLoop::warp_specialized;
+  policy.multiply = Multiply::wgmma;
+  return policy;
+}
+
+template <class Element>
+arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer, int depth, int batch,
+                           int box_row, int box_rows) {
+  int const size = static_cast<int>(sizeof(Element));
+  bool const along_depth = along == Along::depth;
+  return emulator::encode_tensor_map(
+      {.address = matrix.data,
+       .rank = 3,
+       .element_bytes = size,
+       .extent = {along_depth ? depth : outer, along_depth ? outer : depth, batch},
+       .stride = {0, (along_depth ? matrix.row_stride : matrix.column_stride) * size,
+                  matrix.batch_stride * size},
+       .box = {box_row, box_rows, 1},
+       .swizzle_bytes = box_row * size});
+}
+
+struct WarpgroupSetting {
+  int batch = 1, splits = 1;
+  int clusters = 1;  // that share all tiles
+  Along d = Along::depth;
+};
+
+// Operands, result and parameters of one product by warp_specialized_kernel<Traits>, whose sources are
+// Source<ElementA, along_a> and Source<ElementB, along_b>.
+template <class Traits, class ElementA, Along along_a, class ElementB, Along along_b>
+class WarpSpecializedCase {
+  using Result = typename Traits::Destination::Element;
+  static constexpr bool by_engine = is_same<typename Traits::Destination::Arguments, TensorArguments>;
+  static constexpr int full(std::size_t size) { return 16 / static_cast<int>(size); }
+
+ public:
+  WarpSpecializedCase(Size const& size, WarpgroupSetting const& setting)
+      : size_(size),
+        setting_(setting),
+        a_(size.m, size.k, setting.batch, along_a, full(sizeof(ElementA)), 1, 1),
+        b_(size.n, size.k, setting.batch, along_b, full(sizeof(ElementB)), 0, 2),
+        d_(size.m, size.n, setting.batch, setting.d, full(sizeof(Result)), 1, 3) {
+    constexpr GemmPolicy policy = Traits::policy;
+    parameters.m = size.m, parameters.n = size.n, parameters.k = size.k;
+    if (size.k > 0) {
+      parameters.a.map = map(a_, along_a, size.m, Traits::TileA::box);
+      parameters.b.map = map(b_, along_b, size.n, Traits::TileB::box);
+    }
+    if constexpr (by_engine) {
+      using ToDestination = typename Traits::ToDestination;
+      parameters.d.map = tensor_map<Result>(d_.arguments(), Along::depth, size.m, size.n, setting.batch,
+                                            ToDestination::columns, tensor_store_rows);
+    } else {
+      parameters.d = d_.arguments();
+    }
+    Index const tiles = ceiling_divide(size.m, policy.block_m * policy.cluster_m) *
+                        ceiling_divide(size.n, policy.block_n * policy.cluster_n) * Traits::cluster *
+                        setting.batch;
+    counters_.resize(static_cast<std::size_t>(tiles));
+    partials_.assign(static_cast<std::size_t>(tiles * setting.splits * policy.block_m * policy.block_n),
+                     typename Traits::Product::Register(-77));
+    parameters.schedule.batch = setting.batch;
+    parameters.schedule.splits = setting.splits;
+    parameters.schedule.counters = counters_.data();
+    parameters.schedule.partials = partials_.data();
+  }
+
+  void launch() {
+    emulator::launch_kernel_clusters<&warp_specialized_kernel<Traits>>(
+        {setting_.clusters * Traits::cluster}, {Traits::cluster}, Traits::threads,
+        sizeof(typename Traits::SharedStorage), parameters, 1);
+  }
+
+  // Compares every element of d with expected(sum, m, n).
+  template <class Expected>
+  void expect(Expected const& expected) {
+    std::string const text = text_of(size_, {.batch = setting_.batch, .splits = setting_.splits});
+    int wrong = 0;
+    std::vector<double> row(static_cast<std::size_t>(size_.k)), columns(row.size() * std::size_t(size_.n));
+    for (int i = 0; i < setting_.batch; ++i) {
+      for (std::size_t at = 0; at < columns.size(); ++at)
+        columns[at] = b_.value(i, static_cast<int>(at) / size_.k, static_cast<int>(at) % size_.k);
+      for (int m = 0; m < size_.m; ++m) {
+        for (int k = 0; k < size_.k; ++k) row[static_cast<std::size_t>(k)] = a_.value(i, m, k);
+        for (int n = 0; n < size_.n; ++n) {
+          double sum = 0;
+          double const* const column = columns.data() + n * size_.k;
+          for (std::size_t k = 0; k < row.size(); ++k) sum += row[k] * column[k];
+          double const right = static_cast<double>(convert<Result>(expected(sum, m, n)));
+          if (!(d_.value(i, m, n) == right) && ++wrong <= 3)
+            ADD_FAILURE() << text << ": d(" << i << ", " << m << ", " << n << ") is " << d_.value(i, m, n)
+                          << ", not " << right;
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0) << text;
+    EXPECT_EQ(d_.trespasses(size_.m, size_.n, setting_.batch), 0) << text;
+  }
+
+  typename Traits::Params parameters;
+
+ private:
+  template <class Element>
+  arch::TensorMap map(Matrix<Element>& matrix, Along along, int outer, TensorBox const& box) {
+    return tensor_map<Element>(matrix.arguments(), along, outer, size_.k, setting_.batch, box.row,
+                               box.slice_rows);
+  }
+
+  Size size_;
+  WarpgroupSetting setting_;
+  Matrix<ElementA> a_;
+  Matrix<ElementB> b_;
+  Matrix<Result> d_;
+  std::vector<unsigned> counters_;
+  std::vector<typename Traits::Product::Register> partials_;
+};
+
+// The kernel of one pair of operands, to be run for several sizes.
+template <class ElementA, Along along_a, class ElementB, Along along_b, class Sum>
+struct Warpgroups {
+  template <WarpgroupTiles tiles, class Destination, class Epilogue>
+  using Traits = WarpSpecializedTraits<policy_of<ElementA>(tiles), TensorSource<ElementA, along_a>,
+                                       TensorSource<ElementB, along_b>, Sum, Epilogue, Destination>;
+  template <class OfCase>
+  using Case = WarpSpecializedCase<OfCase, ElementA, along_a, ElementB, along_b>;
+
+  template <WarpgroupTiles tiles, class Destination>
+  static void expect_product(Size const& size, WarpgroupSetting const& setting = {}) {
+    Case<Traits<tiles, Destination, IdentityEpilogue<Sum>>> product(size, setting);
+    product.launch();
+    product.expect([](double sum, int, int) { return sum; });
+  }
+  // The callable may read memory wherever m and n are in D.
+  template <WarpgroupTiles tiles, class Destination, class Callable>
+  static void expect_values(Callable const& callable, Size const& size,
+                            WarpgroupSetting const& setting = {}) {
+    Case<Traits<tiles, Destination, CallableEpilogue<Sum, Callable>>> product(size, setting);
+    product.parameters.epilogue = callable;
+    product.launch();
+    product.expect([&](double sum, int m, int n) { return callable(static_cast<Sum>(sum), m, n); });
+  }
+};
+
+}  // namespace cosmati::emulated

@@ -1,0 +1,139 @@
+// The kernel with TMA and wgmma: types, layouts, ragged and whole, warpgroups that share a tile or take
+// turns, clusters, parts of k, batches, and all ways to D.
+#include "tests/emulated/warp_specialized_case.h"
+
+namespace cosmati::emulated {
+namespace {
+
+constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr EpilogueSchedule staged = EpilogueSchedule::staged;
+
+// One block computes all tiles, one after the other; whole tiles, and what is cut off in every direction.
+template <class ElementA, Along a, class ElementB, Along b, class Sum, class Result>
+void expect_layout() {
+  using Kernel = Warpgroups<ElementA, a, ElementB, b, Sum>;
+  constexpr int step = 128 / static_cast<int>(sizeof(ElementA));
+  Kernel::template expect_product<WarpgroupTiles{}, TensorDestination<Result>>({100, 40, 2 * step + 5});
+  Kernel::template expect_product<WarpgroupTiles{.whole = true, .epilogue = staged},
+                                  StridedDestination<Result, 4>>({64, 64, 3 * step});
+}
+template <class Element, class Sum, class Result>
+void expect_all_layouts() {
+  expect_layout<Element, outer, Element, outer, Sum, Result>();
+  expect_layout<Element, outer, Element, depth, Sum, Result>();
+  expect_layout<Element, depth, Element, outer, Sum, Result>();
+  expect_layout<Element, depth, Element, depth, Sum, Result>();
+}
+
+TEST(WarpSpecializedKernel, F16) { expect_all_layouts<f16, float, f16>(); }
+TEST(WarpSpecializedKernel, Bf16) { expect_all_layouts<bf16, float, float>(); }
+TEST(WarpSpecializedKernel, Tf32) { expect_layout<tf32, depth, tf32, depth, float, float>(); }
+TEST(WarpSpecializedKernel, Bytes) {
+  expect_layout<s8, depth, s8, depth, s32, s32>();
+  expect_layout<u8, depth, s8, depth, s32, f16>();
+}
+TEST(WarpSpecializedKernel, Fp8) {
+  expect_layout<e4m3, depth, e4m3, depth, float, bf16>();
+  expect_layout<e4m3, depth, e5m2, depth, float, float>();
+}
+
+using Bf16 = Warpgroups<bf16, depth, bf16, outer, float>;
+using Engine = TensorDestination<bf16>;
+
+TEST(WarpSpecializedKernel, WarpgroupsShareATile) {
+  // Two and three of them along m; two along n, of 128 rows each.
+  Bf16::expect_product<WarpgroupTiles{.block_m = 128}, Engine>({130, 40, 200});
+  Bf16::expect_product<WarpgroupTiles{.block_m = 192, .epilogue = staged}, StridedDestination<bf16, 8>>(
+      {200, 24, 70});
+  Bf16::expect_product<WarpgroupTiles{.block_m = 128, .block_n = 128, .warp_m = 32, .warp_n = 64}, Engine>(
+      {140, 136, 100});
+}
+
+TEST(WarpSpecializedKernel, WarpgroupsTakeTurns) {
+  // An odd and an even number of tiles, and one alone; more steps than stages, and fewer.
+  constexpr WarpgroupTiles in_turn{.ping_pong = true};
+  Bf16::expect_product<in_turn, Engine>({190, 24, 330});
+  Bf16::expect_product<in_turn, Engine>({100, 56, 60});
+  Bf16::expect_product<in_turn, Engine>({20, 24, 200});
+  Bf16::expect_product<WarpgroupTiles{.warp_m = 16, .stages = 3, .ping_pong = true, .epilogue = staged},
+                       StridedDestination<bf16, 4>>({130, 60, 140}, {.clusters = 2});
+  Bf16::expect_product<
+      WarpgroupTiles{.block_m = 128, .block_n = 64, .warp_m = 32, .warp_n = 64, .ping_pong = true}, Engine>(
+      {200, 104, 130});
+}
+
+TEST(WarpSpecializedKernel, ClustersShareOperands) {
+  // 2x1 and 1x2 blocks, which bring slices of rows or whole boxes; the last cluster reaches beyond D.
+  constexpr WarpgroupTiles along_m{.cluster_m = 2}, along_n{.cluster_n = 2};
+  Bf16::expect_product<along_m, Engine>({160, 24, 200});
+  Bf16::expect_product<along_n, Engine>({60, 80, 200}, {.clusters = 2});
+  using BothOuter = Warpgroups<f16, outer, f16, outer, float>;
+  BothOuter::expect_product<WarpgroupTiles{.block_m = 128, .cluster_n = 2}, TensorDestination<f16>>(
+      {130, 40, 70});
+  using Deep = Warpgroups<s8, depth, s8, depth, s32>;
+  Deep::expect_product<WarpgroupTiles{.cluster_m = 2, .cluster_n = 2}, StridedDestination<s32, 4>>(
+      {130, 70, 200});
+  Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .ping_pong = true}, Engine>({200, 56, 200});
+}
+
+TEST(WarpSpecializedKernel, PartsOfK) {
+  constexpr WarpgroupTiles parts{.split_k = true}, in_turn{.ping_pong = true, .split_k = true};
+  Bf16::expect_product<parts, Engine>({100, 40, 330}, {.splits = 3, .clusters = 2});
+  Bf16::expect_product<parts, Engine>({50, 24, 100}, {.splits = 5});  // more parts than steps
+  Bf16::expect_product<in_turn, Engine>({100, 40, 330}, {.batch = 2, .splits = 2});
+  Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .split_k = true, .epilogue = staged},
+                       StridedDestination<bf16, 8>>({70, 30, 200}, {.splits = 2, .clusters = 2});
+}
+
+TEST(WarpSpecializedKernel, PartsOfKInACluster) {
+  // An uneven number of steps, fewer than blocks; parts of parts.
+  constexpr WarpgroupTiles two{.cluster_k = 2};
+  Bf16::expect_product<two, Engine>({70, 24, 330});
+  Bf16::expect_product<WarpgroupTiles{.block_n = 64, .warp_n = 64, .cluster_k = 4, .epilogue = staged},
+                       StridedDestination<bf16, 2>>({40, 60, 190});
+  Bf16::expect_product<WarpgroupTiles{.cluster_k = 2, .split_k = true}, Engine>({60, 24, 300}, {.splits = 2});
+}
+
+TEST(WarpSpecializedKernel, Batches) {
+  Bf16::expect_product<WarpgroupTiles{}, Engine>({70, 24, 70}, {.batch = 3, .clusters = 2});
+  Bf16::expect_product<WarpgroupTiles{.ping_pong = true}, StridedDestination<bf16, 2>>({20, 30, 200},
+                                                                                       {.batch = 3});
+}
+
+// 100 m + n from memory that has no more elements than D: reads beyond its edge are found.
+struct PlusElement {
+  float const* values;
+  int rows, columns;
+  float operator()(float sum, Index m, Index n) const {
+    EXPECT_TRUE(m < rows && n < columns) << m << ", " << n;
+    return sum + values[m * columns + n];
+  }
+};
+
+template <WarpgroupTiles tiles, class Destination>
+void expect_values(int n, WarpgroupSetting const& setting = {}) {
+  constexpr int m = 70;
+  std::vector<float> values(static_cast<std::size_t>(m * n));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 113);
+  Bf16::expect_values<tiles, Destination>(PlusElement{values.data(), m, n}, {m, n, 100}, setting);
+}
+
+TEST(WarpSpecializedKernel, EpiloguesByAllWays) {
+  constexpr WarpgroupTiles direct{}, in_passes{.epilogue = staged};
+  expect_values<direct, Engine>(40);  // rows of D are multiples of 16 bytes
+  expect_values<direct, TensorDestination<float>>(44);
+  expect_values<direct, StridedDestination<float, 2>>(45);
+  expect_values<direct, StridedDestination<f16, 1>>(45, {.d = outer});
+  expect_values<in_passes, StridedDestination<float, 4>>(45);
+  expect_values<in_passes, StridedDestination<bf16, 1>>(45, {.d = outer});
+}
+
+TEST(WarpSpecializedKernel, NothingToAddAndSingleElements) {
+  Bf16::expect_product<WarpgroupTiles{}, Engine>({70, 24, 0});
+  Bf16::expect_product<WarpgroupTiles{}, Engine>({1, 8, 1});
+  Bf16::expect_product<WarpgroupTiles{.ping_pong = true, .split_k = true}, Engine>({70, 40, 0},
+                                                                                   {.splits = 2});
+}
+
+}  // namespace
+}  // namespace cosmati::emulated

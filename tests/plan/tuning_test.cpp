@@ -1,0 +1,284 @@
+// Tuning files: what is of one class, what a line must say, which of two lines stays, and plans that go by
+// one.
+#include "cosmati/ops/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "src/plan/gemm/contenders.h"
+#include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/tuning.h"
+#include "tests/plan/gemm_problem.h"
+
+namespace cosmati {
+namespace {
+
+using testing::gpu_device;
+using testing::product;
+
+GemmProblem large(Index m = 4096) { return product(DataType::bf16, DataType::bf16, m, 4096, 4096, "tn"); }
+
+TuningLine line_for(GemmProblem const& problem, std::string const& kernel = "multistage") {
+  TuningLine line;
+  line.problems = plan::gemm_class(problem, "");
+  line.gpu = tuning_name(gpu_device("h200").gpu);
+  line.kernel = kernel;
+  GemmPolicy policy;
+  policy.block_k = 32;
+  policy.warp_m = policy.warp_n = 64;
+  policy.thread_n = 16;
+  policy.stages = 4;
+  policy.multiply = Multiply::mma;
+  line.policy = plan::text_of(policy);
+  line.measured = "4096x4096x4096x1";
+  line.seconds = 2e-4;
+  line.planned_seconds = 3e-4;
+  line.driver = "CUDA 13.0, 580.1";
+  line.version = "cosmati 0.1.0";
+  line.time = "2026-01-31T23:59:59Z";
+  return line;
+}
+
+std::string replaced(std::string text, std::string const& old, std::string const& by) {
+  std::size_t const at = text.find(old);
+  EXPECT_NE(at, std::string::npos) << old << " in " << text;
+  return at == std::string::npos ? text : text.replace(at, old.size(), by);
+}
+
+PlanOptions with(std::string const& text) {
+  PlanOptions options;
+  options.tuning = std::make_shared<TuningTable const>(TuningTable::parse(text, "tuning.txt"));
+  return options;
+}
+
+Considered entry_of(Plan<GemmProblem> const& plan, std::string const& kernel) {
+  for (Considered const& entry : plan.considered)
+    if (entry.kernel == kernel) return entry;
+  return {};
+}
+
+TEST(Tuning, OneClassIsWhatIsCutIntoTheSameTiles) {
+  EXPECT_EQ(plan::gemm_class(large(), ""),
+            "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1");
+  auto const same = [](GemmProblem const& x, GemmProblem const& y) {
+    return plan::gemm_class(x, "") == plan::gemm_class(y, "");
+  };
+  EXPECT_TRUE(same(large(4096), large(4040)));
+  EXPECT_FALSE(same(large(4096), large(4032)));
+  EXPECT_TRUE(same(large(8), large(16)));
+  EXPECT_FALSE(same(large(16), large(32)));
+  EXPECT_FALSE(same(large(4096), large(4095))) << "its columns are not aligned";
+  EXPECT_FALSE(same(large(), product(DataType::bf16, DataType::bf16, 4096, 4096, 4096, "nt")));
+  EXPECT_FALSE(same(large(), product(DataType::f16, DataType::f16, 4096, 4096, 4096, "tn")));
+  EXPECT_EQ(plan::gemm_class(large(0), ""), "");
+  EXPECT_EQ(plan::gemm_class(large(), "multistage"), plan::gemm_class(large(), "") + " only=multistage");
+}
+
+TEST(Tuning, ALineIsReadAsItIsWritten) {
+  TuningTable table;
+  TuningLine odd = line_for(large(100));
+  odd.driver = "a \"quoted\" name";
+  odd.version.clear();
+  table.add(line_for(large()));
+  table.add(odd);
+  TuningTable const again = TuningTable::parse(table.text(), "tuning.txt");
+  EXPECT_EQ(again.size(), 2U);
+  EXPECT_EQ(again.text(), table.text());
+  TuningLine const* const line = again.find(line_for(large()).problems, odd.gpu);
+  ASSERT_NE(line, nullptr);
+  EXPECT_EQ(line->origin, "tuning.txt, line 4");
+  EXPECT_EQ(to_string(*line), to_string(line_for(large())));
+  EXPECT_EQ(TuningTable::parse("", "tuning.txt").size(), 0U);
+  EXPECT_EQ(TuningTable::parse("# nothing\n\n \r\n", "tuning.txt").size(), 0U);
+}
+
+TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
+  std::string const good = to_string(line_for(large()));
+  auto const complaint = [](std::string const& line) -> std::string {
+    try {
+      (void)TuningTable::parse("# head\n" + line + "\n", "tuning.txt");
+    } catch (Error const& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_file);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint(good), "");
+  EXPECT_EQ(complaint("conv m=3"),
+            "tuning.txt, line 2: a line begins with its subject, which is gemm, not 'conv'");
+  struct Case {
+    char const *old, *by, *complaint;
+  };
+  for (Case const& c : {
+           Case{" splits=1", "", "the key splits is missing"},
+           {" splits=1", " splits=0", "splits=0: legal is a whole number from 1"},
+           {" splits=1", " splits=1 splits=1", "the key splits stands there twice"},
+           {" splits=1", " splits=1 split=1", "there is no key 'split' in a line for gemm"},
+           {" splits=1", " splits=1 and", "'and' is no word of the form key=value"},
+           {" splits=1", " splits=", "splits= has no value"},
+           {" m=4096", " m=4095", "m=4095: legal is 16, 32 or a multiple of 64; nearest above: 4096"},
+           {"a=bf16/k8", "a=bf16/n8", "a=bf16/n8: legal is such as bf16/m8"},
+           {"a=bf16/k8", "a=half/k8", "a=half/k8: "},
+           {"a=bf16/k8", "a=bf16/k3", "a=bf16/k3: legal is a width of 1, 2, 4, 8 or 16"},
+           {"measured=4096x4096", "measured=large", "measured=largex4096x1: legal are extents"},
+           {"driver=\"CUDA", "driver=\"\1CUDA", "a control character stands there"},
+           {"seconds=0.0002", "seconds=-1", "seconds=-1: legal are seconds, a number above 0"},
+           {"seconds=0.0002", "seconds=nan", "seconds=nan: legal are seconds, a number above 0"},
+           {"23:59:59Z", "late", "time=2026-01-31Tlate: legal is a time such as"},
+           {"kernel=multistage", "kernel=fast",
+            "kernel=fast: legal is warp_specialized, multistage, double_buffered"},
+           {"stages=4", "stages=four", "--policy stages=four: legal are whole numbers"},
+           {"stages=4", "phases=4", "--policy: there is no field 'phases'"},
+           {"version=\"cosmati 0.1.0\"", "version=\"cosmati", "version=: the quotation mark is not closed"},
+       }) {
+    std::string const line =
+        c.old[0] == 'v' ? good.substr(0, good.find(c.old)) + c.by : replaced(good, c.old, c.by);
+    EXPECT_EQ(complaint(line).find(std::string("tuning.txt, line 2: ") + c.complaint), 0U) << complaint(line);
+  }
+}
+
+TEST(Tuning, TheNewerLineStaysWhateverTheOrder) {
+  TuningLine const old = line_for(large());
+  TuningLine newer = old, faster = old, other = old;
+  newer.time = "2026-02-01T00:00:00Z";
+  newer.seconds = 3e-4;
+  faster.seconds = 1e-4;
+  other.splits = 2;
+  auto const winner = [](TuningLine const& x, TuningLine const& y) {
+    TuningTable table;
+    table.add(x);
+    table.add(y);
+    EXPECT_EQ(table.size(), 1U);
+    return to_string(*table.find(x.problems, x.gpu));
+  };
+  for (auto const& [x, y] : {std::pair{newer, old}, {newer, faster}, {faster, old}}) {
+    EXPECT_EQ(winner(x, y), to_string(x));
+    EXPECT_EQ(winner(y, x), to_string(x));
+  }
+  EXPECT_EQ(winner(old, other), winner(other, old));
+  TuningLine elsewhere = old;
+  elsewhere.gpu = tuning_name(gpu_device("a100").gpu);
+  TuningTable table;
+  table.add(old);
+  table.add(elsewhere);
+  EXPECT_EQ(table.size(), 2U);
+}
+
+TEST(Tuning, PlansGoByTheLine) {
+  std::string const text = to_string(line_for(large()));
+  auto const plan = make_plan(large(4088), gpu_device("h200"), with(text));
+  EXPECT_EQ(plan.kernel, "multistage");
+  EXPECT_EQ(plan.recipe.policy_name, "tuned");
+  EXPECT_EQ(plan.recipe.policy.stages, 4);
+  EXPECT_EQ(plan.recipe.splits, 1);
+  EXPECT_FALSE(plan.recipe.policy.whole);
+  EXPECT_EQ(entry_of(plan, "multistage").note,
+            "measured, tuning.txt, line 1: 4096x4096x4096x1 took 200 us, as planned 300 us");
+  EXPECT_EQ(entry_of(plan, "warp_specialized").note, "");
+
+  auto const split = make_plan(large(), gpu_device("h200"), with(replaced(text, "splits=1", "splits=3")));
+  EXPECT_EQ(split.recipe.splits, 3);
+  EXPECT_TRUE(split.recipe.policy.split_k);
+  EXPECT_EQ(split.workspace_bytes, split.recipe.partial_bytes + split.recipe.counter_bytes);
+  EXPECT_GT(split.recipe.partial_bytes, 0U);
+}
+
+TEST(Tuning, OtherProblemsOtherGpusAndWhatIsAskedForArePlannedAsEver) {
+  PlanOptions const options = with(to_string(line_for(large())));
+  auto const same_as_ever = [&](GemmProblem const& problem, Device const& device, PlanOptions asked) {
+    auto const without = make_plan(problem, device, asked);
+    asked.tuning = options.tuning;
+    auto const plan = make_plan(problem, device, asked);
+    EXPECT_EQ(plan.kernel, without.kernel);
+    EXPECT_EQ(plan.recipe, without.recipe);
+    for (Considered const& entry : plan.considered) EXPECT_EQ(entry.note, "");
+  };
+  same_as_ever(large(2048), gpu_device("h200"), {});
+  same_as_ever(large(), gpu_device("h100"), {});
+  PlanOptions policy, kernel;
+  policy.policy = "large";
+  same_as_ever(large(), gpu_device("h200"), policy);
+  kernel.kernel = "double_buffered";
+  auto const plan = make_plan(large(), gpu_device("h200"), [&] {
+    PlanOptions both = kernel;
+    both.tuning = options.tuning;
+    return both;
+  }());
+  EXPECT_EQ(plan.kernel, "double_buffered");
+  EXPECT_NE(plan.recipe.policy_name, "tuned");
+}
+
+TEST(Tuning, ALineForOneKernelIsForThoseWhoAskForIt) {
+  TuningLine general = line_for(large()), special = general;
+  general.splits = 2;
+  special.problems = plan::gemm_class(large(), "multistage");
+  TuningTable table;
+  table.add(general);
+  table.add(special);
+  PlanOptions options = with(table.text());
+  EXPECT_EQ(make_plan(large(), gpu_device("h200"), options).recipe.splits, 2);
+  options.kernel = "multistage";
+  EXPECT_EQ(make_plan(large(), gpu_device("h200"), options).recipe.splits, 1);
+}
+
+TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
+  std::string const text = to_string(line_for(large()));
+  auto const without = make_plan(large(), gpu_device("h200"));
+  struct Case {
+    char const *old, *by, *note;
+  };
+  for (Case const& c : {Case{"stages=4", "stages=9", "stages = 9; multistage takes 3 to 5"},
+                        {"stages=4", "stages=3,blocks=1,stages=5,block_k=128", "needs "},
+                        {"multiply=mma", "multiply=half2", "multiply half2 sums in f16"},
+                        {"multiply=mma", "multiply=dp4a", "multiply dp4a sums in s32"},
+                        {"splits=1", "splits=200", "200 splits of 128 steps and 1 matrices"}}) {
+    auto const plan = make_plan(large(), gpu_device("h200"), with(replaced(text, c.old, c.by)));
+    EXPECT_EQ(plan.kernel, without.kernel);
+    EXPECT_EQ(plan.recipe, without.recipe);
+    std::string const note = entry_of(plan, "multistage").note;
+    EXPECT_EQ(note.find(std::string("tuning.txt, line 1 is ignored: ") + c.note), 0U) << note;
+  }
+  PlanOptions options = with(replaced(text, "splits=1", "splits=2"));
+  options.max_workspace = 1000;
+  EXPECT_NE(entry_of(make_plan(large(), gpu_device("h200"), options), "multistage")
+                .note.find("it needs a workspace of 134221824 bytes; the limit is 1000"),
+            std::string::npos);
+}
+
+TEST(Tuning, ContendersAreThePlansOwnAndWhatIsNearIt) {
+  auto const device = gpu_device("h200");
+  for (DataType const type : {DataType::f32, DataType::f64, DataType::bf16, DataType::s8, DataType::e4m3})
+    for (Index const m : {1, 64, 1000, 4096}) {
+      auto const problem = product(type, is_integer(type) ? DataType::s32 : type, m, 4096, 4096, "tn");
+      auto const list = plan::contenders(problem, device, {});
+      auto const own = make_plan(problem, device);
+      ASSERT_GT(list.size(), 1U);
+      EXPECT_LE(list.size(), 24U);
+      EXPECT_EQ(list[0].line.policy, plan::text_of(own.recipe.policy));
+      EXPECT_EQ(list[0].line.kernel, own.kernel);
+      EXPECT_EQ(list[0].line.splits, own.recipe.splits);
+      for (TuningContender const& one : list) {
+        EXPECT_EQ(plan::contender_of(problem, device, {}, one.line).size(), 1U) << one.recipe;
+        EXPECT_LE(one.predicted_seconds, 3.01 * own.recipe.predicted_seconds) << one.recipe;
+      }
+      auto const beside = plan::neighbours(problem, device, {}, list[0].line);
+      EXPECT_GT(beside.size(), 2U);
+      for (TuningContender const& one : beside)
+        EXPECT_FALSE(one.line.policy == list[0].line.policy && one.line.splits == list[0].line.splits);
+    }
+  PlanOptions one_kernel;
+  one_kernel.kernel = "double_buffered";
+  for (TuningContender const& one : plan::contenders(large(), device, one_kernel)) {
+    EXPECT_EQ(one.line.kernel, "double_buffered");
+    EXPECT_NE(one.line.problems.find(" only=double_buffered"), std::string::npos);
+  }
+  EXPECT_TRUE(plan::contenders(large(0), device, {}).empty());
+  auto const of_fp8 =
+      plan::contenders(product(DataType::e4m3, DataType::bf16, 4096, 4096, 4096, "tn"), device, {});
+  ASSERT_FALSE(of_fp8.empty());
+  EXPECT_EQ(of_fp8.front().line.kernel, "warp_specialized");
+}
+
+}  // namespace
+}  // namespace cosmati

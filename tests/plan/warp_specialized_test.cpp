@@ -1,0 +1,137 @@
+// The plan's side of the warp_specialized main loop, for a GPU that is not here.
+#include <gtest/gtest.h>
+
+#include "src/backend/cuda/gemm_source.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/warp_specialized.h"
+#include "tests/plan/gemm_problem.h"
+
+namespace cosmati {
+namespace {
+
+using testing::gpu_device;
+using testing::product;
+
+Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy = "") {
+  PlanOptions options;
+  options.kernel = "warp_specialized";
+  options.policy = policy;
+  return make_plan(problem, gpu_device("h200"), options);
+}
+
+std::string refusal_of(GemmProblem const& problem, std::string const& gpu = "h200") {
+  PlanOptions options;
+  options.max_workspace = 0;
+  for (Considered const& entry : make_plan(problem, gpu_device(gpu), options).considered)
+    if (entry.kernel == "warp_specialized") return entry.refusal;
+  return "not considered";
+}
+
+TEST(WarpSpecialized, RefusalsGiveTheValue) {
+  EXPECT_EQ(refusal_of(product(DataType::bf16, DataType::bf16, 512, 512, 512, "nn")), "");
+  EXPECT_EQ(refusal_of(product(DataType::bf16, DataType::bf16, 512, 512, 512, "nn"), "a100"),
+            "wgmma needs compute capability 9.0; " + describe_gpu("a100").name + " has 8.0");
+  EXPECT_EQ(
+      refusal_of(product(DataType::bf16, DataType::bf16, 1001, 512, 512, "nn")),
+      "operand a: leading dimension 1001 is not a multiple of 8 elements (16 bytes); nearest: 1008; a copy "
+      "for it needs 1032192 bytes of workspace; at most 0");
+  EXPECT_EQ(refusal_of(product(DataType::f32, DataType::f32, 512, 512, 512, "nn")),
+            "multiply wgmma takes no f32 and f32 with sums in f32");
+  EXPECT_EQ(
+      refusal_of(product(DataType::s8, DataType::s32, 512, 512, 512, "nn")),
+      "multiply wgmma takes s8 along k only; operand a lies along m; a copy for it needs 262144 bytes of "
+      "workspace; at most 0");
+  GemmProblem misaligned = product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn");
+  misaligned.b.alignment = 8;
+  EXPECT_EQ(refusal_of(misaligned),
+            "operand b: aligned to 8 bytes; the copy engine needs 16; a copy for it needs 524288 bytes of "
+            "workspace; at most 0");
+  EXPECT_EQ(refusal_of(product(DataType::e4m3, DataType::f32, 512, 512, 512, "tn")), "");
+  EXPECT_EQ(plan_of(product(DataType::e4m3, DataType::f32, 512, 512, 512, "tn")).kernel, "warp_specialized");
+}
+
+TEST(WarpSpecialized, OperandsAreCopiedWhereItPays) {
+  auto const planned = [](GemmProblem const& problem) { return make_plan(problem, gpu_device("h200")); };
+  Plan<GemmProblem> const odd = planned(product(DataType::bf16, DataType::bf16, 4095, 4095, 4095, "tn"));
+  EXPECT_EQ(odd.kernel, "warp_specialized");
+  for (RepackRecipe const& repack : {odd.recipe.repack_a, odd.recipe.repack_b}) {
+    EXPECT_EQ(repack.from, Along::depth);
+    EXPECT_EQ(repack.to, Along::depth);
+    EXPECT_EQ(repack.width, 1);
+    EXPECT_EQ(repack.pitch, 4096);
+    EXPECT_EQ(repack.offset % 256, 0u);
+    EXPECT_LE(repack.offset + repack.bytes, odd.workspace_bytes);
+  }
+  // Bytes along m and n are transposed, those along k stay.
+  Plan<GemmProblem> const bytes = planned(product(DataType::s8, DataType::s32, 4096, 4096, 4096, "nn"));
+  EXPECT_EQ(bytes.kernel, "warp_specialized");
+  bool const a_is_first = !bytes.recipe.swapped;
+  RepackRecipe const& of_a = a_is_first ? bytes.recipe.repack_a : bytes.recipe.repack_b;
+  RepackRecipe const& of_b = a_is_first ? bytes.recipe.repack_b : bytes.recipe.repack_a;
+  EXPECT_EQ(of_a.from, Along::outer);
+  EXPECT_EQ(of_a.to, Along::depth);
+  EXPECT_EQ(of_b.bytes, 0u);
+  // A product with one row is over before a copy is.
+  EXPECT_NE(planned(product(DataType::bf16, DataType::bf16, 1, 4095, 4095, "tn")).kernel, "warp_specialized");
+}
+
+TEST(WarpSpecialized, EveryNamedPolicyIsLegalAndFits) {
+  for (DataType type : {DataType::bf16, DataType::tf32, DataType::s8})
+    for (plan::NamedPolicy const& named : plan::warpgroup_policies(size_of(type))) {
+      EXPECT_EQ(plan::warpgroup_policy_violation(named.policy, size_of(type)), "") << named.name;
+      for (DataType result : {DataType::f64, DataType::f32, DataType::f16, DataType::s8}) {
+        auto const form = plan::canonical(product(type, result, 512, 512, 512, "tn"));
+        EXPECT_LE(plan::warp_specialized_shared_bytes(named.policy, form),
+                  gpu_device("h200").gpu.shared_bytes_per_block)
+            << named.name << ' ' << name_of(result);
+      }
+    }
+}
+
+TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
+  GemmPolicy policy = plan::warpgroup_policies(2).front().policy;
+  policy.block_k = 32;
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
+            "block_k = 32 is not 64: a step of warp_specialized is 128 bytes deep");
+  policy.block_k = 64;
+  policy.warp_m = 64;
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
+            "warp_m = 64; a warp of a warpgroup has 16 rows, or 32");
+  policy.warp_m = 16;
+  policy.cluster_k = 3;
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "cluster_k = 3; legal are 1, 2, 4 and 8");
+  policy.cluster_k = 2;
+  policy.cluster_m = 2;
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(policy, 2),
+      "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it takes 1x1, warp_n = block_n, 8 columns for "
+      "each block, and no ping_pong");
+}
+
+TEST(WarpSpecialized, ClustersFillUpAndTheLastTilesAreCounted) {
+  auto const form = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 384, 512, "tn"));
+  GemmPolicy policy = plan::warpgroup_policies(2).front().policy;  // 64x64
+  EXPECT_EQ(plan::tiles_of(policy, form), 8 * 6);
+  policy.cluster_m = 4;
+  EXPECT_EQ(plan::tiles_of(policy, form), 8 * 8);  // m is 384 there: d is computed transposed
+}
+
+TEST(WarpSpecialized, LongExpressionsAndUnalignedResultsAreStaged) {
+  auto const schedule = [](GemmProblem const& problem) { return plan_of(problem).recipe.policy.epilogue; };
+  EXPECT_EQ(schedule(product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn", "relu(acc + bias[n])")),
+            EpilogueSchedule::direct);
+  EXPECT_EQ(schedule(product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn", "gelu(acc + bias[n])")),
+            EpilogueSchedule::staged);
+  EXPECT_EQ(schedule(product(DataType::bf16, DataType::bf16, 511, 512, 512, "tn")), EpilogueSchedule::staged);
+}
+
+TEST(WarpSpecialized, TheTextNamesItsSourcesAndDestination) {
+  std::string const text =
+      cuda::gemm_source(plan_of(product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn"), "huge")).text;
+  for (char const* part : {"cosmati/gemm/warp_specialized.h", "TensorSource<bf16, Along::depth>",
+                           "TensorDestination<bf16>", ".cluster_m = 2", ".ping_pong = false"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+}  // namespace
+}  // namespace cosmati
