@@ -71,8 +71,21 @@ TEST(WarpSpecialized, OperandsAreCopiedWhereItPays) {
   EXPECT_EQ(of_a.from, Along::outer);
   EXPECT_EQ(of_a.to, Along::depth);
   EXPECT_EQ(of_b.bytes, 0u);
-  // A product with one row is over before a copy is.
-  EXPECT_NE(planned(product(DataType::bf16, DataType::bf16, 1, 4095, 4095, "tn")).kernel, "warp_specialized");
+  // A small product is over before a copy is.
+  EXPECT_NE(planned(product(DataType::bf16, DataType::bf16, 63, 63, 63, "tn")).kernel, "warp_specialized");
+}
+
+TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
+  PlanOptions options;
+  options.policy = "deep_pair,stages=8";
+  Plan<GemmProblem> const plan =
+      make_plan(product(DataType::bf16, DataType::bf16, 64, 64, 4096, "tn"), gpu_device("h200"), options);
+  EXPECT_EQ(plan.kernel, "warp_specialized");
+  EXPECT_EQ(plan.recipe.policy.stages, 8);
+  for (Considered const& entry : plan.considered)
+    if (entry.kernel == "multistage") {
+      EXPECT_EQ(entry.refusal, "policy 'deep_pair' is one of warp_specialized");
+    }
 }
 
 TEST(WarpSpecialized, EveryNamedPolicyIsLegalAndFits) {

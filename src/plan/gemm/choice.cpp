@@ -192,6 +192,16 @@ GemmRecipe repacking_recipe(CanonicalGemm const& form) {
   return recipe;
 }
 
+// The name in `policy` that only the warp_specialized main loop knows; empty if there is none.
+std::string foreign_policy(std::string const& policy, std::vector<NamedPolicy> const& known) {
+  std::string const word = policy.substr(0, policy.find(','));
+  auto const has = [&word](std::vector<NamedPolicy> const& list) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](NamedPolicy const& named) { return named.name == word; });
+  };
+  return !has(known) && has(warpgroup_policies(2)) ? word : std::string{};
+}
+
 // Tries the policies of one multiply, and betters `offer` where one is predicted to be faster. With
 // `passes`, `form` is what they leave.
 void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
@@ -205,6 +215,10 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   GemmPolicy const own = emulator::emulated_policy(main_loop, multiply, element_bytes);
   std::vector<NamedPolicy> policies = named_policies(main_loop, multiply, form.sum, element_bytes);
   if (emulated) policies = {{"emulated", own}};
+  if (std::string const foreign = foreign_policy(options.policy, policies); !foreign.empty()) {
+    if (offer.text.empty()) offer.refusal = fmt::format("policy '{}' is one of warp_specialized", foreign);
+    return;
+  }
   if (!options.policy.empty()) {
     std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // whose fields are changed
     policies = {parse_policy(options.policy, policies, policies[large])};

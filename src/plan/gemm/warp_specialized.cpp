@@ -180,7 +180,8 @@ TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
 
 int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form) {
   int const stages = p.stages * step_bytes * (p.block_m + p.block_n);
-  int const pass = 160;  // bytes of a row of sums that waits for the staged epilogue
+  // Bytes of a row of sums that waits for the staged epilogue: a warp's columns, or its share of them.
+  int const pass = std::min(p.warp_n / p.cluster_k * size_of(form.evaluation), 128) + 32;
   int const epilogue = p.epilogue == EpilogueSchedule::staged ? p.consumer_warps() * tensor_store_rows * pass
                        : stores_by_engine(p, form)            ? tensor_store_of(p, form).bytes
                                                               : 8;
