@@ -29,7 +29,8 @@ arch::TensorMap tensor_map(plan::MatrixForm const& matrix, void const* data, Ind
                                          : TensorMapType::u64;
   TensorMapSwizzle const swizzle = row_bytes == 128  ? TensorMapSwizzle::bytes128
                                    : row_bytes == 64 ? TensorMapSwizzle::bytes64
-                                                     : TensorMapSwizzle::bytes32;
+                                   : row_bytes == 32 ? TensorMapSwizzle::bytes32
+                                                     : TensorMapSwizzle::none;
   arch::TensorMap map{};
   driver().cuTensorMapEncodeTiled(&map, type, 3, const_cast<void*>(data), extents, strides, box, steps,
                                   TensorMapInterleave::none, swizzle, TensorMapPromotion::bytes256,

@@ -81,7 +81,9 @@ Along wgmma_direction(MatrixForm const& operand, Index depth) {
 bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   // A store by the engine writes whole units of 16 bytes, also where a row ends within one (seen on an H200).
   bool const whole_units = form.n * size_of(form.d.type) % 16 == 0;
-  return whole_units && policy.epilogue == EpilogueSchedule::direct && !form.by_pointers &&
+  // Its boxes have rows of at least 32 bytes, what the smallest swizzle spans.
+  bool const wide_rows = policy.warp_n / policy.cluster_k * size_of(form.d.type) >= 32;
+  return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct && !form.by_pointers &&
          (form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
          (form.batch == 1 || form.d.batch_stride != 0);
 }
