@@ -215,7 +215,9 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   GemmPolicy const own = emulator::emulated_policy(main_loop, multiply, element_bytes);
   std::vector<NamedPolicy> policies = named_policies(main_loop, multiply, form.sum, element_bytes);
   if (emulated) policies = {{"emulated", own}};
-  if (std::string const foreign = foreign_policy(options.policy, policies); !foreign.empty()) {
+  std::string const foreign =
+      emulated || main_loop == MainLoop::warp_specialized ? "" : foreign_policy(options.policy, policies);
+  if (!foreign.empty()) {
     if (offer.text.empty()) offer.refusal = fmt::format("policy '{}' is one of warp_specialized", foreign);
     return;
   }
