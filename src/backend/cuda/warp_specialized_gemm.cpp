@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 
 #include "cosmati/gemm/tensor_source.h"
@@ -33,6 +34,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     b_ = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
     tiles_ = plan::tiles_of(p, form_) * recipe_.splits * p.cluster_k;
     places_ = plan::places_of_clusters(p, plan.device.gpu);
+    if (plan::stores_by_engine(p, form_)) store_ = plan::tensor_store_of(p, form_);
     function_.allow_shared_bytes(shared_bytes_);
   }
 
@@ -41,11 +43,10 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     Current const current(ordinal_);  // once for all calls of the driver below
     plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
       fill_epilogue(epilogue, form_, scalars_, arguments);
-      if (plan::stores_by_engine(recipe_.policy, form_)) {
-        TensorStore const store = plan::tensor_store_of(recipe_.policy, form_);
+      if (store_) {
         enqueue(epilogue,
                 TensorArguments{tensor_map(form_.d, arguments.d, form_.m, form_.n, form_.batch, true,
-                                           store.columns, tensor_store_rows)},
+                                           store_->columns, tensor_store_rows)},
                 arguments, workspace, stream);
       } else {
         enqueue(epilogue, plan::matrix_arguments(form_.d, arguments.d), arguments, workspace, stream);
@@ -104,7 +105,8 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   int ordinal_;
   int shared_bytes_;
   TensorBox a_, b_;
-  Index tiles_, places_;  // blocks that have work for one matrix; that run at once
+  std::optional<TensorStore> store_;  // of D by the copy engine
+  Index tiles_, places_;              // blocks that have work for one matrix; that run at once
   Function function_;
 };
 
