@@ -5,21 +5,9 @@
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
-#include "cosmati/gemm/arguments.h"
+#include "cosmati/gemm/repack_arguments.h"
 
 namespace cosmati {
-
-// From: element (row, column) of matrix b at base(b)[row * row_stride + column * column_stride], neighbours
-// along columns. To: the same element at to[b * matrix_pitch + row * pitch + column], transposed at
-// [... + column * pitch + row]; pitch and matrix_pitch are multiples of 16 bytes, what lies between is zero
-// or not written.
-struct RepackParameters {
-  MatrixArguments from;
-  void* to = nullptr;
-  Index rows = 0, columns = 0;
-  Index pitch = 0, matrix_pitch = 0;  // elements
-  Index first_batch = 0;
-};
 
 template <int bytes>
 struct BitsOf;
@@ -36,15 +24,6 @@ struct BitsOf<4> {
   using type = unsigned;
 };
 
-// A block has a tile of `rows` by `columns` elements; thread t of a warp has word t of each row.
-template <int element_bytes, bool transposed>
-struct RepackTile {
-  static constexpr int threads = 256, warps = threads / 32;
-  static constexpr int packed = 4 / element_bytes;  // elements of a word
-  static constexpr int columns = (transposed ? 32 : 128) * packed;
-  static constexpr int rows = transposed ? 32 * packed : 32;
-};
-
 // `width`: the elements of a run whose address is a multiple of the run's size.
 template <int element_bytes, int width, bool transposed>
 struct Repack {
@@ -55,6 +34,7 @@ struct Repack {
   struct SharedStorage {
     unsigned word[transposed ? Tile::columns : 1][32];
   };
+  static_assert(sizeof(SharedStorage) == Tile::shared_bytes);
 
   Bits const* from;
   Bits* to;

@@ -25,8 +25,8 @@ class RepackPass {
  private:
   plan::MatrixForm operand_;
   RepackRecipe repack_;
-  Index rows_ = 0, columns_ = 0, batch_ = 0;  // of runs of neighbours, as they are read
-  int element_bytes_ = 0;
+  Index outer_, depth_, batch_;
+  int element_bytes_;
   Function function_;
 };
 

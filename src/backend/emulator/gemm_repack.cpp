@@ -2,10 +2,9 @@
 #include "src/backend/emulator/gemm_repack.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "cosmati/gemm/repack.h"
-#include "src/plan/gemm/launch.h"
+#include "src/plan/gemm/repack.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -43,15 +42,7 @@ void repack_elements(RepackRecipe const& recipe, RepackParameters const& paramet
 void const* repack(plan::MatrixForm const& operand, RepackRecipe const& recipe, Index outer, Index depth,
                    Index batch, void const* data, std::byte* workspace, int host_threads) {
   if (recipe.bytes == 0) return data;
-  bool const along_depth = recipe.from == Along::depth;
-  RepackParameters parameters;
-  parameters.from = plan::matrix_arguments(operand, data);
-  if (!along_depth) std::swap(parameters.from.row_stride, parameters.from.column_stride);
-  parameters.to = workspace + recipe.offset;
-  parameters.rows = along_depth ? outer : depth;
-  parameters.columns = along_depth ? depth : outer;
-  parameters.pitch = recipe.pitch;
-  parameters.matrix_pitch = recipe.matrix_pitch;
+  RepackParameters const parameters = plan::repack_parameters(operand, recipe, outer, depth, data, workspace);
   switch (size_of(operand.type)) {
     case 1: repack_elements<1>(recipe, parameters, batch, host_threads); break;
     case 2: repack_elements<2>(recipe, parameters, batch, host_threads); break;

@@ -2,6 +2,9 @@
 #include "src/plan/gemm/repack.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "src/plan/gemm/launch.h"
 
 namespace cosmati::plan {
 namespace {
@@ -44,6 +47,20 @@ MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
   form.alignment = buffer_alignment;
   form.present = true;
   return form;
+}
+
+RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,
+                                   Index depth, void const* data, std::byte* workspace) {
+  bool const along_depth = repack.from == Along::depth;
+  RepackParameters parameters;
+  parameters.from = matrix_arguments(operand, data);
+  if (!along_depth) std::swap(parameters.from.row_stride, parameters.from.column_stride);
+  parameters.to = workspace + repack.offset;
+  parameters.rows = along_depth ? outer : depth;
+  parameters.columns = along_depth ? depth : outer;
+  parameters.pitch = repack.pitch;
+  parameters.matrix_pitch = repack.matrix_pitch;
+  return parameters;
 }
 
 CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe) {

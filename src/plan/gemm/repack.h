@@ -2,6 +2,7 @@
 // where rows begin at multiples of 16 bytes and neighbours lie as the kernel wants: a pass over memory that
 // pays where the product takes much longer.
 #pragma once
+#include "cosmati/gemm/repack_arguments.h"
 #include "cosmati/ops/device.h"
 #include "src/plan/gemm/canonical.h"
 
@@ -12,6 +13,10 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
 
 // The operand as it lies after that.
 MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack);
+
+// What the kernel that copies it gets; `data` is the operand's, or an array of pointers where it has those.
+RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,
+                                   Index depth, void const* data, std::byte* workspace);
 
 // The problem that is left for the kernel that multiplies.
 CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe);
