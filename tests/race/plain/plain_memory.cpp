@@ -18,7 +18,8 @@ void* cosmati_plain_memcpy(void* to, void const* from, std::size_t size) {
 }
 
 void* cosmati_plain_memset(void* to, int value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) static_cast<unsigned char*>(to)[i] = static_cast<unsigned char>(value);
+  for (std::size_t i = 0; i < size; ++i)
+    static_cast<unsigned char*>(to)[i] = static_cast<unsigned char>(value);
   return to;
 }
 }
