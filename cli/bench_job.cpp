@@ -161,39 +161,45 @@ class Session {
     auto const known = host_peaks_.find(type);
     double const peak =
         known != host_peaks_.end() ? known->second : host_peaks_[type] = measured_peak(type, device.threads);
-    return {"", peak, 0};
+    return {"", peak};
   }
 
   GpuGauge& gauge_of(Device const& device) {
     if (!gauge_) {
       gauge_.emplace(device.gpu);
-      // Wakes the device up, and finds its highest clock.
+      // Some 30 ms wake the device up and find its highest clock, before anything heats it.
+      for (int i = 0; i < 300; ++i) (void)gauge_->clock_share();
       (void)gauge_->peak(cuda::Peak::fma_f32);
-      for (int i = 0; i < 5; ++i) (void)gauge_->clock_share();
     }
     return *gauge_;
   }
 
-  // The peak of the multiply-adds of one thread says nothing of tensor cores.
-  static bool by_tensor_cores(Choice const& choice) {
+  // What the chosen recipe says.
+  static Multiply multiply_of(Choice const& choice) {
     for (Considered const& entry : choice.considered)
       if (entry.kernel == choice.kernel)
-        return entry.recipe.find(", mma,") != std::string::npos ||
-               entry.recipe.find(", wgmma,") != std::string::npos;
-    return false;
+        for (Multiply const multiply : {Multiply::mma, Multiply::wgmma})
+          if (entry.recipe.find(std::string(", ") + name_of(multiply) + ',') != std::string::npos)
+            return multiply;
+    return Multiply::fma;
   }
 
   Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type, Choice const& choice) {
     GpuGauge& gauge = gauge_of(device);
     std::optional<cuda::Peak> peak;
-    if (!task.notes.transposition.empty() && !by_tensor_cores(choice)) peak = peak_for(type, task.notes.sum);
-    return {peak ? cuda::name_of(*peak) : "", peak ? gauge.peak(*peak) : 0, gauge.copy_rate()};
+    if (!task.notes.transposition.empty())
+      peak = peak_for(type, task.notes.sum, multiply_of(choice), device.gpu);
+    if (!peak) return {"", 0, gauge.copy_rate()};
+    cuda::PeakRate const rate = gauge.peak(*peak);
+    return {cuda::name_of(*peak), cuda::ceiling_of(*peak, rate), gauge.copy_rate(), rate.burst,
+            rate.sustained};
   }
 
   std::string peaks_text() const {
     std::string text;
     for (auto const& [peak, rate] : gauge_->peaks())
-      text += std::string(cuda::name_of(peak)) + ' ' + in_short(rate * 1e-12) + " TFLOP/s, ";
+      text += std::string(cuda::name_of(peak)) + ' ' + in_short(rate.sustained * 1e-12) +
+              " Top/s for 0.5 s, " + in_short(rate.burst * 1e-12) + " in short, ";
     return text + "copies " + in_short(gauge_->copy_rate() * 1e-12) + " TB/s";
   }
 

@@ -65,6 +65,8 @@ void add_rates(Record& line, Measurement const& measurement) {
       .add("gflops", rate * 1e-9)
       .add("peak", if_known(measurement.ceilings.name))
       .add("peak_gflops", if_known(peak * 1e-9))
+      .add("peak_burst_gflops", if_known(measurement.ceilings.burst * 1e-9))
+      .add("peak_sustained_gflops", if_known(measurement.ceilings.sustained * 1e-9))
       .add("share_of_peak", peak > 0 ? Value(rate / peak) : Value())
       .add("copy_bytes_per_second", if_known(copy))
       .add("share_of_copy", copy > 0 ? Value(bytes / measurement.result.ours.typical / copy) : Value())

@@ -10,9 +10,10 @@ namespace cosmati::cli {
 
 // What the machine can do at most, measured; 0: not known.
 struct Ceilings {
-  std::string name;       // of what `operations` counts: "f32 fma"
-  double operations = 0;  // a second
-  double bytes = 0;       // read and written a second
+  std::string name;                 // of what `operations` counts: "f32 fma"
+  double operations = 0;            // a second
+  double bytes = 0;                 // read and written a second
+  double burst = 0, sustained = 0;  // of `operations`, where both were measured: one of the two
 };
 
 struct Measurement {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/placement.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/sizes.h"
@@ -16,11 +17,46 @@ namespace {
 struct ExplainRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
+  Placement placement;
   Common common;
 };
 
 std::string verdict_of(Considered const& entry, std::string const& chosen) {
   return entry.kernel == chosen ? "chosen" : entry.refusal.empty() ? "possible" : "refused";
+}
+
+struct Term {
+  char const* word;  // of a recipe
+  char const* meaning;
+};
+constexpr Term terms[] = {
+    {" stages",
+     "128x64x32: rows x columns of d that a block computes x depth of a step; warp, thread: of them, "
+     "each one's part; stages: steps in shared memory at a time"},
+    {", cluster ", "cluster: so many blocks share the parts of a and b that they have in common"},
+    {"share a tile's k", "share a tile's k: each block of the cluster adds up its part of k"},
+    {"two tiles in turn", "two tiles in turn: half of a block stores while the other half multiplies"},
+    {", raster ",
+     "raster: the way blocks take over d, in bands so many tiles wide; they share operands in L2"},
+    {"whole tiles", "whole tiles: every extent is a multiple of the tile, no edge is tested for"},
+    {" transposed, ",
+     "transposed: the kernel computes transpose(b) * transpose(a), so that d is contiguous "
+     "along its rows; a, b, m and n are the kernel's"},
+    {"repacked first", "repacked first: copied into workspace with rows that the copy engine can fetch"},
+    {"transposed first", "transposed first: copied into workspace so that it lies along k"},
+    {", d by ", "a along k by 8: read in runs of 8 neighbours along k; d by 8: written so; by 1 is slow"},
+    {" splits", "splits: parts of k that are summed by different blocks, and added at the end"}};
+
+// What the recipes' terms mean, those alone that were used.
+std::string meanings(std::vector<std::string> const& recipes) {
+  std::string text;
+  for (Term const& term : terms)
+    for (std::string const& recipe : recipes)
+      if (recipe.find(term.word) != std::string::npos) {
+        text += std::string("\n  ") + term.meaning;
+        break;
+      }
+  return text;
 }
 
 void print_choice(ExplainRequest const& request, Task& task, Device const& device, Choice const& choice) {
@@ -32,8 +68,10 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
   Table table({"kernel", "verdict", "predicted", "workspace", "how, or why not"});
+  std::vector<std::string> recipes;
   for (Considered const& entry : choice.considered) {
     std::string const verdict = verdict_of(entry, choice.kernel);
+    if (entry.refusal.empty()) recipes.push_back(entry.recipe);
     auto const workspace = static_cast<long long>(entry.workspace_bytes);
     bool const predicted = entry.refusal.empty() && entry.predicted_seconds > 0;
     table.add({entry.kernel, verdict, predicted ? in_seconds(entry.predicted_seconds) : "",
@@ -57,7 +95,9 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                      .add("workspace_bytes", entry.refusal.empty() ? Value(workspace) : Value())
                      .json());
   }
-  if (!request.common.json) table.print();
+  if (request.common.json) return;
+  table.print();
+  if (std::string const text = meanings(recipes); !text.empty()) print_line("Terms:" + text);
 }
 
 void explain_job(ExplainRequest const& request) {
@@ -68,6 +108,7 @@ void explain_job(ExplainRequest const& request) {
     throw Error(ErrorCode::bad_request, "a size is needed, e.g. " + request.subject->size_example());
   for (auto const& size : sizes) {
     Job const job = made_job(*request.subject, size, request.common);
+    place(*job.task, request.placement);
     print_choice(request, *job.task, device,
                  job.task->plan(device, plan_options(*request.subject, request.common)));
   }
@@ -80,6 +121,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   request->subject = std::move(subject);
   Options options(*command);
   add_size_options(options, *request->subject, request->size);
+  add_placement_options(options, request->placement);
   options.group("Parameters");
   request->subject->add_parameters(options);
   add_common_options(options, request->common);

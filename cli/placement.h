@@ -1,4 +1,5 @@
-// Where the arrays that bench and compile speak of lie in memory: with gaps, and at odd addresses.
+// Where the arrays that bench, compile, explain and tune speak of lie in memory: with gaps, and at odd
+// addresses.
 #pragma once
 #include "cli/options.h"
 #include "cli/task.h"

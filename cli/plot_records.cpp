@@ -102,6 +102,7 @@ PlotRecord record_of(Json const& line, std::string const& file) {
   record.intensity = bytes > 0 ? operations / bytes : 0;
   record.peak = text_of(line, "peak");
   record.peak_gflops = positive_number(line, "peak_gflops");
+  record.peak_burst_gflops = positive_number(line, "peak_burst_gflops");
   record.copy_bytes = positive_number(line, "copy_bytes_per_second");
   record.share_of_peak = positive_number(line, "share_of_peak");
   record.share_of_copy = positive_number(line, "share_of_copy");

@@ -19,6 +19,7 @@ struct PlotRecord {
   double gflops = 0;                       // 10^9 operations a second
   double intensity = 0;                    // operations a byte of operands and result
   double peak_gflops = 0, copy_bytes = 0;  // a second; measured in the same run
+  double peak_burst_gflops = 0;            // of short runs, where peak_gflops is of long ones
   double share_of_peak = 0, share_of_copy = 0;
   double ratio = 0, ratio_low = 0, ratio_high = 0;  // the peer's time / ours
   long long time = 0;                               // seconds since 1970

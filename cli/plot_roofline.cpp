@@ -58,8 +58,9 @@ class LogAxis {
 struct Roof {
   std::string device;
   std::vector<PlotRecord const*> records;
-  std::map<std::string, double> peaks;  // name -> operations a second
-  double copy = 0;                      // bytes a second
+  std::map<std::string, double> peaks;   // name -> operations a second
+  std::map<std::string, double> bursts;  // of those that are higher for a short while
+  double copy = 0;                       // bytes a second
 };
 
 std::vector<Roof> roofs_of(std::vector<PlotRecord> const& records) {
@@ -68,11 +69,16 @@ std::vector<Roof> roofs_of(std::vector<PlotRecord> const& records) {
     if (record.intensity == 0) continue;
     auto roof = std::find_if(roofs.begin(), roofs.end(),
                              [&](Roof const& known) { return known.device == record.device; });
-    if (roof == roofs.end()) roof = roofs.insert(roofs.end(), {record.device, {}, {}, 0});
+    if (roof == roofs.end()) roof = roofs.insert(roofs.end(), {record.device, {}, {}, {}, 0});
     roof->records.push_back(&record);
     if (record.peak_gflops > 0) {
-      double& peak = roof->peaks[record.peak.empty() ? record.type : record.peak];
+      std::string const& name = record.peak.empty() ? record.type : record.peak;
+      double& peak = roof->peaks[name];
       peak = std::max(peak, record.peak_gflops * 1e9);
+      if (record.peak_burst_gflops > record.peak_gflops) {
+        double& burst = roof->bursts[name];
+        burst = std::max(burst, record.peak_burst_gflops * 1e9);
+      }
     }
     roof->copy = std::max(roof->copy, record.copy_bytes);
   }
@@ -187,11 +193,14 @@ void draw_points(Svg& svg, Plane const& plane, Roof const& roof, Legend& legend)
   }
 }
 
-// "f32 fma 64.96 Top/s, copies 4.234 TB/s".
+// "bf16 wgmma 790 Top/s (850 T for a short while), f32 fma 64.96 Top/s, copies 4.234 TB/s".
 std::string ceilings_text(Roof const& roof) {
   std::string text;
-  for (auto const& [name, peak] : roof.peaks)
+  for (auto const& [name, peak] : roof.peaks) {
     text += (text.empty() ? "" : ", ") + name + ' ' + in_powers(peak) + "op/s";
+    auto const burst = roof.bursts.find(name);
+    if (burst != roof.bursts.end()) text += " (" + in_powers(burst->second) + " for a short while)";
+  }
   if (roof.copy > 0) text += (text.empty() ? "copies " : ", copies ") + in_powers(roof.copy) + "B/s";
   return text;
 }

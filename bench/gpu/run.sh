@@ -78,6 +78,11 @@ tensor() {
     "$cosmati" bench gemm --size 4096x4096x4096 $words --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
       --json "$out/tensor.jsonl" || return
   done
+  # By mma.sync, whose ceilings are others.
+  for words in bf16 f16 tf32 s8 f64; do
+    "$cosmati" bench gemm --size 4096x4096x4096 --type $words --layout tn --kernel multistage --policy multiply=mma \
+      --backend cuda --slices 5 --slice-seconds 0.06 --json "$out/tensor.jsonl" || return
+  done
 }
 
 # Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 22 times 150 of them. Each is

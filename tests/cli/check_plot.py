@@ -125,6 +125,8 @@ def groups():
     program.check(len(page.all("rect")) == len(lines) and page.rows() == len(lines), "a bar and a row for each measurement")
     program.check([len(page.all("rect", **{"class": c})) for c in ("faster", "slower")] == [2, 6], "bars say which side of 1 they are")
     program.check("f16, sums in f16" in page.text and "bf16, sums" not in page.text, "sums are told where they are unusual")
+    _, page = plot(write("burst.jsonl", record(peak="bf16 wgmma", peak_burst_gflops=850000.0), record(problem="1x1x1 nn", peak="bf16 mma")))
+    program.check("bf16 mma 700 Top/s, bf16 wgmma 700 Top/s (850 T for a short while), copies" in page.all("figcaption")[-1]["text"], page.all("figcaption")[-1]["text"])
     program.check("8 measurements" in done.stdout and not done.stderr, done.stdout + done.stderr)
 
 

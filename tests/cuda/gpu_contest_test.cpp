@@ -48,8 +48,8 @@ class GpuContest : public ::testing::Test {
     if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
     fake::reset();
     unwritten_rows = 0;
-    for (cuda::Peak const peak : cuda::all_peaks)
-      fake::set_kernel(jit::kernel_cache().get(cuda::peak_source(peak, "sm_90a")).lowered_name, nothing);
+    auto const clock = cuda::peak_source(cuda::Peak::fma_f32, "sm_90a");
+    fake::set_kernel(jit::kernel_cache().get(clock).lowered_name, nothing);
   }
 
   // What cuBLASLt makes of a product of `a` and `b` as `d`.
@@ -127,6 +127,52 @@ TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
   // A peer that is not told reads the gaps, or refuses the addresses.
   EXPECT_FALSE(hold("f32", {3, 0}).peers.at(0).sample->correct);
   EXPECT_THROW(hold("f32", {0, 4}), Error);
+}
+
+// Between two events lie 2.5 ms, by the fake, and what launches take.
+TEST_F(GpuContest, KnowsABurstFromWhatLasts) {
+  Gpu const gpu = this_device(Backend::cuda, 1).gpu;
+  fake::set_kernel(jit::kernel_cache().get(cuda::peak_source(cuda::Peak::wgmma_bf16, "sm_90a")).lowered_name,
+                   [](fake::Launch const& launch) {
+                     EXPECT_EQ(launch.threads, 256U);
+                     EXPECT_EQ(launch.as<cuda::PeakParameters>().steps, 1000);
+                     fake::take_milliseconds(7.5);
+                   });
+  GpuGauge gauge(gpu);
+  cuda::PeakRate const rate = gauge.peak(cuda::Peak::wgmma_bf16);
+  // Two warpgroups a multiprocessor, 16 products of 64 x 256 x 16 a step.
+  double const operations = 2.0 * 64 * 256 * 16 * 16 * 2 * 1000 * gpu.multiprocessors;
+  EXPECT_DOUBLE_EQ(rate.burst, operations / 10e-3);
+  EXPECT_DOUBLE_EQ(rate.sustained, operations * 50 / (50 * 7.5e-3 + 2.5e-3)) << "half a second of launches";
+  EXPECT_EQ(fake::launches().size(), 10U + 20 + 25 + 50);
+  EXPECT_EQ(cuda::ceiling_of(cuda::Peak::wgmma_bf16, rate), rate.sustained);
+  EXPECT_EQ(cuda::ceiling_of(cuda::Peak::fma_f32, rate), rate.burst);
+  EXPECT_EQ(gauge.peak(cuda::Peak::wgmma_bf16), rate);
+  EXPECT_EQ(fake::launches().size(), 105U) << "measured once";
+}
+
+TEST(Peaks, AreOfTheInstructionThatAKernelIssues) {
+  Gpu gpu;
+  auto const name = [&gpu](DataType factor, DataType sum, Multiply multiply) -> std::string {
+    auto const peak = peak_for(factor, sum, multiply, gpu);
+    return peak ? cuda::name_of(*peak) : "";
+  };
+  gpu.major = 9, gpu.minor = 0;
+  EXPECT_EQ(name(DataType::bf16, DataType::f32, Multiply::wgmma), "bf16 wgmma");
+  EXPECT_EQ(name(DataType::bf16, DataType::f32, Multiply::mma), "bf16 mma");
+  EXPECT_EQ(name(DataType::bf16, DataType::f32, Multiply::fma), "f32 fma");
+  EXPECT_EQ(name(DataType::f16, DataType::f16, Multiply::half2), "f16 half2");
+  EXPECT_EQ(name(DataType::tf32, DataType::f32, Multiply::wgmma), "tf32 wgmma");
+  EXPECT_EQ(name(DataType::e5m2, DataType::f32, Multiply::wgmma), "e4m3 wgmma");
+  EXPECT_EQ(name(DataType::u8, DataType::s32, Multiply::wgmma), "s8 wgmma");
+  EXPECT_EQ(name(DataType::u8, DataType::s32, Multiply::dp4a), "s8 dp4a");
+  EXPECT_EQ(name(DataType::f64, DataType::f64, Multiply::mma), "f64 mma");
+  EXPECT_EQ(name(DataType::e4m3, DataType::f32, Multiply::mma), "") << "made of f16 there";
+  gpu.major = 8, gpu.minor = 9;
+  EXPECT_EQ(name(DataType::e4m3, DataType::f32, Multiply::mma), "e4m3 mma");
+  EXPECT_EQ(name(DataType::bf16, DataType::f32, Multiply::wgmma), "");
+  gpu.minor = 0;
+  EXPECT_EQ(name(DataType::e4m3, DataType::f32, Multiply::mma), "");
 }
 
 TEST_F(GpuContest, SeesWhatTheKernelDidNotWrite) {

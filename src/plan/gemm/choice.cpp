@@ -30,18 +30,25 @@ std::string to_string(GemmRecipe const& recipe) {
     }
     return text;
   };
+  // Of blocks that work together, or stand side by side.
+  auto const company = [&p] {
+    std::string text;
+    if (p.cluster_m * p.cluster_n > 1) text += fmt::format("cluster {}x{}, ", p.cluster_m, p.cluster_n);
+    if (p.cluster_k > 1) text += fmt::format("{} blocks of a cluster share a tile's k, ", p.cluster_k);
+    if (p.ping_pong) text += "two tiles in turn, ";
+    if (p.blocks > 1) text += fmt::format("{} blocks a multiprocessor, ", p.blocks);
+    return text;
+  };
   auto const access = [](OperandAccess const& operand, char const* outer) {
     return fmt::format("{} by {}", operand.along == Along::depth ? "k" : outer, operand.width);
   };
   return fmt::format(
-      "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {} epilogue, raster {} by {}, {}{}{}a along {}, "
-      "b "
-      "along "
-      "{}, d by {}, {} splits",
+      "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {}{} epilogue, raster {} by {}, {}{}{}"
+      "a along {}, b along {}, d by {}, {} splits",
       recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
-      p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), name_of(p.epilogue), name_of(p.raster),
-      p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "", passes(),
-      access(recipe.a, "m"), access(recipe.b, "n"), recipe.result_width, recipe.splits);
+      p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), company(), name_of(p.epilogue),
+      name_of(p.raster), p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
+      passes(), access(recipe.a, "m"), access(recipe.b, "n"), recipe.result_width, recipe.splits);
 }
 
 namespace plan {

@@ -1,0 +1,57 @@
+// Kernels of nothing but one arithmetic instruction, of which a GPU's ceilings are measured.
+#pragma once
+#include <string>
+
+#include "src/jit/compile.h"
+
+namespace cosmati::cuda {
+
+// Multiply-adds of one thread; products of a warp by mma.sync and of a warpgroup by wgmma, named by their
+// factors: with sums in f32, of s8 in s32, of f64 in f64. u8 is as fast as s8, e5m2 as e4m3.
+enum class Peak : unsigned char {
+  fma_f32,
+  fma_f64,
+  half2,
+  dp4a,
+  mma_f16,
+  mma_bf16,
+  mma_tf32,
+  mma_e4m3,
+  mma_s8,
+  mma_f64,
+  wgmma_f16,
+  wgmma_bf16,
+  wgmma_tf32,
+  wgmma_e4m3,
+  wgmma_s8,
+};
+inline constexpr Peak all_peaks[] = {Peak::fma_f32,    Peak::fma_f64,    Peak::half2,     Peak::dp4a,
+                                     Peak::mma_f16,    Peak::mma_bf16,   Peak::mma_tf32,  Peak::mma_e4m3,
+                                     Peak::mma_s8,     Peak::mma_f64,    Peak::wgmma_f16, Peak::wgmma_bf16,
+                                     Peak::wgmma_tf32, Peak::wgmma_e4m3, Peak::wgmma_s8};
+
+char const* name_of(Peak peak);  // "f32 fma", "bf16 wgmma"
+bool is_of_tensor_cores(Peak peak);
+// Whether GPUs of this compute capability have the instruction. (9.0 takes mma.sync of e4m3 apart.)
+bool has_peak(Peak peak, int major, int minor);
+
+struct PeakParameters {
+  long long steps = 0;
+  double factor = 0, addend = 0;  // of multiply-adds: bits, where a register holds several numbers
+  void* result = nullptr;         // one value, written if a sum is what no sum can be
+};
+
+// Instructions of a step: each thread, or warp, walks so many independent chains of them, in rounds. A
+// warpgroup has one chain: wgmma adds to the same sums without a pause.
+struct PeakLoop {
+  int chains = 0, rounds = 0;
+};
+inline constexpr int peak_threads = 256;  // of a block
+PeakLoop loop_of(Peak peak);
+int blocks_of(Peak peak, int threads_per_multiprocessor);  // of a multiprocessor
+double operations_of_step(Peak peak);                      // of a block
+PeakParameters parameters_of(Peak peak, long long steps, void* result);
+
+jit::Source peak_source(Peak peak, std::string const& architecture);
+
+}  // namespace cosmati::cuda
