@@ -47,6 +47,7 @@ MAY_INCLUDE = {
     "tests": None,
     "bench": None,
     "examples": None,
+    "tools": None,
 }
 STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm"))  # device headers
 ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn",

@@ -24,7 +24,6 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
       tensor_store(policy.warp_m, policy.warp_n, warps, element_bytes, stage_bytes, policy.blocks);
   static constexpr int columns = store.columns, boxes_n = store.boxes_n, buffers = store.buffers;
   static constexpr int row_bytes = columns * element_bytes;
-  static constexpr Swizzle swizzle = swizzle_of(row_bytes);
   struct SharedStorage {
     alignas(1024) unsigned char bytes[warps][buffers][rows][row_bytes];
   };
@@ -80,8 +79,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
       for (int j = 0; j < columns / 8; ++j) {
         COSMATI_UNROLL
         for (int i = 0; i < 2; ++i) {
-          int const offset = (own_m + i * 8) * row_bytes + (j * 8 + own_n) * element_bytes;
-          arch::store(buffer + swizzled(static_cast<unsigned>(offset), swizzle), value[j][i]);
+          int const offset = tensor_store_offset(own_m + i * 8, j * 8 + own_n, columns, element_bytes);
+          arch::store(buffer + offset, value[j][i]);
         }
       }
       if ((box + 1) % buffers != 0) continue;

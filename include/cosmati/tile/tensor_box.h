@@ -56,4 +56,10 @@ COSMATI_CONSTEXPR TensorStore tensor_store(int warp_m, int warp_n, int warps, in
   return {columns, boxes_n, boxes, buffers, buffers * box_bytes};
 }
 
+// Where element (row, column) of a box lies in its buffer, in bytes.
+COSMATI_CONSTEXPR int tensor_store_offset(int row, int column, int columns, int element_bytes) {
+  int const row_bytes = columns * element_bytes, offset = row * row_bytes + column * element_bytes;
+  return static_cast<int>(swizzled(static_cast<unsigned>(offset), swizzle_of(row_bytes)));
+}
+
 }  // namespace cosmati

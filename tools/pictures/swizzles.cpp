@@ -1,0 +1,87 @@
+// Tiles whose chunks of 16 bytes are exchanged: where the rows of one read lie.
+#include <string>
+
+#include "cosmati/core/number.h"
+#include "cosmati/tile/matrix_descriptor.h"
+#include "cosmati/tile/swizzled_tile.h"
+#include "tools/pictures/banks.h"
+#include "tools/pictures/pictures.h"
+
+namespace cosmati::pictures {
+namespace {
+
+std::string name_of_chunk(int row, int chunk) {
+  return "r" + std::to_string(row) + " c" + std::to_string(chunk);
+}
+
+// `rows` rows; returns where the next panel may begin. `chunks_read`: of each of the first `rows_read` rows,
+// by one access of the warp.
+template <class Tile>
+int panel(Picture& picture, int top, std::string const& heading, int rows, int rows_read, int chunks_read) {
+  picture.text(12, top, Anchor::start, heading);
+  int const y = top + 24;
+  bank_heads(picture, y);
+  for (int row = 0; row < rows; ++row)
+    for (int chunk = 0; chunk < Tile::chunks; ++chunk)
+      sixteen_bytes(picture, y, Tile::offset(row, 16 * chunk),
+                    row < rows_read && chunk < chunks_read       ? Fill::dark
+                    : chunk < 2 * chunks_read && row < rows_read ? Fill::warm
+                                                                 : Fill::white,
+                    name_of_chunk(row, chunk));
+  return y + rows * Tile::row_bytes / 128 * line_height + 26;
+}
+
+int tensor_panel(Picture& picture, int top, Swizzle swizzle) {
+  int const span = span_of(swizzle), lines = 8;
+  picture.text(12, top, Anchor::start,
+               "CU_TENSOR_MAP_SWIZZLE_" + std::to_string(span) + "B: rows of " + std::to_string(span) +
+                   " bytes, repeated every " + std::to_string(pattern_bytes(swizzle)) + " bytes");
+  int const y = top + 24;
+  bank_heads(picture, y);
+  for (int line = 0; line < lines; ++line)
+    for (int chunk = 0; chunk < span / 16; ++chunk)
+      sixteen_bytes(picture, y, tile_offset(line, 16 * chunk, lines, swizzle),
+                    chunk == 0   ? Fill::dark
+                    : chunk == 1 ? Fill::warm
+                                 : Fill::white,
+                    name_of_chunk(line, chunk));
+  return y + lines * span / 128 * line_height + 26;
+}
+
+}  // namespace
+
+std::string swizzled_tiles() {
+  Picture picture("Tiles of multistage, which ldmatrix reads without conflicts",
+                  "Where the chunks of 16 bytes of each row lie in shared memory, for rows of 32, 64, 128 "
+                  "and 256 bytes.");
+  picture.text(12, 40, Anchor::start,
+               "r3 c1: chunk 1 of row 3. Dark: what is read at a time, in 32 different banks; orange: what "
+               "is read next.");
+  int y = 62;
+  y = panel<SwizzledTile<f16, Along::depth, 16, 8>>(picture, y, "Rows of 32 bytes (f16 along k, block_k 16)",
+                                                    8, 8, 1);
+  y = panel<SwizzledTile<f16, Along::depth, 32, 8>>(picture, y, "Rows of 64 bytes (f16 along k, block_k 32)",
+                                                    8, 8, 1);
+  y = panel<SwizzledTile<f16, Along::depth, 64, 8>>(picture, y, "Rows of 128 bytes (f16 along k, block_k 64)",
+                                                    8, 8, 1);
+  y = panel<SwizzledTile<f16, Along::outer, 8, 128>>(
+      picture, y, "Rows of 256 bytes (f16 along m or n, 128 of them)", 8, 8, 1);
+  y = panel<SwizzledTile<tf32, Along::outer, 8, 32>>(
+      picture, y, "Rows of 128 bytes of tf32 along m or n: four depths by eight columns at a time", 8, 4, 2);
+  return picture.finish(540, y - 12);
+}
+
+std::string tensor_swizzles() {
+  Picture picture("Tiles that TMA writes and wgmma reads",
+                  "Where the chunks of 16 bytes of each row lie in shared memory, for the three swizzles of "
+                  "the copy engine.");
+  picture.text(
+      12, 40, Anchor::start,
+      "r3 c1: chunk 1 of row 3. Dark: chunk 0 of eight rows, in 32 different banks; orange: chunk 1.");
+  int y = 62;
+  for (Swizzle const swizzle : {Swizzle::bytes32, Swizzle::bytes64, Swizzle::bytes128})
+    y = tensor_panel(picture, y, swizzle);
+  return picture.finish(540, y - 12);
+}
+
+}  // namespace cosmati::pictures
