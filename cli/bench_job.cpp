@@ -174,21 +174,23 @@ class Session {
     return *gauge_;
   }
 
-  // What the chosen recipe says.
-  static Multiply multiply_of(Choice const& choice) {
+  // What the chosen recipe says; nothing for a multiply that no ceiling is known of.
+  static std::optional<Multiply> multiply_of(Choice const& choice) {
     for (Considered const& entry : choice.considered)
       if (entry.kernel == choice.kernel)
-        for (Multiply const multiply : {Multiply::mma, Multiply::wgmma})
+        for (Multiply const multiply :
+             {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma})
           if (entry.recipe.find(std::string(", ") + name_of(multiply) + ',') != std::string::npos)
             return multiply;
-    return Multiply::fma;
+    return {};
   }
 
   Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type, Choice const& choice) {
     GpuGauge& gauge = gauge_of(device);
     std::optional<cuda::Peak> peak;
-    if (!task.notes.transposition.empty())
-      peak = peak_for(type, task.notes.sum, multiply_of(choice), device.gpu);
+    auto const multiply = multiply_of(choice);
+    if (!task.notes.transposition.empty() && multiply)
+      peak = peak_for(type, task.notes.sum, *multiply, device.gpu);
     if (!peak) return {"", 0, gauge.copy_rate()};
     cuda::PeakRate const rate = gauge.peak(*peak);
     return {cuda::name_of(*peak), cuda::ceiling_of(*peak, rate), gauge.copy_rate(), rate.burst,
