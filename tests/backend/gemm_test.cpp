@@ -189,7 +189,8 @@ TEST(Gemm, TilesOfAnyLayoutAndEpilogue) {
                  to_string(problem.a) + ", b " + to_string(problem.b) + ", d " + to_string(problem.d));
     Bound bound = sums(k);
     bound.absolute = wide ? 1e-14 : 2e-6;
-    for (int threads : {1, 2, 5})
+    std::vector<int> const counts = seed % 3 == 0 ? std::vector{1, 2, 5} : std::vector{seed % 3 == 1 ? 2 : 5};
+    for (int threads : counts)
       Trial(problem, seed).expect_close(cpu(threads), bound, wide ? "openblas" : "onednn_tiled");
   }
 }
