@@ -19,7 +19,7 @@ struct Composer<GemmProblem> {
     if (plan.device.backend != Backend::cuda) return {};
     return Composition{cuda::gemm_source(plan), cuda::repack_sources(plan), plan.kernel,
                        to_string(plan.recipe),
-                       plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem))};
+                       plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
   }
 };
 

@@ -72,6 +72,22 @@ tensor() {
   "$cosmati" bench gemm --suite ragged --type bf16 --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
     --json "$out/tensor.jsonl" || return
   local words
+  # The ways of operands that lie otherwise than wgmma wants, side by side (docs/decisions/0011).
+  for words in "--size 4096x4096x4096 --type tf32 --layout nn --policy operands=repacked" \
+    "--size 2048x2048x2048 --type tf32 --layout nn" "--size 8192x8192x8192 --type tf32 --layout nn" \
+    "--size 2048x2048x2048 --type tf32 --layout tt" "--size 8192x8192x8192 --type tf32 --layout tt" \
+    "--size 4096x4096x4096 --type tf32 --layout nt --policy operands=repacked" \
+    "--size 4096x4096x4096 --type tf32 --layout nt --policy operands=registers" \
+    "--size 4096x4096x4096 --type bf16 --layout tn --misalign 4 --policy operands=threads" \
+    "--size 4096x4096x4096 --type bf16 --layout tn --misalign 4 --policy operands=repacked" \
+    "--size 4097x4096x4098 --type bf16 --layout tn --policy operands=threads" \
+    "--size 1x4099x4093 --type bf16 --layout tn --policy operands=threads" \
+    "--size 16381x1021x67 --type bf16 --layout nn --policy operands=threads" \
+    "--size 521x523x16381 --type tf32 --layout tn --policy operands=threads"; do
+    # shellcheck disable=SC2086
+    "$cosmati" bench gemm $words --kernel warp_specialized --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
+      --json "$out/tensor.jsonl" || return
+  done
   for words in "--type tf32 --layout nn" "--type tf32 --layout nt" "--type tf32 --layout tn" "--type tf32 --layout tt" \
     "--type e4m3 --d-type bf16 --layout tn" "--type f16 --layout tn"; do
     # shellcheck disable=SC2086
@@ -98,6 +114,10 @@ verify() {
   for words in "--type f16" "--type bf16" "--type tf32" "--type s8" "--type u8" "--type bf16 --c-type f32 --d-type f32"; do
     jobs+=("$words --kernel warp_specialized --seed $((seed++))")
   done
+  # Operands that threads bring.
+  for words in "--type tf32 --misalign 4" "--type bf16 --misalign 4" "--type f16 --misalign 2" "--type e4m3 --d-type f32 --layout tn --misalign 4"; do
+    jobs+=("$words --kernel warp_specialized --seed $((seed++))")
+  done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
     "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
   local status=$?
@@ -118,7 +138,8 @@ sanitize() {
   done
   for words in "--type bf16 --layout nn --size 256x512x64" "--type bf16 --layout tn --size 129x131x67" \
     "--type s8 --layout nt --size 300x256x200" "--type bf16 --layout tt --size 128x256x2048 --policy small" \
-    "--type tf32 --layout nt --size 61x67x2048" "--type f16 --layout tn --size 33x35x37x3 --misalign 2"; do
+    "--type tf32 --layout nt --size 61x67x2048" "--type tf32 --layout nn --size 132x260x300" \
+    "--type tf32 --layout tt --size 132x260x300 --misalign 4" "--type bf16 --layout tn --size 260x132x300 --misalign 8" "--type f16 --layout tn --size 33x35x37x3 --misalign 2"; do
     jobs+=("$words --kernel warp_specialized")
   done
   printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \

@@ -60,24 +60,35 @@ class WarpSpecializedCase {
   using Result = typename Traits::Destination::Element;
   static constexpr bool by_engine = is_same<typename Traits::Destination::Arguments, TensorArguments>;
   static constexpr int full(std::size_t size) { return 16 / static_cast<int>(size); }
+  // What leading dimensions are multiples of: no more than the source promises.
+  template <class Source>
+  static constexpr int width_of() {
+    if constexpr (is_copied<Source>)
+      return Source::width;
+    else
+      return full(sizeof(typename Source::Element));
+  }
 
  public:
   WarpSpecializedCase(Size const& size, WarpgroupSetting const& setting)
       : size_(size),
         setting_(setting),
-        a_(size.m, size.k, setting.batch, along_a, full(sizeof(ElementA)), 1, 1),
-        b_(size.n, size.k, setting.batch, along_b, full(sizeof(ElementB)), 0, 2),
+        a_(size.m, size.k, setting.batch, along_a, width_of<typename Traits::SourceA>(), 1, 1),
+        b_(size.n, size.k, setting.batch, along_b, width_of<typename Traits::SourceB>(), 0, 2),
         d_(size.m, size.n, setting.batch, setting.d, full(sizeof(Result)), 1, 3) {
     constexpr GemmPolicy policy = Traits::policy;
     parameters.m = size.m, parameters.n = size.n, parameters.k = size.k;
     if (size.k > 0) {
-      parameters.a.map = map(a_, along_a, size.m, Traits::TileA::box);
-      parameters.b.map = map(b_, along_b, size.n, Traits::TileB::box);
+      fill(parameters.a, a_, along_a, size.m, Traits::TileA::box);
+      fill(parameters.b, b_, along_b, size.n, Traits::TileB::box);
     }
     if constexpr (by_engine) {
       using ToDestination = typename Traits::ToDestination;
-      parameters.d.map = tensor_map<Result>(d_.arguments(), Along::depth, size.m, size.n, setting.batch,
-                                            ToDestination::columns, tensor_store_rows);
+      constexpr bool along_n = Traits::Destination::along == Along::depth;
+      parameters.d.map =
+          tensor_map<Result>(d_.arguments(), Traits::Destination::along, size.m, size.n, setting.batch,
+                             along_n ? ToDestination::columns : tensor_store_rows,
+                             along_n ? tensor_store_rows : ToDestination::columns);
     } else {
       parameters.d = d_.arguments();
     }
@@ -129,9 +140,14 @@ class WarpSpecializedCase {
 
  private:
   template <class Element>
-  arch::TensorMap map(Matrix<Element>& matrix, Along along, int outer, TensorBox const& box) {
-    return tensor_map<Element>(matrix.arguments(), along, outer, size_.k, setting_.batch, box.row,
-                               box.slice_rows);
+  void fill(TensorArguments& arguments, Matrix<Element>& matrix, Along along, int outer,
+            TensorBox const& box) {
+    arguments.map = tensor_map<Element>(matrix.arguments(), along, outer, size_.k, setting_.batch, box.row,
+                                        box.slice_rows);
+  }
+  template <class Element>
+  void fill(MatrixArguments& arguments, Matrix<Element>& matrix, Along, int, TensorBox const&) {
+    arguments = matrix.arguments();
   }
 
   Size size_;

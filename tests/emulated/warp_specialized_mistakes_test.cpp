@@ -65,6 +65,7 @@ struct MistakenRoles {
 
   static void consume(Shared& shared, Params const& params, int group) {
     typename Traits::Operands const operands(shared.a[0], shared.b[0], group);
+    typename Traits::Fragments fragments;
     RingPlace<policy.stages> ring;
     int turn = 0;
     for (Walk tiles = walk(params); tiles.more(); tiles.advance(), ++turn) {
@@ -77,7 +78,7 @@ struct MistakenRoles {
       for (int step = 0; step < work.steps.last; ++step, ring.advance()) {
         int const parity = mistake == Mistake::wrong_parity_of_full ? ring.parity ^ 1 : ring.parity;
         if (mistake != Mistake::no_wait_for_full) arch::wait(shared.full[ring.stage], parity);
-        operands.multiply(sums, ring.stage, step > 0);
+        operands.multiply(sums, fragments, ring.stage, step > 0);
         if (mistake == Mistake::no_wait_at_the_end && tiles.is_last() && step + 1 == work.steps.last) break;
         if (mistake == Mistake::released_too_early) release(shared.empty[ring.stage]);
         if (mistake != Mistake::no_wait_for_products) arch::warpgroup_wait<steps_in_flight>();
@@ -100,7 +101,7 @@ struct MistakenRoles {
   static void store(typename Traits::Product const& sums, Shared& shared, Params const& params, int m,
                     int n) {
     int const warp = arch::thread() / 32, lane = arch::thread() % 32;
-    unsigned char* const buffer = &shared.epilogue.bytes[warp][0][0][0];
+    unsigned char* const buffer = shared.epilogue.bytes[warp][0];
     if (lane == 0 && mistake != Mistake::no_wait_for_store) arch::wait_stores_read<0>();
     arch::warp_barrier();
     for (int i = 0; i < policy.thread_m; ++i)

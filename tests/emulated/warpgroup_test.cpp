@@ -26,6 +26,9 @@ enum class Mistake {
   other_descriptor,
   outside,
   touched_sums,
+  touched_a,
+  early_load,
+  begun_once,
 };
 
 struct Product {
@@ -79,6 +82,7 @@ multiply(COSMATI_PARAMETER Product params) {
   unsigned const at_a = arch::shared_address(storage.a), at_b = arch::shared_address(storage.b);
   int const lines_a = S::a_along_outer ? S::depth : 64, lines_b = S::b_along_outer ? S::depth : S::n;
   typename S::Sum d[arch::warpgroup_registers<S::n, typename S::Sum>];
+  [[maybe_unused]] unsigned of_a[4][4];  // (step, register), untouched while products are in flight
   if (params.mistake != Mistake::no_begin) arch::warpgroup_begin();
   for (int step = 0; step < 4; ++step) {
     auto const a =
@@ -91,7 +95,12 @@ multiply(COSMATI_PARAMETER Product params) {
     if (params.mistake == Mistake::outside) b += 4096;
     if (params.mistake == Mistake::lonely_thread && self == 99) continue;
     if constexpr (S::a_in_registers) {
-      unsigned registers[4];
+      bool const begins_once = params.mistake == Mistake::begun_once;
+      if (begins_once) arch::warpgroup_commit();
+      if (begins_once) arch::warpgroup_wait<1>();
+      unsigned(&registers)[4] = of_a[params.mistake == Mistake::early_load ? 0
+                                     : begins_once                         ? step % 2
+                                                                           : step];
       for (int r = 0; r < 4; ++r) {
         int const row = self / 32 * 16 + self / 4 % 8 + r % 2 * 8,
                   byte = step * 32 + r / 2 * 16 + self % 4 * 4;
@@ -99,6 +108,7 @@ multiply(COSMATI_PARAMETER Product params) {
       }
       arch::multiply_warpgroup<typename S::ElementA, typename S::ElementB, false, S::b_along_outer, S::n>(
           d, registers, b, step > 0);
+      if (params.mistake == Mistake::touched_a && step == 2 && self == 40) registers[3] ^= 1u;
     } else {
       arch::multiply_warpgroup<typename S::ElementA, typename S::ElementB, S::a_along_outer, S::b_along_outer,
                                S::n>(d, a, b, step > 0);
@@ -219,6 +229,17 @@ TEST(Warpgroup, OperandInRegisters) {
 }
 
 using Plain = Shape<64, f16, f16, float>;
+using ByRegisters = Shape<64, tf32, tf32, float, false, false, Swizzle::bytes128, Swizzle::bytes128, true>;
+
+TEST(Warpgroup, RegistersOfAAreNotTouchedInFlight) {
+  Case<ByRegisters> test;
+  EXPECT_EQ(test.report(), "");
+  EXPECT_SAYS(test.report(Mistake::touched_a), "register 3 of A was written while its product was in flight");
+  EXPECT_SAYS(test.report(Mistake::early_load),
+              "wgmma whose registers of A were written while a product of them was in flight");
+  EXPECT_SAYS(test.report(Mistake::begun_once),
+              "wgmma without warpgroup_begin() since its registers of A were written");
+}
 
 TEST(Warpgroup, SumsArePoisonUntilTheyAreWaitedFor) {
   Case<Plain> test;

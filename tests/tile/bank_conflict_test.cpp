@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "cosmati/core/number.h"
+#include "cosmati/gemm/tensor_epilogue.h"
+#include "cosmati/gemm/warpgroup_product.h"
 #include "cosmati/tile/double_fragment.h"
 #include "cosmati/tile/matrix_fragment.h"
 #include "cosmati/tile/operand_loader.h"
+#include "cosmati/tile/outer_fragment.h"
 #include "cosmati/tile/partition.h"
 #include "cosmati/tile/swizzled_tile.h"
 #include "src/plan/gemm/policies.h"
@@ -193,6 +196,56 @@ TEST(BankConflicts, SwizzledTilesHaveNone) {
   expect_swizzle<SwizzledTile<s8, Along::depth, 64, 256>>(8);
   expect_swizzle<SwizzledTile<tf32, Along::depth, 16, 128>>(8);
   expect_swizzle<SwizzledTile<tf32, Along::outer, 16, 128>>(4);
+}
+
+// What the warps of a warpgroup load of a tile that lies along m: every load of every warp, and that each
+// register then holds what wgmma wants there.
+TEST(BankConflicts, OperandsOnTheirWayToRegistersHaveNone) {
+  using Tile = TensorTile<tf32, Along::outer, 32, 128>;
+  using Reader = OuterFragmentReader<Tile>;
+  for (int first = 0; first < 128; first += 16)
+    for (int load = 0; load < 4; ++load) {
+      std::vector<Access> lanes;
+      for (int lane = 0; lane < 32; ++lane) {
+        lanes.push_back({Reader::offset(first, lane, load), 4});
+        int const r = lane < 16 ? load : load ^ 2;
+        EXPECT_EQ(outer_place(lane, load).outer, lane / 4 + r % 2 * 8);
+        EXPECT_EQ(outer_place(lane, load).depth, lane % 4 + r / 2 * 4);
+      }
+      EXPECT_EQ(wavefronts(lanes), 1) << first << ' ' << load;
+    }
+}
+
+// What a warp stores of its sums to a box of a result that lies along m, first and second columns in turn.
+template <class Result>
+void expect_stores_along_m() {
+  constexpr GemmPolicy policy = [] {
+    GemmPolicy p;
+    p.block_m = 64, p.block_n = p.warp_n = 64, p.block_k = 32, p.warp_m = 16, p.thread_m = 2, p.thread_n = 16;
+    p.main_loop = MainLoop::warp_specialized, p.multiply = Multiply::wgmma;
+    return p;
+  }();
+  using Source = TensorSource<tf32, Along::depth>;
+  using Store = EpilogueScheduleOf<EpilogueSchedule::direct, WarpgroupProduct<policy, Source, Source, float>,
+                                   IdentityEpilogue<float>, TensorDestination<Result, Along::outer>>;
+  std::set<int> bytes;
+  for (int n = 0; n < Store::columns; n += 8)
+    for (int m : {0, 8})
+      for (int second : {0, 1}) {
+        std::vector<Access> lanes;
+        for (int lane = 0; lane < 32; ++lane) {
+          int const own = n + lane % 4 * 2, column = own + (Store::first_column(own) ^ second);
+          lanes.push_back({Store::offset(m + lane / 4, column), static_cast<int>(sizeof(Result))});
+          bytes.insert(lanes.back().address);
+        }
+        EXPECT_EQ(wavefronts(lanes), least_wavefronts(lanes)) << n << ' ' << m << ' ' << second;
+      }
+  EXPECT_EQ(static_cast<int>(bytes.size()), 16 * Store::columns);
+}
+
+TEST(BankConflicts, ResultsAlongMAreStoredWithoutAny) {
+  expect_stores_along_m<float>();
+  expect_stores_along_m<bf16>();
 }
 
 TEST(BankConflicts, AreCounted) {

@@ -4,6 +4,7 @@
 #include "cosmati/arch/memory.h"
 #include "cosmati/gemm/arguments.h"
 #include "cosmati/gemm/requirements.h"
+#include "cosmati/tile/run.h"
 
 namespace cosmati {
 
@@ -70,14 +71,21 @@ class MatrixTile {
   Index row_stride_, column_stride_;
 };
 
-// D as a strided matrix.
-template <class Element_, int width_>
+// D as a strided matrix. `along`: whether neighbours along n (depth, as for A along k) or along m (outer) are
+// neighbours in memory; a matter of speed.
+template <class Element_, int width_, Along along_ = Along::depth>
 struct StridedDestination {
   using Element = Element_;
   using Arguments = MatrixArguments;
   using Tile = MatrixTile<Element, width_>;
   static constexpr int width = width_;
+  static constexpr Along along = along_;
 };
+template <class Destination>
+COSMATI_CONSTEXPR bool lies_along_m() {
+  if constexpr (requires { Destination::along; }) return Destination::along == Along::outer;
+  return false;
+}
 
 // What a destination must have, as sentences: a kernel's D, in values of type Real.
 template <class Destination, class Real>

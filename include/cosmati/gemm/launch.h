@@ -41,8 +41,8 @@ bool is_aligned(StridedSource<Element, along, width> const*, MatrixArguments con
   return is_aligned(matrix, deep ? matrix.column_stride : matrix.row_stride,
                     deep ? matrix.row_stride : matrix.column_stride, width, sizeof(Element));
 }
-template <class Element, int width>
-bool is_aligned(StridedDestination<Element, width> const*, MatrixArguments const& matrix) {
+template <class Element, int width, Along along>
+bool is_aligned(StridedDestination<Element, width, along> const*, MatrixArguments const& matrix) {
   return is_aligned(matrix, matrix.column_stride, matrix.row_stride, width, sizeof(Element));
 }
 template <class Own, class Arguments>

@@ -7,8 +7,8 @@
 
 namespace cosmati {
 
-template <class Traits, class Epilogue, class Element>
-struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDestination<Element>> {
+template <class Traits, class Epilogue, class Element, Along along>
+struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDestination<Element, along>> {
   using Real = typename Epilogue::Real;
   using Sums = typename Traits::Product;
   using Tile = typename Epilogue::Tile;
@@ -23,10 +23,20 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
   static constexpr TensorStore store =
       tensor_store(policy.warp_m, policy.warp_n, warps, element_bytes, stage_bytes, policy.blocks);
   static constexpr int columns = store.columns, boxes_n = store.boxes_n, buffers = store.buffers;
-  static constexpr int row_bytes = columns * element_bytes;
+  // A box in its buffer: rows of D, or columns of it where D lies along m.
+  static constexpr int row_bytes = (along == Along::depth ? columns : rows) * element_bytes;
+  static_assert(row_bytes >= 32, "the copy engine stores D by rows of at least 32 bytes of a warp's part");
   struct SharedStorage {
-    alignas(1024) unsigned char bytes[warps][buffers][rows][row_bytes];
+    alignas(1024) unsigned char bytes[warps][buffers][rows * columns * element_bytes];
   };
+
+  // Where element (m, n) of a box lies in its buffer. Along m, lanes that all began with the first of their
+  // two columns would share half of the banks: every second of them begins with its second.
+  COSMATI_CONSTEXPR static int offset(int m, int n) {
+    return along == Along::depth ? tensor_store_offset(m, n, columns, element_bytes)
+                                 : tensor_store_offset(n, m, rows, element_bytes);
+  }
+  COSMATI_CONSTEXPR static int first_column(int n) { return n / 2 % 2; }
 
   COSMATI_DEVICE static void run(Sums const& sums, SharedStorage& shared,
                                  typename Epilogue::Arguments const& arguments, TensorArguments const& d,
@@ -74,14 +84,11 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
         if (lane == 0) arch::wait_stores_read<0>();
         arch::warp_barrier();
       }
-      unsigned char* const buffer = &shared.bytes[warp][box % buffers][0][0];  // (rows, row_bytes)
+      unsigned char* const buffer = shared.bytes[warp][box % buffers];
       COSMATI_UNROLL
       for (int j = 0; j < columns / 8; ++j) {
         COSMATI_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          int const offset = tensor_store_offset(own_m + i * 8, j * 8 + own_n, columns, element_bytes);
-          arch::store(buffer + offset, value[j][i]);
-        }
+        for (int i = 0; i < 2; ++i) put(buffer, own_m + i * 8, j * 8 + own_n, value[j][i]);
       }
       if ((box + 1) % buffers != 0) continue;
       arch::publish_to_async();
@@ -90,11 +97,24 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
       COSMATI_UNROLL
       for (int b = 0; b < buffers; ++b) {
         int const stored = box + 1 - buffers + b;
-        int const to[3] = {to_n + stored % boxes_n * columns, to_m + stored / boxes_n * 64,
+        int const m = to_m + stored / boxes_n * 64, n = to_n + stored % boxes_n * columns;
+        int const to[3] = {along == Along::depth ? n : m, along == Along::depth ? m : n,
                            static_cast<int>(at.batch)};
         arch::store_tile<3>(d.map, shared.bytes[warp][b], to);
       }
       arch::commit_stores();
+    }
+  }
+
+  // Row m, columns n and n + 1 of a box.
+  COSMATI_DEVICE static void put(unsigned char* buffer, int m, int n, Pair const& value) {
+    if constexpr (along == Along::depth) {
+      arch::store(buffer + offset(m, n), value);
+    } else {
+      int const first = first_column(n);
+      Element const one = first != 0 ? value[1] : value[0], other = first != 0 ? value[0] : value[1];
+      arch::store(buffer + offset(m, n + first), one);
+      arch::store(buffer + offset(m, n + 1 - first), other);
     }
   }
 

@@ -19,11 +19,13 @@ struct TensorSource {
   static constexpr Along along = along_;  // how neighbours lie: along m or n (outer), or k (depth)
 };
 
-// D, whose neighbours lie along n; tiles of 128 bytes by the rows of a warp, swizzled.
-template <class Element_>
+// D, whose neighbours lie along n (depth, as they do for A along k) or along m (outer); boxes of the 16 rows
+// of a warp by at most 128 bytes of n, swizzled.
+template <class Element_, Along along_ = Along::depth>
 struct TensorDestination {
   using Element = Element_;
   using Arguments = TensorArguments;
+  static constexpr Along along = along_;
 };
 
 }  // namespace cosmati

@@ -3,7 +3,9 @@
 // so the ring fills with the next tile's operands while this one is stored.
 #pragma once
 #include "cosmati/gemm/cluster_sum.h"
+#include "cosmati/gemm/copying_producer.h"
 #include "cosmati/gemm/persistent.h"
+#include "cosmati/gemm/ring.h"
 #include "cosmati/gemm/split_k.h"
 #include "cosmati/gemm/tensor_epilogue.h"
 #include "cosmati/gemm/warpgroup_epilogue.h"
@@ -23,6 +25,9 @@ struct CheckedWarpgroups {
       WarpSpecializedRequirements<policy, typename SourceA::Element, typename SourceB::Element,
                                   SourceA::along == Along::depth, SourceB::along == Along::depth, Sum>;
   static_assert(Requirements::satisfied);
+  using ByThreads = required::OperandsByThreads<is_copied<SourceA> || is_copied<SourceB>,
+                                                policy.cluster_m * policy.cluster_n>;
+  static_assert(sizeof(ByThreads) > 0);
 };
 
 template <GemmPolicy gemm_policy, class SourceA_, class SourceB_, class Sum, class Epilogue_,
@@ -33,6 +38,8 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   using Operands = WarpgroupProduct<policy, SourceA_, SourceB_, Sum>;
   using TileA = typename Operands::TileA;
   using TileB = typename Operands::TileB;
+  using SourceA = SourceA_;
+  using SourceB = SourceB_;
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   static_assert(EpilogueRequirements<Epilogue>::satisfied);
@@ -46,7 +53,11 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   static constexpr int step_bytes = static_cast<int>(sizeof(TileA) + sizeof(TileB));
   // A thread's registers, in eights: the producers give up what the consumers need for their sums.
   static constexpr int launch_registers = least(65536 / policy.blocks / threads, 255) / 8 * 8;
-  static constexpr int producer_registers = 40;
+  static constexpr bool copies_a = is_copied<SourceA>, copies_b = is_copied<SourceB>,
+                        copies = copies_a || copies_b;
+  static constexpr int producer_registers = copies ? CopiedOperands<SourceA, SourceB>::registers : 40;
+  // That end a phase of a stage: the thread's that asks the engine, and those of the warps that copy.
+  static constexpr int full_arrivals = (copies_a && copies_b ? 0 : 1) + (copies ? 4 : 0);
   static constexpr int consumer_registers =
       least((launch_registers * threads - 128 * producer_registers) / (128 * groups), 240) / 8 * 8;
 
@@ -82,23 +93,9 @@ struct ConsumerTeam {
   }
 };
 
-// A place in the ring, and how often it went round.
-template <int stages>
-struct RingPlace {
-  int stage = 0, parity = 0;
-  COSMATI_DEVICE void advance() {
-    stage = stage + 1 < stages ? stage + 1 : 0;
-    if (stage == 0) parity ^= 1;
-  }
-  COSMATI_DEVICE void advance(int steps) {
-    int const next = stage + steps;
-    parity ^= next / stages % 2;
-    stage = next % stages;
-  }
-};
-
 template <class Traits>
 struct WarpSpecializedRoles {
+  using Own = Traits;
   static constexpr GemmPolicy policy = Traits::policy;
   using Shared = typename Traits::SharedStorage;
   using Params = typename Traits::Params;
@@ -147,6 +144,7 @@ struct WarpSpecializedRoles {
   // every other tile, whole, and stores it while the other's is multiplied.
   COSMATI_DEVICE static void consume(Shared& shared, Params const& params, int group) {
     typename Traits::Operands const operands(shared.a[0], shared.b[0], group);
+    typename Traits::Fragments fragments;
     ClusterPlace const here = place();
     Ring ring;
     int turn = 0;
@@ -159,7 +157,7 @@ struct WarpSpecializedRoles {
       typename Traits::Product sums;  // (thread_m, thread_n)
       // Barriers of stages tell odd rounds from even ones only: nobody waits for them before it is his turn.
       if (policy.ping_pong && turn > 0) arch::named_barrier(1 + group, 256);
-      int const last = multiply(sums, operands, shared, ring, steps);
+      int const last = multiply(sums, operands, fragments, shared, ring, steps);
       if (policy.ping_pong && !tiles.is_last()) arch::named_arrive(1 + (group ^ 1), 256);
       TileOfWork work = tiles.work();
       arch::hold(work.tile.m), arch::hold(work.tile.n);  // found while the last products are made
@@ -217,7 +215,8 @@ struct WarpSpecializedRoles {
   // While a step is multiplied, the one before it is waited for and its stage handed back. The last one is
   // still in flight at the end: its stage.
   COSMATI_DEVICE static int multiply(typename Traits::Product& sums,
-                                     typename Traits::Operands const& operands, Shared& shared, Ring& ring,
+                                     typename Traits::Operands const& operands,
+                                     typename Traits::Fragments& fragments, Shared& shared, Ring& ring,
                                      StepRange steps) {
     if (Traits::promotes || steps.first >= steps.last)
       sums.clear();
@@ -227,12 +226,12 @@ struct WarpSpecializedRoles {
     COSMATI_NO_UNROLL
     for (int step = steps.first; step < steps.last; step += policy.cluster_k, ring.advance()) {
       arch::wait(shared.full[ring.stage], ring.parity);
-      operands.multiply(sums, ring.stage, step > steps.first);
+      operands.multiply(sums, fragments, ring.stage, step > steps.first);
       if constexpr (Traits::promotes) {
         release(shared.empty[ring.stage]);
         continue;
       }
-      arch::warpgroup_wait<1>();
+      arch::warpgroup_wait<Traits::groups_of_a_step>();
       if (step > steps.first) release(shared.empty[before]);
       before = ring.stage;
     }
@@ -266,11 +265,11 @@ warp_specialized_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   arch::let_next_kernel_start();
   if (arch::thread() == 0) {
-    arch::prefetch(params.a.map);
-    arch::prefetch(params.b.map);
+    if constexpr (!Traits::copies_a) arch::prefetch(params.a.map);
+    if constexpr (!Traits::copies_b) arch::prefetch(params.b.map);
     COSMATI_UNROLL
     for (int stage = 0; stage < Traits::policy.stages; ++stage) {
-      arch::init(shared.full[stage], 1);
+      arch::init(shared.full[stage], Traits::full_arrivals);
       arch::init(shared.empty[stage], Traits::warps * Traits::sharing);
     }
     if constexpr (Traits::policy.cluster_k > 1) Traits::InCluster::init(shared.parts);
@@ -287,7 +286,10 @@ warp_specialized_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const group = arch::uniform(arch::thread() / 128);
   if (group == Traits::groups) {
     if constexpr (Traits::groups > 1) arch::release_registers<Traits::producer_registers>();
-    if (arch::thread() == 128 * Traits::groups) Roles::produce(shared, params);
+    if constexpr (Traits::copies)
+      CopyingProducer<Roles>::produce(shared, params);
+    else if (arch::thread() == 128 * Traits::groups)
+      Roles::produce(shared, params);
   } else {
     if constexpr (Traits::groups > 1) arch::acquire_registers<Traits::consumer_registers>();
     Roles::consume(shared, params, group);

@@ -15,7 +15,9 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   static constexpr int rows = 16, columns = least(policy.warp_n, 128 / real_bytes);  // of a pass
   static constexpr int pitch = columns + 32 / real_bytes;  // rows begin 8 banks apart
   static constexpr int passes_n = policy.warp_n / columns, passes = policy.warp_m / rows * passes_n;
-  static constexpr int count = vector_within(columns, most(Destination::width, 4));  // columns of a run
+  // Columns of a run; where D lies along m, neighbouring lanes take neighbouring rows instead.
+  static constexpr bool down = lies_along_m<Destination>();
+  static constexpr int count = down ? 1 : vector_within(columns, most(Destination::width, 4));
   struct SharedStorage {
     alignas(16) Real value[policy.consumer_warps()][rows][pitch];
   };
@@ -41,7 +43,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
                 first_n = pass % passes_n * columns;
       COSMATI_NO_UNROLL
       for (int item = lane; item < rows * columns / count; item += 32) {
-        int const row = item / (columns / count), column = item % (columns / count) * count;
+        int const row = down ? item % rows : item / (columns / count);
+        int const column = down ? item / rows : item % (columns / count) * count;
         int const m = first_m + row, n = first_n + column;
         int const valid = policy.whole           ? count
                           : m < at.rows - warp_m ? least(at.columns - warp_n - n, count)

@@ -1,10 +1,11 @@
-// What a warpgroup, four warps, multiplies with wgmma: 64 or 128 rows of D by up to 256 columns, both
-// operands from shared memory, the sums in registers.
+// What a warpgroup, four warps, multiplies with wgmma: 64 or 128 rows of D by up to 256 columns, operands
+// from shared memory, A through registers where wgmma cannot read it as it lies, the sums in registers.
 #pragma once
 #include "cosmati/arch/warpgroup.h"
 #include "cosmati/gemm/policy.h"
 #include "cosmati/gemm/tensor_source.h"
 #include "cosmati/tile/matrix_fragment.h"
+#include "cosmati/tile/outer_fragment.h"
 #include "cosmati/tile/tensor_tile.h"
 
 namespace cosmati {
@@ -54,6 +55,26 @@ struct WarpgroupRows {
 template <class Element>
 inline constexpr bool promotes = is_same<Element, e4m3> || is_same<Element, e5m2>;
 
+// A through registers: what a step multiplies, which stays untouched until its products are done.
+template <bool present, int packs, int blocks>
+struct FragmentsOfA {
+  unsigned value[packs][blocks][4];
+};
+template <int packs, int blocks>
+struct FragmentsOfA<false, packs, blocks> {};
+
+// How the warpgroup's rows of A, those of its tile from `first_outer` on, reach wgmma.
+template <class Tile, bool in_registers>
+struct OperandA : OuterFragmentReader<Tile> {
+  COSMATI_DEVICE OperandA(Tile const& tile, int first_outer)
+      : OuterFragmentReader<Tile>(tile, first_outer + arch::thread() / 32 % 4 * 16) {}
+};
+template <class Tile>
+struct OperandA<Tile, false> {
+  unsigned long long descriptor;
+  COSMATI_DEVICE OperandA(Tile const& tile, int first_outer) : descriptor(tile.descriptor(first_outer)) {}
+};
+
 // The operands' tiles of one step, the sums, and the product of the two.
 template <GemmPolicy gemm_policy, class SourceA, class SourceB, class Sum>
 struct WarpgroupProduct {
@@ -70,6 +91,10 @@ struct WarpgroupProduct {
   // Sums of one step stand beside the others: registers hold those of 64 rows by so many columns.
   static constexpr bool promotes = cosmati::promotes<ElementA>;
   static constexpr int columns = promotes && policy.warp_n > 128 ? policy.warp_n / 2 : policy.warp_n;
+  // wgmma reads 32-bit elements along k only; those of A that lie along m are read by the warps.
+  static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::outer;
+  using Fragments = FragmentsOfA<a_in_registers, packs_deep, blocks>;
+  static constexpr int groups_of_a_step = a_in_registers ? packs_deep : 1;  // that warpgroup_wait counts
 
   static constexpr int warps = policy.warps_m() * policy.warps_n();  // that share a tile
   static constexpr WarpgroupRows partition_m{blocks};
@@ -79,16 +104,26 @@ struct WarpgroupProduct {
   }
 
   // Of this warpgroup's part of the tiles at (a, b); stage s lies s * stride_of_tiles behind.
-  unsigned long long a, b;
+  OperandA<TileA, a_in_registers> a;
+  unsigned long long b;
   COSMATI_DEVICE WarpgroupProduct(TileA const& tile_a, TileB const& tile_b, int group)
-      : a(tile_a.descriptor(group % groups_m * group_m)),
+      : a(tile_a, group % groups_m * group_m),
         b(tile_b.descriptor(group / groups_m % policy.warps_n() * policy.warp_n)) {}
 
   // sums = (accumulate ? sums : 0) + a * b over the step in `stage`; in flight until warpgroup_wait, unless
   // the sums are promoted: then they have been waited for, and accumulate anyway.
-  COSMATI_DEVICE void multiply(Product& sums, int stage, bool accumulate) const {
-    unsigned long long const from_a = a + static_cast<unsigned>(stage * TileA::stride_of_tiles);
+  COSMATI_DEVICE void multiply(Product& sums, Fragments& fragments, int stage, bool accumulate) const {
     unsigned long long const from_b = b + static_cast<unsigned>(stage * TileB::stride_of_tiles);
+    if constexpr (a_in_registers)
+      multiply_by_registers(sums, fragments, stage, from_b, accumulate);
+    else
+      multiply(sums, a.descriptor + static_cast<unsigned>(stage * TileA::stride_of_tiles), from_b,
+               accumulate);
+  }
+
+ private:
+  COSMATI_DEVICE static void multiply(Product& sums, unsigned long long from_a, unsigned long long from_b,
+                                      bool accumulate) {
     if constexpr (promotes) return multiply_and_promote(sums, from_a, from_b);
     arch::warpgroup_begin();
     COSMATI_UNROLL
@@ -100,7 +135,25 @@ struct WarpgroupProduct {
     arch::warpgroup_commit();
   }
 
- private:
+  // A pack of depth is a group: when its registers are loaded, the products of the pack that had them, four
+  // groups before, are over, and those of three packs keep the tensor cores busy.
+  COSMATI_DEVICE void multiply_by_registers(Product& sums, Fragments& fragments, int stage,
+                                            unsigned long long from_b, bool accumulate) const {
+    COSMATI_UNROLL
+    for (int pack = 0; pack < packs_deep; ++pack) {
+      arch::warpgroup_wait<packs_deep - 1>();
+      COSMATI_UNROLL
+      for (int block = 0; block < blocks; ++block) a.read(fragments.value[pack][block], stage, pack, block);
+      arch::warpgroup_begin();
+      COSMATI_UNROLL
+      for (int block = 0; block < blocks; ++block)
+        arch::multiply_warpgroup<ElementA, ElementB, false, SourceB::along == Along::outer, policy.warp_n>(
+            sums.value[block], fragments.value[pack][block],
+            from_b + static_cast<unsigned>(TileB::pack_offset(pack)), accumulate || pack > 0);
+      arch::warpgroup_commit();
+    }
+  }
+
   COSMATI_DEVICE static void multiply_and_promote(Product& sums, unsigned long long from_a,
                                                   unsigned long long from_b) {
     COSMATI_UNROLL

@@ -55,8 +55,15 @@ struct ClusterAlongK {
 };
 template <class ElementA, class ElementB, bool a_along_depth, bool b_along_depth, class Sum>
 struct OperandsOfWgmma : OperandsOfMma<ElementA, ElementB, Sum> {
-  static_assert(sizeof(ElementA) == 2 || (a_along_depth && b_along_depth),
-                "multiply wgmma takes elements that have not 16 bits along k only");
+  static_assert(sizeof(ElementA) == 2 || (b_along_depth && (a_along_depth || sizeof(ElementA) == 4)),
+                "multiply wgmma takes elements that have not 16 bits along k only, and tf32 of A along m");
+};
+template <bool by_threads, int sharing>
+struct OperandsByThreads {
+  static_assert(
+      !by_threads || sharing == 1,
+      "warp_specialized: blocks of a cluster share only what the copy engine brings; an operand that "
+      "threads copy needs cluster_m = cluster_n = 1");
 };
 template <int stages>
 struct StagesOfWarpSpecialized {

@@ -9,10 +9,12 @@
 
 namespace cosmati {
 
-// How an operand is read: neighbours along m or n (outer) or along k (depth), `width` at a time.
+// How an operand is read: neighbours along m or n (outer) or k (depth), `width` at a time. With `by_threads`,
+// where others come by the copy engine, this one is brought by the producer's threads.
 struct OperandAccess {
   Along along = Along::depth;
   int width = 1;
+  bool by_threads = false;
   friend bool operator==(OperandAccess const&, OperandAccess const&) = default;
 };
 

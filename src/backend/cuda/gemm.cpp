@@ -18,7 +18,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
  public:
   ComposedGemm(Plan<GemmProblem> const& plan, Function function)
       : recipe_(plan.recipe),
-        form_(plan::canonical(plan.problem)),
+        form_(plan::canonical(plan.problem, plan.recipe.swapped)),
         grid_(plan::grid_of(plan.recipe, form_)),
         scalars_(plan.problem.epilogue.expression.scalars().size()),
         ordinal_(plan.device.gpu.ordinal),

@@ -45,7 +45,7 @@ std::string architecture_of(Gpu const& gpu) {
 }
 
 jit::Source gemm_source(Plan<GemmProblem> const& plan) {
-  plan::CanonicalGemm const form = plan::canonical(plan.problem);
+  plan::CanonicalGemm const form = plan::canonical(plan.problem, plan.recipe.swapped);
   GemmRecipe const& recipe = plan.recipe;
   auto const& expression = plan.problem.epilogue.expression;
   bool const specialized = recipe.policy.main_loop == MainLoop::warp_specialized;
@@ -61,20 +61,29 @@ jit::Source gemm_source(Plan<GemmProblem> const& plan) {
         "store) {{\n"
         "{}}}\n}};\n",
         name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
+  char const* const along =
+      specialized && plan::direction_of_result(form) == Along::outer ? ", Along::outer" : "";
   std::string const destination =
-      stores_by_engine ? fmt::format("TensorDestination<{}>", name_of(form.d.type))
-                       : fmt::format("StridedDestination<{}, {}>", name_of(form.d.type), recipe.result_width);
+      stores_by_engine
+          ? fmt::format("TensorDestination<{}{}>", name_of(form.d.type), along)
+          : fmt::format("StridedDestination<{}, {}{}>", name_of(form.d.type), recipe.result_width, along);
   text += fmt::format("using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",
                       specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
-                      source_text(name_of(form.a.type), recipe.a, specialized),
-                      source_text(name_of(form.b.type), recipe.b, specialized), name_of(recipe.sum),
-                      epilogue_text(form), destination);
+                      source_text(name_of(form.a.type), recipe.a, specialized && !recipe.a.by_threads),
+                      source_text(name_of(form.b.type), recipe.b, specialized && !recipe.b.by_threads),
+                      name_of(recipe.sum), epilogue_text(form), destination);
   std::size_t const parameter_bytes =
       plan::with_epilogue_arguments(form, expression.scalars().size(), [&]<class Epilogue>(Epilogue const&) {
         if (!specialized) return sizeof(MatrixGemmParameters<Epilogue>);
         using Tensor = TensorArguments;
-        return stores_by_engine ? sizeof(GemmParameters<Tensor, Tensor, Epilogue, Tensor>)
-                                : sizeof(GemmParameters<Tensor, Tensor, Epilogue, MatrixArguments>);
+        auto const bytes = [&]<class A, class B>(A const&, B const&) {
+          return stores_by_engine ? sizeof(GemmParameters<A, B, Epilogue, Tensor>)
+                                  : sizeof(GemmParameters<A, B, Epilogue, MatrixArguments>);
+        };
+        if (recipe.a.by_threads)
+          return recipe.b.by_threads ? bytes(MatrixArguments{}, MatrixArguments{})
+                                     : bytes(MatrixArguments{}, Tensor{});
+        return recipe.b.by_threads ? bytes(Tensor{}, MatrixArguments{}) : bytes(Tensor{}, Tensor{});
       });
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format(

@@ -43,7 +43,7 @@ TileOfBlock tile_of(int element_bytes, bool transposed) {
 }  // namespace
 
 std::vector<jit::Source> repack_sources(Plan<GemmProblem> const& plan) {
-  plan::CanonicalGemm const form = plan::canonical(plan.problem);
+  plan::CanonicalGemm const form = plan::canonical(plan.problem, plan.recipe.swapped);
   std::vector<jit::Source> sources;
   auto const add = [&](plan::MatrixForm const& operand, RepackRecipe const& repack) {
     if (repack.bytes > 0)

@@ -22,7 +22,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
  public:
   WarpSpecializedGemm(Plan<GemmProblem> const& plan, Function function)
       : recipe_(plan.recipe),
-        form_(plan::repacked(plan::canonical(plan.problem), plan.recipe)),
+        form_(plan::repacked(plan::canonical(plan.problem, plan.recipe.swapped), plan.recipe)),
         passes_(passes_of(plan)),
         scalars_(plan.problem.epilogue.expression.scalars().size()),
         ordinal_(plan.device.gpu.ordinal),
@@ -44,9 +44,11 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
       fill_epilogue(epilogue, form_, scalars_, arguments);
       if (store_) {
+        bool const along_n = plan::direction_of_result(form_) == Along::depth;
         enqueue(epilogue,
-                TensorArguments{tensor_map(form_.d, arguments.d, form_.m, form_.n, form_.batch, true,
-                                           store_->columns, tensor_store_rows)},
+                TensorArguments{tensor_map(form_.d, arguments.d, form_.m, form_.n, form_.batch, along_n,
+                                           along_n ? store_->columns : tensor_store_rows,
+                                           along_n ? tensor_store_rows : store_->columns)},
                 arguments, workspace, stream);
       } else {
         enqueue(epilogue, plan::matrix_arguments(form_.d, arguments.d), arguments, workspace, stream);
@@ -58,18 +60,38 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   template <class Epilogue, class Destination>
   void enqueue(Epilogue const& epilogue, Destination const& d, GemmProblem::Arguments const& arguments,
                std::byte* workspace, Stream stream) const {
-    GemmParameters<TensorArguments, TensorArguments, Epilogue, Destination> parameters;
     void const* const a = passes_[0].enqueue(form_.swapped ? arguments.b : arguments.a, workspace, stream);
     void const* const b = passes_[1].enqueue(form_.swapped ? arguments.a : arguments.b, workspace, stream);
+    with_operand(form_.a, a, form_.m, recipe_.a, a_, [&]<class A>(A const& of_a) {
+      with_operand(form_.b, b, form_.n, recipe_.b, b_, [&]<class B>(B const& of_b) {
+        GemmParameters<A, B, Epilogue, Destination> parameters;
+        parameters.a = of_a;
+        parameters.b = of_b;
+        parameters.d = d;
+        parameters.epilogue = epilogue;
+        launch(parameters, workspace, stream);
+      });
+    });
+  }
+
+  // Calls use() with what the kernel gets for an operand: a tensor map, or strides where its threads bring
+  // it.
+  template <class Use>
+  void with_operand(plan::MatrixForm const& operand, void const* data, Index outer,
+                    OperandAccess const& access, TensorBox const& box, Use const& use) const {
+    if (access.by_threads) return use(plan::matrix_arguments(operand, data));
+    TensorArguments tensor;
+    if (form_.k > 0)  // else nothing is loaded
+      tensor.map = tensor_map(operand, data, outer, form_.k, form_.batch, access.along == Along::depth,
+                              box.row, box.slice_rows);
+    use(tensor);
+  }
+
+  template <class Parameters>
+  void launch(Parameters& parameters, std::byte* workspace, Stream stream) const {
     parameters.m = form_.m;
     parameters.n = form_.n;
     parameters.k = form_.k;
-    if (form_.k > 0) {  // else nothing is loaded
-      parameters.a.map = operand_map(form_.a, a, form_.m, recipe_.a, a_);
-      parameters.b.map = operand_map(form_.b, b, form_.n, recipe_.b, b_);
-    }
-    parameters.d = d;
-    parameters.epilogue = epilogue;
     ScheduleArguments& schedule = parameters.schedule;
     schedule.splits = recipe_.splits;
     schedule.counters = reinterpret_cast<unsigned*>(workspace);
@@ -86,16 +108,10 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   }
 
   static std::array<RepackPass, 2> passes_of(Plan<GemmProblem> const& plan) {
-    plan::CanonicalGemm const form = plan::canonical(plan.problem);
+    plan::CanonicalGemm const form = plan::canonical(plan.problem, plan.recipe.swapped);
     Gpu const& gpu = plan.device.gpu;
     return {RepackPass(gpu, form.a, plan.recipe.repack_a, form.m, form.k, form.batch),
             RepackPass(gpu, form.b, plan.recipe.repack_b, form.n, form.k, form.batch)};
-  }
-
-  arch::TensorMap operand_map(plan::MatrixForm const& operand, void const* data, Index outer,
-                              OperandAccess const& access, TensorBox const& box) const {
-    return tensor_map(operand, data, outer, form_.k, form_.batch, access.along == Along::depth, box.row,
-                      box.slice_rows);
   }
 
   GemmRecipe recipe_;

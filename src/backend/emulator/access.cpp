@@ -1,5 +1,6 @@
 // The functions of arch/emulator.h that emulated threads call: each finds the thread that runs, and asks it.
 #include <cstdint>
+#include <string>
 
 #include "cosmati/ops/error.h"
 #include "src/backend/emulator/block.h"
@@ -58,6 +59,14 @@ void copy_async(void* shared, void const* global, int bytes, int valid) {
   for (void const* const address : {static_cast<void const*>(shared), valid > 0 ? global : shared})
     if (!is_aligned(address, bytes))
       return thread.block.fail(thread, describe_misaligned(memory, address, bytes));
+  if (Async const* const async = thread.block.async(); async != nullptr) {
+    std::ptrdiff_t const at = memory.offset(shared);
+    if (int const reader = async->reader_of(at, bytes); reader >= 0)
+      return thread.block.fail(thread, "copies (cp.async) over byte " + std::to_string(at) +
+                                           " of shared memory, which products of warpgroup " +
+                                           std::to_string(reader) +
+                                           " read; nobody has waited for them (warpgroup_wait())");
+  }
   thread.copies.issue(static_cast<unsigned char*>(shared), static_cast<unsigned char const*>(global), bytes,
                       valid, __builtin_return_address(0));
 }

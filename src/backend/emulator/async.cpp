@@ -71,6 +71,8 @@ std::optional<std::string> Async::left_over() const {
 void AsyncThread::reset() {
   stores.clear();
   for (Sums& of_product : sums) of_product.group = -1;
+  operands.clear();
+  begun_at = 0;
   store_groups = products = product_groups = cluster_phase = 0;
   begun = at_cluster = false;
   registers = register_settings = 0;

@@ -124,11 +124,20 @@ struct Sums {
   std::vector<unsigned> values;
 };
 
+// Registers that hold A of a product, and what they held when it was begun.
+struct OperandRegisters {
+  unsigned const* registers = nullptr;  // the thread's own
+  unsigned values[4] = {};
+  std::int64_t product = 0, group = -1;  // group: -1: none is in flight
+};
+
 // Of a thread.
 struct AsyncThread {
   std::vector<TileStore> stores;
   std::int64_t store_groups = 0;
   std::vector<Sums> sums;
+  std::vector<OperandRegisters> operands;
+  std::int64_t begun_at = 0;  // products before the last warpgroup_begin()
   std::int64_t products = 0, product_groups = 0;
   bool begun = false;  // warpgroup_begin() since it last had sums
   int registers = 0, register_settings = 0;

@@ -53,7 +53,7 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
   explicit EmulatedGemm(Plan<GemmProblem> const& plan)
       : problem_(plan.problem),
         recipe_(plan.recipe),
-        form_(plan::canonical(plan.problem)),
+        form_(plan::canonical(plan.problem, plan.recipe.swapped)),
         types_(kernel_types(form_.a.type, form_.b.type, plan.recipe.sum, plan.recipe.policy.multiply)),
         threads_(plan.device.threads) {
     int const full = 16 / size_of(types_.a);

@@ -37,20 +37,48 @@ class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
   explicit EmulatedWarpSpecializedGemm(Plan<GemmProblem> const& plan)
       : problem_(plan.problem),
         recipe_(plan.recipe),
-        form_(plan::canonical(plan.problem)),
-        entry_(find_wgmma(form_.a.type, form_.b.type, recipe_.a.along, recipe_.b.along)),
+        form_(plan::canonical(plan.problem, plan.recipe.swapped)),
         threads_(plan.device.threads) {}
 
   void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream) const override {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
     reference::ElementEpilogue const expression(problem_.epilogue, epilogue::gemm_indices, arguments.operands,
                                                 arguments.scalars, arguments.stores);
+    plan::CanonicalGemm const after = plan::repacked(form_, recipe_);  // the passes
+    void const *a = nullptr, *b = nullptr;
+    if (form_.k > 0) {  // else nothing is loaded
+      a = repack(form_.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
+                 form_.swapped ? arguments.b : arguments.a, workspace, threads_);
+      b = repack(form_.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
+                 form_.swapped ? arguments.a : arguments.b, workspace, threads_);
+    }
+    if (recipe_.a.by_threads || recipe_.b.by_threads) {
+      HostGemmParameters parameters;
+      fill_result(parameters, problem_, form_, expression, arguments);
+      parameters.a = plan::matrix_arguments(after.a, a);
+      parameters.b = plan::matrix_arguments(after.b, b);
+      launch(parameters, find_wgmma_by_threads(form_.a.type, recipe_.a, recipe_.b), workspace);
+      return;
+    }
     WarpgroupGemmParameters parameters;
+    fill_result(parameters, problem_, form_, expression, arguments);
+    GemmPolicy const& p = recipe_.policy;
+    int const size = size_of(form_.a.type);
+    if (form_.k > 0) {
+      parameters.a.map = operand_map(after.a, a, form_.m, form_.k, form_.batch, recipe_.a.along,
+                                     tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n));
+      parameters.b.map = operand_map(after.b, b, form_.n, form_.k, form_.batch, recipe_.b.along,
+                                     tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m));
+    }
+    launch(parameters, find_wgmma(form_.a.type, form_.b.type, recipe_.a.along, recipe_.b.along), workspace);
+  }
+
+ private:
+  template <class Parameters, class Entry>
+  void launch(Parameters& parameters, Entry const& entry, std::byte* workspace) const {
     parameters.m = form_.m;
     parameters.n = form_.n;
     parameters.k = form_.k;
-    fill_result(parameters, problem_, form_, expression, arguments);
-    if (form_.k > 0) fill_operands(parameters, arguments, workspace);  // else nothing is loaded
     ScheduleArguments& schedule = parameters.schedule;
     schedule.splits = recipe_.splits;
     schedule.counters = reinterpret_cast<unsigned*>(workspace);
@@ -61,30 +89,13 @@ class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
       if (recipe_.splits > 1) std::memset(workspace, 0, recipe_.counter_bytes);
       schedule.first_batch = first;
       schedule.batch = std::min(most_batch, form_.batch - first);
-      entry_.launch(static_cast<int>(std::min(tiles * schedule.batch, most_blocks)), parameters, threads_);
+      entry.launch(static_cast<int>(std::min(tiles * schedule.batch, most_blocks)), parameters, threads_);
     }
-  }
-
- private:
-  void fill_operands(WarpgroupGemmParameters& parameters, GemmProblem::Arguments const& arguments,
-                     std::byte* workspace) const {
-    plan::CanonicalGemm const after = plan::repacked(form_, recipe_);  // the passes
-    GemmPolicy const& p = recipe_.policy;
-    int const size = size_of(form_.a.type);
-    void const* const a = repack(form_.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
-                                 form_.swapped ? arguments.b : arguments.a, workspace, threads_);
-    void const* const b = repack(form_.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
-                                 form_.swapped ? arguments.a : arguments.b, workspace, threads_);
-    parameters.a.map = operand_map(after.a, a, form_.m, form_.k, form_.batch, recipe_.a.along,
-                                   tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n));
-    parameters.b.map = operand_map(after.b, b, form_.n, form_.k, form_.batch, recipe_.b.along,
-                                   tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m));
   }
 
   GemmProblem problem_;
   GemmRecipe recipe_;
   plan::CanonicalGemm form_;  // before the passes
-  WarpgroupEntry entry_;
   int threads_;
 };
 

@@ -15,9 +15,16 @@ using WarpgroupGemmParameters =
 struct WarpgroupEntry {
   void (*launch)(int blocks, WarpgroupGemmParameters const& parameters, int host_threads) = nullptr;
 };
+// Whose operands both are brought by threads.
+struct ByThreadsEntry {
+  void (*launch)(int blocks, HostGemmParameters const& parameters, int host_threads) = nullptr;
+};
 
 // Of what plan::wgmma_takes(), along what the instruction takes.
 WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b);
+
+// Of some types and directions; else there is none.
+ByThreadsEntry find_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b);
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_warp_specialized(Plan<GemmProblem> const& plan);
 

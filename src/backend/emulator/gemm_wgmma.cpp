@@ -1,4 +1,6 @@
 // The emulator's matrix products by wgmma.
+#include <algorithm>
+
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/gemm_warp_specialized.h"
@@ -33,7 +35,27 @@ WarpgroupEntry find_deep() {
   return {&launch_wgmma<ElementA, ElementB, Sum, depth, depth>};
 }
 
+template <class Element, Along a, Along b, int width>
+void launch_by_threads(int blocks, HostGemmParameters const& parameters, int host_threads) {
+  constexpr GemmPolicy policy =
+      emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(Element)));
+  using Traits = WarpSpecializedTraits<policy, StridedSource<Element, a, width>,
+                                       StridedSource<Element, b, width>, f32, HostEpilogue, HostDestination>;
+  launch_kernel_clusters<&warp_specialized_kernel<Traits>>({blocks}, {Traits::cluster}, Traits::threads,
+                                                           sizeof(typename Traits::SharedStorage), parameters,
+                                                           host_threads);
+}
+
 }  // namespace
+
+ByThreadsEntry find_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b) {
+  if (b.along != depth) return {};
+  bool const deep = a.along == depth, pairs = std::min(a.width, b.width) >= 2;
+  if (type == DataType::tf32)
+    return {deep ? &launch_by_threads<tf32, depth, depth, 1> : &launch_by_threads<tf32, outer, depth, 1>};
+  if (type != DataType::bf16 || !deep) return {};
+  return {pairs ? &launch_by_threads<bf16, depth, depth, 2> : &launch_by_threads<bf16, depth, depth, 1>};
+}
 
 WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b) {
   switch (a) {
@@ -45,7 +67,9 @@ WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b) 
       return b == DataType::e4m3 ? find_deep<e4m3, e4m3, f32>() : find_deep<e4m3, e5m2, f32>();
     case DataType::e5m2:
       return b == DataType::e4m3 ? find_deep<e5m2, e4m3, f32>() : find_deep<e5m2, e5m2, f32>();
-    default: return find_deep<tf32, tf32, f32>();
+    default:
+      return along_a == outer ? WarpgroupEntry{&launch_wgmma<tf32, tf32, f32, outer, depth>}
+                              : find_deep<tf32, tf32, f32>();
   }
 }
 

@@ -87,6 +87,12 @@ std::string MatrixReader::mistake(Block const& block, OrdinaryWrites const& writ
 }
 
 bool MatrixReader::meets(std::ptrdiff_t offset, int bytes) const {
+  // Nearly all that is asked for lies elsewhere: the swizzle stays within 1024 bytes.
+  std::ptrdiff_t const begin = static_cast<std::ptrdiff_t>(descriptor_.address) & ~std::ptrdiff_t{1023};
+  std::ptrdiff_t const last = static_cast<std::ptrdiff_t>(descriptor_.address) +
+                              offset_by_strides(lines() - 1, line_bytes() - 1, descriptor_.strides,
+                                                along_outer_, descriptor_.swizzle);
+  if (offset + bytes <= begin || offset > (last | 1023)) return false;
   for (int line = 0; line < lines(); ++line)
     for (int byte = 0; byte < line_bytes(); byte += chunk) {
       std::ptrdiff_t const at = place(line, byte);

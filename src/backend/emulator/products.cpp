@@ -2,6 +2,8 @@
 // it computed, from what its operands hold at that moment.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/backend/emulator/block.h"
 #include "src/backend/emulator/matrix_reader.h"
 #include "src/backend/emulator/report.h"
@@ -56,6 +58,36 @@ Sums& sums_of(AsyncThread& thread, unsigned* registers, int count) {
     registers[i] = poison;
   }
   return *unused;
+}
+
+// A of the thread's next product is in `registers`; what is wrong with that, if anything.
+std::string take_operand(AsyncThread& mine, unsigned const* registers) {
+  auto known =
+      std::find_if(mine.operands.begin(), mine.operands.end(),
+                   [registers](OperandRegisters const& operand) { return operand.registers == registers; });
+  if (known == mine.operands.end()) known = mine.operands.insert(known, {registers, {}, -1, -1});
+  bool is_changed = false;
+  for (int r = 0; r < 4; ++r) is_changed = is_changed || registers[r] != known->values[r];
+  if (is_changed && known->group >= 0)
+    return "whose registers of A were written while a product of them was in flight";
+  if (is_changed && known->product >= mine.begun_at)
+    return "without warpgroup_begin() since its registers of A were written";
+  for (int r = 0; r < 4; ++r) known->values[r] = registers[r];
+  known->product = mine.products;
+  known->group = mine.product_groups;
+  return {};
+}
+
+// The same when the groups before `before` are waited for.
+std::string release_operands(AsyncThread& mine, std::int64_t before) {
+  for (OperandRegisters& operand : mine.operands) {
+    if (operand.group < 0 || operand.group >= before) continue;
+    operand.group = -1;
+    for (int r = 0; r < 4; ++r)
+      if (operand.registers[r] != operand.values[r])
+        return fmt::format("register {} of A was written while its product was in flight", r);
+  }
+  return {};
 }
 
 std::string tell(Thread const& thread) {
@@ -122,13 +154,20 @@ void multiply_warpgroup(WarpgroupProduct const& what, void* d, unsigned const* a
   Sums& sums = sums_of(mine, static_cast<unsigned*>(d), what.registers);
   sums.group = product.group;
   product.sums[self] = sums.values.data();
-  if (a_registers != nullptr)
+  if (a_registers != nullptr) {
+    std::string const wrong = take_operand(mine, a_registers);
+    if (!wrong.empty()) return block.fail(thread, fmt::format("{} {}", what.name, wrong));
     for (int r = 0; r < 4; ++r) product.a_registers[self][r] = a_registers[r];
+  }
   ++product.arrived;
   ++mine.products;
 }
 
-void warpgroup_begin() { running_thread().async.begun = true; }
+void warpgroup_begin() {
+  AsyncThread& mine = running_thread().async;
+  mine.begun = true;
+  mine.begun_at = mine.products;
+}
 void warpgroup_commit() { ++running_thread().async.product_groups; }
 
 void warpgroup_wait(int in_flight) {
@@ -165,6 +204,8 @@ void warpgroup_wait(int in_flight) {
     sanitizers::release(&warpgroup.sync);
   }
   sanitizers::acquire(&warpgroup.sync);
+  if (std::string const wrong = release_operands(mine, before); !wrong.empty())
+    return block.fail(thread, wrong);
   for (Sums& sums : mine.sums) {
     if (sums.group < 0 || sums.group >= before) continue;
     for (int i = 0; i < sums.count; ++i) {

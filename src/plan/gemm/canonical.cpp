@@ -74,14 +74,14 @@ DataType evaluation_type(GemmProblem const& problem, DataType sum, bool identity
 
 }  // namespace
 
-CanonicalGemm canonical(GemmProblem const& problem) {
+CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped) {
   CanonicalGemm form;
   form.batch = problem.batch();
   form.k = problem.k();
   form.a = form_of(problem.a, 1, 2, problem.by_pointers);
   form.b = form_of(problem.b, 2, 1, problem.by_pointers);
   form.d = form_of(problem.d, 1, 2, problem.by_pointers);
-  form.swapped = form.d.column_stride != 1 && form.d.row_stride == 1;
+  form.swapped = swapped.value_or(form.d.column_stride != 1 && form.d.row_stride == 1);
   form.m = form.swapped ? problem.n() : problem.m();
   form.n = form.swapped ? problem.m() : problem.n();
   int const row = form.swapped ? 2 : 1, column = form.swapped ? 1 : 2;
@@ -107,10 +107,18 @@ CanonicalGemm canonical(GemmProblem const& problem) {
   return form;
 }
 
+Along direction_of_result(CanonicalGemm const& form) {
+  bool const along_n = form.d.column_stride == 1 || form.n == 1 || form.d.row_stride != 1;
+  return along_n ? Along::depth : Along::outer;
+}
+
 OperandAccess access_of(MatrixForm const& operand) {
-  if (operand.column_stride == 1) return {Along::depth, aligned_width(operand, operand.row_stride)};
-  if (operand.row_stride == 1) return {Along::outer, aligned_width(operand, operand.column_stride)};
-  return {operand.row_stride < operand.column_stride ? Along::outer : Along::depth, 1};
+  bool const by_threads = operand.by_threads;
+  if (operand.column_stride == 1)
+    return {Along::depth, aligned_width(operand, operand.row_stride), by_threads};
+  if (operand.row_stride == 1)
+    return {Along::outer, aligned_width(operand, operand.column_stride), by_threads};
+  return {operand.row_stride < operand.column_stride ? Along::outer : Along::depth, 1, by_threads};
 }
 
 }  // namespace cosmati::plan

@@ -1,6 +1,7 @@
 // A matrix product as a GPU kernel sees it: the result's neighbours along n are neighbours in memory if they
 // can be, and both operands are (outer, depth).
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "cosmati/ops/gemm.h"
@@ -18,6 +19,7 @@ struct MatrixForm {
   bool by_m = true, by_n = true;
   int width = 1;  // neighbours along n that may be accessed together
   bool present = false;
+  bool by_threads = false;  // brought by threads, for a kernel whose operands come by the copy engine
 };
 
 struct CanonicalGemm {
@@ -32,7 +34,11 @@ struct CanonicalGemm {
   bool by_pointers = false;             // a, b, c and d are arrays of pointers
 };
 
-CanonicalGemm canonical(GemmProblem const& problem);
+// `swapped`: which of the two products that give d; without it the one whose rows of d are contiguous.
+CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped = {});
+
+// How neighbours of d lie: along n (depth) or, if not, along m (outer).
+Along direction_of_result(CanonicalGemm const& form);
 
 // The direction and the most neighbours of at most 16 bytes that every aligned run of the operand has.
 OperandAccess access_of(MatrixForm const& operand);

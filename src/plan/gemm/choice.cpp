@@ -9,12 +9,14 @@
 #include "src/backend/cuda/gemm.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/gemm.h"
+#include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/gemm/ways.h"
 
 namespace cosmati {
 
@@ -40,15 +42,19 @@ std::string to_string(GemmRecipe const& recipe) {
     return text;
   };
   auto const access = [](OperandAccess const& operand, char const* outer) {
-    return fmt::format("{} by {}", operand.along == Along::depth ? "k" : outer, operand.width);
+    return fmt::format("{} by {}{}", operand.along == Along::depth ? "k" : outer, operand.width,
+                       operand.by_threads ? " by threads" : "");
   };
+  bool const by_registers =
+      p.multiply == Multiply::wgmma && p.block_k == 32 && recipe.a.along == Along::outer;
   return fmt::format(
       "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {}{} epilogue, raster {} by {}, {}{}{}"
-      "a along {}, b along {}, d by {}, {} splits",
+      "a along {}{}, b along {}, d by {}, {} splits",
       recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
       p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), company(), name_of(p.epilogue),
       name_of(p.raster), p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
-      passes(), access(recipe.a, "m"), access(recipe.b, "n"), recipe.result_width, recipe.splits);
+      passes(), access(recipe.a, "m"), by_registers ? " through registers" : "", access(recipe.b, "n"),
+      recipe.result_width, recipe.splits);
 }
 
 namespace plan {
@@ -120,6 +126,12 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
   if (shared > gpu.shared_bytes_per_block)
     return fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, gpu.name,
                        gpu.shared_bytes_per_block);
+  if ((recipe.a.by_threads || recipe.b.by_threads) && recipe.policy.cluster_m * recipe.policy.cluster_n > 1)
+    return fmt::format(
+        "blocks of a cluster of {}x{} share what the copy engine brings, and threads bring an operand; legal "
+        "is "
+        "1x1",
+        recipe.policy.cluster_m, recipe.policy.cluster_n);
   Index const tiles = tiles_of(recipe.policy, form);
   if (tiles > 0x7fffffff) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
   return {};
@@ -189,16 +201,6 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
   return recipe;
 }
 
-// The recipe with the passes that bring operands to where the copy engine and wgmma take them.
-GemmRecipe repacking_recipe(CanonicalGemm const& form) {
-  GemmRecipe recipe;
-  if (!wgmma_takes_operand(form.a, form.m, form.k, form.batch))
-    recipe.repack_a = repack_of(form.a, form.m, form.k, form.batch, wgmma_direction(form.a, form.k));
-  if (!wgmma_takes_operand(form.b, form.n, form.k, form.batch))
-    recipe.repack_b = repack_of(form.b, form.n, form.k, form.batch, wgmma_direction(form.b, form.k));
-  return recipe;
-}
-
 // The name in `policy` that only the warp_specialized main loop knows; empty if there is none.
 std::string foreign_policy(std::string const& policy, std::vector<NamedPolicy> const& known) {
   std::string const word = policy.substr(0, policy.find(','));
@@ -261,7 +263,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && options.policy.empty())
       recipe.policy.blocks = 1;
     // Single elements take registers for the addresses of each.
-    if (recipe.a.width == 1 || recipe.b.width == 1)
+    if (multiply != Multiply::wgmma && (recipe.a.width == 1 || recipe.b.width == 1))
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
     std::string refusal = form_violation(recipe, form, device.gpu);
     if (!refusal.empty()) {
@@ -284,6 +286,45 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   }
 }
 
+// The policy and the way of the operands that are predicted to be fastest by wgmma. Says what other ways
+// were predicted to take; refuses by what the first says.
+Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
+  Offer<GemmProblem> best;
+  PlanOptions options = asked;
+  OperandKind const kind = take_operand_kind(options.policy);
+  std::vector<std::pair<OperandWay, double>> predicted;
+  for (OperandWay const& way : operand_ways(problem)) {
+    if (!is_of_kind(way, kind)) continue;
+    if (device.backend == Backend::emulator && (way.form.a.by_threads || way.form.b.by_threads)) {
+      CanonicalGemm const left = repacked(way.form, way.passes);
+      if (emulator::find_wgmma_by_threads(left.a.type, access_of(left.a), access_of(left.b)).launch ==
+          nullptr)
+        continue;
+    }
+    Offer<GemmProblem> offer;
+    CanonicalGemm const left = repacked(way.form, way.passes);
+    std::string const refusal = wgmma_violation(left, device.gpu);
+    if (refusal.empty())
+      better(offer, MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options, way.passes);
+    else
+      offer.refusal = refusal;
+    std::string const as_it_lies = wgmma_violation(way.form, device.gpu);
+    if (!offer.refusal.empty() && refusal.empty() && !as_it_lies.empty())
+      offer.refusal = as_it_lies + "; a copy for it " + offer.refusal;
+    if (offer.refusal.empty()) predicted.emplace_back(way, offer.predicted_seconds);
+    bool const is_better =
+        offer.refusal.empty() && (best.text.empty() || offer.predicted_seconds < best.predicted_seconds);
+    if (is_better || (best.text.empty() && best.refusal.empty())) best = std::move(offer);
+  }
+  if (best.text.empty() && best.refusal.empty())
+    best.refusal = "--policy " + asked.policy + ": no operand of this problem goes that way";
+  if (predicted.size() < 2) return best;
+  for (auto const& [way, seconds] : predicted)
+    best.note += fmt::format("{}{}: {:.4g} us", best.note.empty() ? "" : "; ", to_string(way), seconds * 1e6);
+  best.note = "predicted, " + best.note;
+  return best;
+}
+
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
                             PlanOptions const& options) {
   CanonicalGemm const form = canonical(problem);
@@ -297,17 +338,9 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
                     scalars, max_kernel_operands);
     return offer;
   }
-  if (main_loop == MainLoop::warp_specialized) {
-    GemmRecipe const passes = repacking_recipe(form);
-    CanonicalGemm const left = repacked(form, passes);
-    std::string const refusal = wgmma_violation(left, device.gpu);
-    if (refusal.empty())
-      better(offer, main_loop, Multiply::wgmma, problem, left, device, options, passes);
-    else
-      offer.refusal = refusal;
-    std::string const as_it_lies = wgmma_violation(form, device.gpu);
-    if (!offer.refusal.empty() && refusal.empty() && !as_it_lies.empty())
-      offer.refusal = as_it_lies + "; a copy for it " + offer.refusal;
+  if (main_loop == MainLoop::warp_specialized) return best_way(problem, device, options);
+  if (options.policy.find("operands=") != std::string::npos) {
+    offer.refusal = "--policy " + options.policy + ": operands= is a word of warp_specialized";
     return offer;
   }
   Multiply const simple = simple_multiply(form);
@@ -354,26 +387,36 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
   if (options.tuning == nullptr || !options.policy.empty() || device.backend != Backend::cuda) return offer;
   TuningLine const* const line = find_line(*options.tuning, problem, device.gpu, options.kernel);
   if (line == nullptr || line->kernel != name_of(main_loop)) return offer;
-  CanonicalGemm form = canonical(problem);
-  GemmRecipe passes;
-  if (main_loop == MainLoop::warp_specialized) passes = repacking_recipe(form);
-  form = repacked(form, passes);
-  GemmRecipe recipe = recipe_for(form);
-  recipe.repack_a = passes.repack_a;
-  recipe.repack_b = passes.repack_b;
-  recipe.policy_name = "tuned";
-  recipe.policy = policy_of(*line);
-  recipe.splits = line->splits;
-  std::string why = "the kernel is refused";
-  if (offer.refusal.empty()) why = measured_violation(recipe, form, device.gpu);
-  if (why.empty()) complete(recipe, form, device.gpu);
-  std::size_t const workspace = workspace_of(recipe);
-  if (why.empty() && workspace > options.max_workspace)
-    why = fmt::format("it needs a workspace of {} bytes; the limit is {}", workspace, options.max_workspace);
-  if (!why.empty()) {
+  std::vector<OperandWay> ways(1);
+  if (main_loop == MainLoop::warp_specialized)
+    ways = operand_ways(problem);
+  else
+    ways.front().form = canonical(problem);
+  GemmRecipe recipe;  // the fastest, by the prediction
+  std::string why;    // there is none, by what is said of the first way
+  for (OperandWay const& way : ways) {
+    CanonicalGemm const form = repacked(way.form, way.passes);
+    GemmRecipe next = recipe_for(form);
+    next.repack_a = way.passes.repack_a;
+    next.repack_b = way.passes.repack_b;
+    next.policy_name = "tuned";
+    next.policy = policy_of(*line);
+    next.splits = line->splits;
+    std::string wrong = "the kernel is refused";
+    if (offer.refusal.empty()) wrong = measured_violation(next, form, device.gpu);
+    if (wrong.empty()) complete(next, form, device.gpu);
+    if (wrong.empty() && workspace_of(next) > options.max_workspace)
+      wrong = fmt::format("it needs a workspace of {} bytes; the limit is {}", workspace_of(next),
+                          options.max_workspace);
+    if (!wrong.empty() && why.empty()) why = wrong;
+    if (!wrong.empty()) continue;
+    if (recipe.policy_name.empty() || next.predicted_seconds < recipe.predicted_seconds) recipe = next;
+  }
+  if (recipe.policy_name.empty()) {
     offer.note = fmt::format("{} is ignored: {}", line->origin, why);
     return offer;
   }
+  std::size_t const workspace = workspace_of(recipe);
   std::string note = fmt::format("measured, {}: {} took {:.4g} us, as planned {:.4g} us", line->origin,
                                  line->measured, line->seconds * 1e6, line->planned_seconds * 1e6);
   return {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe), std::move(note), true};

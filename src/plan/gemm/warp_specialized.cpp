@@ -40,6 +40,20 @@ bool engine_takes(MatrixForm const& matrix, Index rows, Index columns) {
   return engine_violation("", matrix, rows, columns).empty();
 }
 
+bool is_shifted(OperandAccess const& access, int size) {
+  return access.by_threads && access.width * size < 4;
+}
+
+// Clocks that threads need for a step of an operand: of a warp's cp.async, or of its aligned loads of 16
+// bytes, which are shifted in registers, and of which each four wait for memory. Predicted, not yet measured.
+double copy_clocks(OperandAccess const& access, int rows, int size) {
+  if (!access.by_threads) return 0;
+  constexpr double clocks_of_copy = 4, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
+  double const bytes = static_cast<double>(rows) * step_bytes;
+  if (is_shifted(access, size)) return bytes / (32 * 16) * (clocks_of_shift + clocks_of_wait);
+  return bytes / (32 * std::min(access.width * size, 16)) * clocks_of_copy;
+}
+
 }  // namespace
 
 bool wgmma_takes(DataType a, DataType b, DataType sum) {
@@ -55,14 +69,17 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
     return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
   if (form.by_pointers) return "the copy engine takes no arrays of pointers";
-  if (form.batch > 1 && (form.a.batch_stride == 0 || form.b.batch_stride == 0))
+  if (form.batch > 1 &&
+      ((form.a.batch_stride == 0 && !form.a.by_threads) || (form.b.batch_stride == 0 && !form.b.by_threads)))
     return "the copy engine takes no operand that all matrices of a batch share";
   char const name_a[] = {form.swapped ? 'b' : 'a', '\0'}, name_b[] = {form.swapped ? 'a' : 'b', '\0'};
-  std::string sentence = engine_violation(name_a, form.a, form.m, form.k);
-  if (sentence.empty()) sentence = engine_violation(name_b, form.b, form.n, form.k);
+  std::string sentence;
+  if (!form.a.by_threads) sentence = engine_violation(name_a, form.a, form.m, form.k);
+  if (sentence.empty() && !form.b.by_threads) sentence = engine_violation(name_b, form.b, form.n, form.k);
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})
-    if (access_of(*operand).along == Along::outer)
+    if (access_of(*operand).along == Along::outer &&
+        !(operand == &form.a && through_registers(form.a, form.m, form.k, form.batch)))
       return fmt::format("multiply wgmma takes {} along k only; operand {} lies along {}",
                          name_of(operand->type), operand == &form.a ? name_a : name_b,
                          (operand == &form.a) == form.swapped ? 'n' : 'm');
@@ -74,17 +91,24 @@ bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, In
          (size_of(operand.type) == 2 || access_of(operand).along == Along::depth);
 }
 
+bool through_registers(MatrixForm const& a, Index m, Index k, Index batch) {
+  return size_of(a.type) == 4 && access_of(a).along == Along::outer &&
+         (a.by_threads || (engine_takes(a, m, k) && (batch == 1 || a.batch_stride != 0)));
+}
+
 Along wgmma_direction(MatrixForm const& operand, Index depth) {
   return size_of(operand.type) == 2 && depth > 1 ? access_of(operand).along : Along::depth;
 }
 
 bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   // A store by the engine writes whole units of 16 bytes, also where a row ends within one (seen on an H200).
-  bool const whole_units = form.n * size_of(form.d.type) % 16 == 0;
+  bool const along_m = direction_of_result(form) == Along::outer;
+  bool const whole_units = (along_m ? form.m : form.n) * size_of(form.d.type) % 16 == 0;
   // Its boxes have rows of at least 32 bytes, what the smallest swizzle spans.
-  bool const wide_rows = policy.warp_n / policy.cluster_k * size_of(form.d.type) >= 32;
+  bool const wide_rows =
+      (along_m ? tensor_store_rows : policy.warp_n / policy.cluster_k) * size_of(form.d.type) >= 32;
   return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct && !form.by_pointers &&
-         (form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
+         (along_m || form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
          (form.batch == 1 || form.d.batch_stride != 0);
 }
 
@@ -211,7 +235,10 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   GemmPolicy const& p = recipe.policy;
   // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
   constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.95, alone = 0.68, tile_seconds = 0.06e-6;
-  constexpr double store_seconds = 0.46e-6, store_rate = 68e9;  // of a multiprocessor, where all do at once
+  constexpr double store_seconds = 0.46e-6;
+  // Of a multiprocessor, where all do at once. Where d lies along m, a warp has 16 neighbours of it, half a
+  // line: predicted, not yet measured.
+  double const store_rate = direction_of_result(form) == Along::outer ? 55e9 : 68e9;
   int const size = size_of(form.a.type), ck = p.cluster_k;
   auto const batch = static_cast<double>(form.batch);
   auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n),
@@ -229,8 +256,16 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   };
   double const intake = (p.cluster_m * p.cluster_n > 1 ? 61.0 : 55.4) *
                         (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : 0.64);  // bytes a clock
-  double const step_clocks =
-      std::max(block * p.block_k / products, (p.block_m + p.block_n) * step_bytes / intake);
+  double step_clocks =
+      std::max({block * p.block_k / products, (p.block_m + p.block_n) * step_bytes / intake,
+                copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size)});
+  // What goes through registers is read from shared memory by the warps, in the place of wgmma; all that it
+  // then delivers a step, at 128 bytes a clock. Predicted, not yet measured.
+  if (size == 4 && recipe.a.along == Along::outer) {
+    constexpr double share_by_registers = 0.97, shared_rate = 128;
+    double const columns = p.warp_n, multiplies = block * p.block_k / (64 * columns * 8);
+    step_clocks = std::max(step_clocks / share_by_registers, multiplies * (64 + columns) * 32 / shared_rate);
+  }
 
   // Rounds of a multiprocessor's blocks.
   double const blocks = static_cast<double>(tiles_of_clusters(p, form)) * batch * splits * ck;
@@ -250,7 +285,12 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   double const rows =
       std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
   double const resident = std::min<double>(p.blocks, blocks / gpu.multiprocessors);
-  double const drawn = std::clamp(resident * p.stages * step_bytes * rows / bytes_for_full_rate, 0.01, 1.0);
+  // Of stages that threads fill, half are in flight; of what is shifted, four runs a thread.
+  bool const by_threads = recipe.a.by_threads || recipe.b.by_threads;
+  double const in_flight = is_shifted(recipe.a, size) || is_shifted(recipe.b, size)
+                               ? 128.0 * 4 * 16
+                               : (by_threads ? p.stages / 2 : p.stages) * step_bytes * rows;
+  double const drawn = std::clamp(resident * in_flight / bytes_for_full_rate, 0.01, 1.0);
   double const uneven = 1 + 0.19 * (waves > 1 ? waves * places / blocks - 1 : 0);
   // Parts of sums that the second cache does not hold travel, too.
   double const parts =

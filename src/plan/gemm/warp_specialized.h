@@ -20,6 +20,10 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu);
 // The copy engine can fetch the operand's (outer, depth) elements, and wgmma multiply them, as they lie.
 bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, Index batch);
 
+// The copy engine can fetch the operand a, 32-bit elements along m, and the kernel hand it to wgmma through
+// registers.
+bool through_registers(MatrixForm const& a, Index m, Index k, Index batch);
+
 // Along which neighbours of the operand must lie, or may: k, but for 16-bit types as they do.
 Along wgmma_direction(MatrixForm const& operand, Index depth);
 

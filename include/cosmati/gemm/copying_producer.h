@@ -1,0 +1,101 @@
+// The producer's warpgroup of the warp_specialized kernel where the copy engine cannot take an operand as it
+// lies: its threads bring it by cp.async into the same swizzled tiles, while the other comes by the engine.
+#pragma once
+#include "cosmati/arch/tensor_copy.h"
+#include "cosmati/gemm/persistent.h"
+#include "cosmati/gemm/ring.h"
+#include "cosmati/gemm/tensor_source.h"
+#include "cosmati/gemm/tile_copier.h"
+
+namespace cosmati {
+
+// Strided matrices come by threads, tensor maps by the copy engine.
+template <class Source>
+inline constexpr bool is_copied = is_same<typename Source::Arguments, MatrixArguments>;
+
+// Registers of a thread that copies; what is not aligned passes through some.
+template <class SourceA, class SourceB>
+struct CopiedOperands {
+  template <class Source>
+  COSMATI_CONSTEXPR static bool is_aligned() {
+    if constexpr (is_copied<Source>)
+      return Source::width * static_cast<int>(sizeof(typename Source::Element)) >= 4;
+    return true;
+  }
+  static constexpr int registers = is_aligned<SourceA>() && is_aligned<SourceB>() ? 72 : 104;
+};
+
+// cp.async writes through the generic proxy, wgmma reads through the asynchronous one: who wrote waits for
+// his copies, says so (publish_to_async), and arrives at the stage's barrier, a warp at a time. That is done
+// for a step when those of the next `lag` steps have been started, so that so many are in flight. A consumer
+// hands a stage back when it has begun with the next step: of all stages two are not in flight.
+template <class Roles>
+struct CopyingProducer {
+  using Traits = typename Roles::Own;
+  using SourceA = typename Traits::SourceA;
+  using SourceB = typename Traits::SourceB;
+  static constexpr GemmPolicy policy = Traits::policy;
+  static constexpr int threads = 128, stages = policy.stages;
+  static constexpr int lag = least(stages / 2, stages - 2);
+
+  // The place of an operand's tile in the work.
+  template <class Source, class Tile>
+  struct Operand {
+    TileCopier<Source, Tile, threads> copier;
+    COSMATI_DEVICE Operand(MatrixArguments const& arguments, Index batch, int first_outer, Index outer,
+                           Index k, int thread)
+        : copier(arguments, batch, first_outer, outer, k, thread) {}
+    COSMATI_DEVICE void bring(Tile& tile, arch::Barrier&, int first_k, int) const {
+      copier.copy(tile, first_k);
+    }
+  };
+  template <class Source, class Tile>
+  requires(!is_copied<Source>) struct Operand<Source, Tile> {
+    TensorArguments const& arguments;
+    int first_outer, batch;
+    COSMATI_DEVICE Operand(TensorArguments const& map, Index matrix, int first, Index, Index, int)
+        : arguments(map), first_outer(first), batch(static_cast<int>(matrix)) {}
+    COSMATI_DEVICE void bring(Tile& tile, arch::Barrier& full, int first_k, int thread) const {
+      if (thread != 0) return;
+      arch::arrive_expecting(full, static_cast<int>(sizeof(Tile)));
+      tile.copy(arguments.map, full, first_outer, first_k, batch, 0, 1);
+    }
+  };
+
+  COSMATI_DEVICE static void produce(typename Roles::Shared& shared, typename Roles::Params const& params) {
+    int const thread = arch::thread() % threads;
+    RingPlace<stages> ring, late;  // late: the first step whose copies have not been waited for
+    int in_flight = 0;
+    for (auto tiles = Roles::walk(params); tiles.more(); tiles.advance()) {
+      TileOfWork const work = tiles.work();
+      Operand<SourceA, typename Traits::TileA> const a(params.a, work.batch, work.tile.m * policy.block_m,
+                                                       params.m, params.k, thread);
+      Operand<SourceB, typename Traits::TileB> const b(params.b, work.batch, work.tile.n * policy.block_n,
+                                                       params.n, params.k, thread);
+      COSMATI_NO_UNROLL
+      for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
+        arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
+        arch::Barrier& full = shared.full[ring.stage];
+        a.bring(shared.a[ring.stage], full, step * policy.block_k, thread);
+        b.bring(shared.b[ring.stage], full, step * policy.block_k, thread);
+        arch::commit_copies();
+        if (++in_flight <= lag) continue;
+        arch::wait_copies<lag>();
+        hand_over(shared.full[late.stage]);
+        late.advance();
+        --in_flight;
+      }
+    }
+    arch::wait_copies<0>();
+    for (; in_flight > 0; --in_flight, late.advance()) hand_over(shared.full[late.stage]);
+  }
+
+ private:
+  COSMATI_DEVICE static void hand_over(arch::Barrier& full) {
+    arch::publish_to_async();
+    arch::warp_barrier();
+    if (arch::thread() % 32 == 0) arch::arrive(full);
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,59 @@
+// A's part of wgmma through registers, for elements of 4 bytes that lie along m: shared memory as TMA brings
+// it (tile/tensor_tile.h) -> four registers a thread for 64 rows and 32 bytes of depth (arch/warpgroup.h).
+#pragma once
+#include "cosmati/arch/memory.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/tile/tensor_tile.h"
+
+namespace cosmati {
+
+// Register r of lane 4 g + t holds row g + 8 (r % 2) at depth t + 4 (r / 2). Rows of the tile are depths: 128
+// bytes, whose chunks of 16 bytes, four rows of A each, are exchanged by depth % 8. Were register r loaded by
+// all lanes at once, the two chunks of rows g and the four depths t would fall into four of the eight places,
+// two lanes to a bank. So load i brings to lanes from 16 on what the others get by load i ^ 2, and the banks
+// of one half are those that the other does not use; a swap puts the registers right.
+struct OuterPlace {
+  int outer, depth;
+};
+COSMATI_CONSTEXPR OuterPlace outer_place(int lane, int load) {
+  return {lane / 4 + load % 2 * 8, lane % 4 + (load / 2 ^ lane / 16) * 4};
+}
+
+template <class Tile>
+class OuterFragmentReader {
+  static_assert(Tile::along == Along::outer && Tile::element_bytes == 4 && Tile::row_bytes == 128,
+                "what goes through registers has 4 bytes and lies along m, 32 in a row of its tile");
+
+ public:
+  // The byte of the tile from which a lane's load comes; the rows are those from `first_outer` on.
+  COSMATI_CONSTEXPR static int offset(int first_outer, int lane, int load) {
+    OuterPlace const place = outer_place(lane, load);
+    return tile_offset(place.depth, (first_outer + place.outer) * 4, Tile::box.rows, Tile::swizzle);
+  }
+
+  // Of the calling warp, whose first row of 16 is `first_outer`.
+  COSMATI_DEVICE OuterFragmentReader(Tile const& tile, int first_outer)
+      : bytes_(&tile.bytes[0][0][0]), is_swapped_(arch::thread() % 32 >= 16) {
+    COSMATI_UNROLL
+    for (int load = 0; load < 4; ++load) offset_[load] = offset(first_outer, arch::thread() % 32, load);
+  }
+
+  // The 32 bytes of depth number `pack` of tile `stage` of an array, 64 * block rows further.
+  COSMATI_DEVICE void read(unsigned (&to)[4], int stage, int pack, int block) const {
+    constexpr int pack_bytes = 8 * Tile::row_bytes, block_bytes = 64 / Tile::box.row * Tile::box_bytes;
+    unsigned char const* const from = bytes_ + stage * static_cast<int>(sizeof(Tile));
+    unsigned value[4];
+    COSMATI_UNROLL
+    for (int load = 0; load < 4; ++load)
+      value[load] = arch::load<unsigned>(from + offset_[load] + pack * pack_bytes + block * block_bytes);
+    COSMATI_UNROLL
+    for (int r = 0; r < 4; ++r) to[r] = is_swapped_ ? value[r ^ 2] : value[r];
+  }
+
+ private:
+  unsigned char const* bytes_;
+  bool is_swapped_;
+  int offset_[4];
+};
+
+}  // namespace cosmati
