@@ -95,7 +95,7 @@ def gpu(_, results):
     report("figure 9, s8 of the dp4a peak", best_of(lines, "share_of_peak", "s8", "s32", "dp4a"), min, 0.9, "of peak")
     report("figure 9, f64 of the FMA peak", best_of(lines, "share_of_peak", "f64", "f64", "fma"), min, 0.8, "of peak")
     report("figure 9, f16 (f16 sums) of the FMA peak", best_of(lines, "share_of_peak", "f16", "f16", "half2"), min, 0.8, "of peak")
-    # A call that enqueues one kernel: none that copies operands first, or adds up parts by counters that it clears.
+    # A call that enqueues one kernel: none that copies operands first, or added up parts by counters that it cleared.
     single = [line for line in lines if " first, " not in line["policy"] and line["policy"].endswith(" 1 splits")]
     host = [line["host_seconds"] * 1e6 for line in single if line["host_seconds"] is not None]
     report("host time of one call, median", host, statistics.median, 4, "us", at_least=False)

@@ -15,7 +15,7 @@ constexpr cosmati::GemmPolicy deep{
     .stages = 4,
     .blocks = 3,  // resident blocks a multiprocessor: at most 168 registers a thread
     .main_loop = cosmati::MainLoop::multistage,
-    .split_k = true,
+    .partition = cosmati::Partition::split_k,
     .epilogue = cosmati::EpilogueSchedule::staged,
 };
 using Gemm = cosmati::SimpleGemm<float, cosmati::all_row_major, deep>;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What is run on a machine with a GPU, in one call and within a number of seconds: the article's ninth figure against
 # cuBLASLt, random problems verified, the sanitizers over each family of kernels, the tests. Results as JSON Lines and
-# logs, eight files, in the folder OUT.
+# logs, nine files, in the folder OUT.
 # usage: bench/gpu/run.sh BUILD SECONDS OUT     BUILD: built with -DCOSMATI_PORTABLE=ON, or on that machine
 # COSMATI_COMMIT: told in the results, where there is no repository.
 # exit status: 0 if every step ended well; what did not is in OUT/summary.txt.
@@ -101,6 +101,25 @@ tensor() {
   done
 }
 
+# Parts of k by all ways, near the edges of waves and where k is deep; each as it is planned, too.
+division() {
+  local size policy
+  "$cosmati" verify gemm --backend cuda --type bf16 --layout tn --size 1536x1536x1536,2560x2560x2560,1000x1000x4096,520x300x20000x3 \
+    --policy partition=stream_k --json >>"$out/division.jsonl" || return
+  for size in 1536x1536x1536 1792x1792x1792 2304x2304x2304 2560x2560x2560 3072x3072x3072 4096x4096x4096 4096x4224x4096 \
+    512x512x16384 256x256x65536 128x4096x4096 64x4096x14336; do
+    for policy in "" large,partition=tiles large,partition=stream_k medium,partition=stream_k huge,partition=stream_k \
+      partition=split_k partition=stream_k; do
+      "$cosmati" bench gemm --type bf16 --layout tn --backend cuda --size $size ${policy:+--policy $policy} --peer cublaslt --slices 5 \
+        --slice-seconds 0.04 --json "$out/division.jsonl" || return
+    done
+  done
+  for policy in partition=tiles partition=split_k partition=stream_k; do
+    "$cosmati" bench gemm --type f32 --kernel multistage --backend cuda --size 1024x1024x1024,1536x1536x1536,256x256x16384 \
+      --policy $policy --peer cublaslt --slices 5 --slice-seconds 0.04 --json "$out/division.jsonl" || return
+  done
+}
+
 # Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 22 times 150 of them. Each is
 # another kernel, so that most of the time goes into compiling, on all cores.
 verify() {
@@ -117,6 +136,10 @@ verify() {
   # Operands that threads bring.
   for words in "--type tf32 --misalign 4" "--type bf16 --misalign 4" "--type f16 --misalign 2" "--type e4m3 --d-type f32 --layout tn --misalign 4"; do
     jobs+=("$words --kernel warp_specialized --seed $((seed++))")
+  done
+  for words in "--type bf16 --kernel warp_specialized" "--type s8 --kernel warp_specialized" "--type f16 --kernel multistage" \
+    "--type f32 --kernel multistage" "--type f64 --kernel multistage"; do
+    jobs+=("$words --policy partition=stream_k --seed $((seed++))")
   done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
     "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
@@ -139,7 +162,10 @@ sanitize() {
   for words in "--type bf16 --layout nn --size 256x512x64" "--type bf16 --layout tn --size 129x131x67" \
     "--type s8 --layout nt --size 300x256x200" "--type bf16 --layout tt --size 128x256x2048 --policy small" \
     "--type tf32 --layout nt --size 61x67x2048" "--type tf32 --layout nn --size 132x260x300" \
-    "--type tf32 --layout tt --size 132x260x300 --misalign 4" "--type bf16 --layout tn --size 260x132x300 --misalign 8" "--type f16 --layout tn --size 33x35x37x3 --misalign 2"; do
+    "--type tf32 --layout tt --size 132x260x300 --misalign 4" "--type bf16 --layout tn --size 260x132x300 --misalign 8" \
+    "--type f16 --layout tn --size 33x35x37x3 --misalign 2" \
+    "--type bf16 --layout tn --size 600x1000x1000 --policy partition=stream_k" \
+    "--type bf16 --layout nn --size 64x128x4096 --policy deep_four"; do
     jobs+=("$words --kernel warp_specialized")
   done
   printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \
@@ -156,13 +182,14 @@ tests() {
   return $status
 }
 
-export -f environment figure tensor verify sanitize tests
+export -f environment figure tensor division verify sanitize tests
 export build cosmati here out parts
 : >"$out/summary.txt"
 step environment 60 "$out/environment.txt" bash -c environment
 step compile 120 "$out/compile.jsonl" "$cosmati" compile gemm --suite figure9 --json
 step figure9 300 "$out/bench.txt" bash -c figure
 step tensor 120 "$out/bench.txt" bash -c tensor
+step division 180 "$out/bench.txt" bash -c division
 step verify 240 "$out/log.txt" bash -c verify
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
 step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"

@@ -94,14 +94,42 @@ struct Size {
 struct Setting {
   int batch = 1;
   int splits = 1;
+  int blocks = 0;     // stream-K: of the grid
+  int streamed = -1;  // tiles; -1: as tiles_to_stream() says
   bool misaligned = false;
   bool pointer_array = false;
 };
 
 inline std::string text_of(Size const& size, Setting const& setting) {
   return std::to_string(size.m) + "x" + std::to_string(size.n) + "x" + std::to_string(size.k) + ", batch " +
-         std::to_string(setting.batch) + ", splits " + std::to_string(setting.splits);
+         std::to_string(setting.batch) + ", splits " + std::to_string(setting.splits) +
+         (setting.blocks > 0 ? ", " + std::to_string(setting.blocks) + " blocks" : "");
 }
+
+// A workspace that holds anything before its first launch, and stays as the launch before left it.
+template <class Register>
+class Slots {
+ public:
+  Slots(Index slots, Index registers)
+      : flags_(static_cast<std::size_t>(slots), 0xdeadbeefdeadbeefULL),
+        partials_(static_cast<std::size_t>(slots * registers) * sizeof(Register) + 64, 0xff) {}
+  void fill(ScheduleArguments& schedule) {
+    schedule.flags = flags_.data();
+    schedule.partials = partials_.data() + (64 - reinterpret_cast<std::size_t>(partials_.data()) % 64) % 64;
+    schedule.tag = tag;
+  }
+  // All flags that were raised have been taken.
+  bool is_clean() const {
+    for (unsigned long long const flag : flags_)
+      if (flag == tag) return false;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned long long tag = 0x1234567890abcdefULL;
+  std::vector<unsigned long long> flags_;
+  std::vector<unsigned char> partials_;
+};
 
 // Runs gemm_kernel<Traits>, whose epilogue has Arguments `epilogue`, and compares every element of d with
 // expected(sum, m, n).
@@ -128,19 +156,23 @@ void expect_product(Size const& size, Setting const& setting,
   }
   int const tiles =
       static_cast<int>(ceiling_divide(size.m, policy.block_m) * ceiling_divide(size.n, policy.block_n));
-  std::vector<unsigned> counters(static_cast<std::size_t>(tiles * setting.batch));
-  std::vector<unsigned char> partials(static_cast<std::size_t>(tiles * setting.batch * setting.splits) *
-                                              sizeof(typename Traits::Product::Register) *
-                                              Traits::Product::registers * Traits::threads +
-                                          64,
-                                      0xff);
+  bool const streams = setting.blocks > 0;
+  Slots<typename Traits::Product::Register> slots(
+      streams ? setting.blocks : Index{tiles} * setting.batch * (setting.splits - 1),
+      Traits::Product::registers * Traits::threads);
   params.schedule.splits = setting.splits;
-  params.schedule.counters = counters.data();
-  params.schedule.partials =
-      partials.data() + (64 - reinterpret_cast<std::size_t>(partials.data()) % 64) % 64;
-  if (tiles > 0)
-    emulator::launch_kernel<&gemm_kernel<Traits>>({tiles, setting.splits, setting.batch}, Traits::threads,
+  params.schedule.batch = setting.batch;
+  if (streams)
+    params.schedule.streamed = setting.streamed >= 0
+                                   ? setting.streamed
+                                   : static_cast<int>(tiles_to_stream(tiles * setting.batch, setting.blocks));
+  slots.fill(params.schedule);
+  emulator::Grid const grid =
+      streams ? emulator::Grid{setting.blocks} : emulator::Grid{tiles, setting.splits, setting.batch};
+  for (int launch = 0; tiles > 0 && launch < (setting.splits > 1 || streams ? 2 : 1); ++launch)
+    emulator::launch_kernel<&gemm_kernel<Traits>>(grid, Traits::threads,
                                                   sizeof(typename Traits::SharedStorage), params);
+  EXPECT_TRUE(slots.is_clean()) << text_of(size, setting);
   int wrong = 0;
   for (int i = 0; i < setting.batch; ++i)
     for (int m = 0; m < size.m; ++m)
@@ -172,7 +204,7 @@ constexpr GemmPolicy small_policy(MainLoop main_loop, Multiply multiply = Multip
   policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
   policy.main_loop = main_loop;
   policy.multiply = multiply;
-  policy.split_k = split;
+  policy.partition = split ? Partition::split_k : Partition::tiles;
   policy.raster_width = 2;
   return policy;
 }

@@ -114,6 +114,8 @@ TEST_F(Refusals, OfExtentsAndSplits) {
   EXPECT_EQ(status_after([](Gemm::Params& p) { p.schedule.splits = 0; }), LaunchStatus::invalid);
   EXPECT_EQ(status_after([](Gemm::Params& p) { p.schedule.splits = 2; }),
             LaunchStatus::invalid);  // no workspace
+  EXPECT_EQ(status_after([](Gemm::Params& p) { p.schedule.blocks = 2; }),
+            LaunchStatus::invalid);  // its partition is split_k
   EXPECT_EQ(status_after([](Gemm::Params& p) { p.m = Index{1} << 40; }), LaunchStatus::invalid);
 }
 
@@ -123,25 +125,23 @@ TEST_F(Refusals, ButNotOfEmptyProblems) {
   EXPECT_EQ(status_after([](Gemm::Params&) {}, 0), LaunchStatus::success);
 }
 
-TEST(LaunchGemm, SplitsNeedNoMoreThanTheWorkspaceTheyAskFor) {
-  using Gemm = SimpleGemm<float, all_row_major, small_policy(MainLoop::multistage, Multiply::fma, true)>;
-  constexpr int m = 40, n = 36, k = 64, splits = 3, batch = 2;
-  EXPECT_EQ(gemm_workspace_bytes<Gemm>(m, n, batch, 1), 0);
-  // 4 tiles x 2 matrices: 8 counters in 256 bytes; 3 parts of 64 threads with 16 sums.
-  Index const bytes = gemm_workspace_bytes<Gemm>(m, n, batch, splits);
-  EXPECT_EQ(bytes, 256 + 8 * splits * 64 * 16 * 4);
+// 4 tiles of 2 matrices; schedule_for(workspace) has slots of 64 threads with 16 sums.
+constexpr int of_matrix_m = 40, of_matrix_n = 36, of_batch = 2;
+template <class Gemm, class Schedule>
+void expect_within(Index bytes, Schedule const& schedule_for) {
+  constexpr int m = of_matrix_m, n = of_matrix_n, k = 64, batch = of_batch;
   Dense a(Order::row_major, m * batch, k, 0, 1), b(Order::row_major, k * batch, n, 0, 2);
   Dense d(Order::row_major, m * batch, n, 0, 3);
   std::vector<unsigned char> memory(static_cast<std::size_t>(bytes) + 256 + 64, 0xa5);  // dirty, and a guard
   auto const address = reinterpret_cast<std::size_t>(memory.data());
   unsigned char* const workspace = memory.data() + (256 - address % 256) % 256;
-  Gemm::Params params = Gemm::params({.m = m,
-                                      .n = n,
-                                      .k = k,
-                                      .a = {a.data(), k, m * k},
-                                      .b = {b.data(), n, k * n},
-                                      .d = {d.data(), n, m * n}});
-  params.schedule = split_schedule<Gemm>(workspace, m, n, batch, splits);
+  typename Gemm::Params params = Gemm::params({.m = m,
+                                               .n = n,
+                                               .k = k,
+                                               .a = {a.data(), k, m * k},
+                                               .b = {b.data(), n, k * n},
+                                               .d = {d.data(), n, m * n}});
+  params.schedule = schedule_for(workspace);
   ASSERT_EQ(launch_gemm<Gemm>(params, batch), LaunchStatus::success);
   for (unsigned char const* byte = workspace + bytes; byte != memory.data() + memory.size(); ++byte)
     ASSERT_EQ(*byte, 0xa5);
@@ -151,6 +151,29 @@ TEST(LaunchGemm, SplitsNeedNoMoreThanTheWorkspaceTheyAskFor) {
       for (int l = 0; l < k; ++l) sum += a.at(i, l) * b.at(i / m * k + l, j);
       ASSERT_EQ(d.at(i, j), sum) << i << " " << j;
     }
+}
+
+TEST(LaunchGemm, SplitsNeedNoMoreThanTheWorkspaceTheyAskFor) {
+  using Gemm = SimpleGemm<float, all_row_major, small_policy(MainLoop::multistage, Multiply::fma, true)>;
+  constexpr int m = of_matrix_m, n = of_matrix_n, splits = 3, batch = of_batch;
+  EXPECT_EQ(gemm_workspace_bytes<Gemm>(m, n, batch, 1), 0);
+  // All parts of a tile but one wait to be added: 16 flags in 256 bytes.
+  Index const bytes = gemm_workspace_bytes<Gemm>(m, n, batch, splits);
+  EXPECT_EQ(bytes, 256 + 8 * (splits - 1) * 64 * 16 * 4);
+  expect_within<Gemm>(bytes,
+                      [](void* workspace) { return split_schedule<Gemm>(workspace, m, n, batch, splits); });
+}
+
+TEST(LaunchGemm, StreamedStepsNeedASlotForEachBlock) {
+  constexpr GemmPolicy policy = [] {
+    GemmPolicy streamed = small_policy(MainLoop::multistage);
+    streamed.partition = Partition::stream_k;
+    return streamed;
+  }();
+  using Gemm = SimpleGemm<float, all_row_major, policy>;
+  Index const bytes = stream_workspace_bytes<Gemm>(5);
+  EXPECT_EQ(bytes, 256 + 5 * 64 * 16 * 4);
+  expect_within<Gemm>(bytes, [](void* workspace) { return stream_schedule<Gemm>(workspace, 5); });
 }
 
 TEST(LaunchGemm, ABatchOfMoreThanAGridHolds) {

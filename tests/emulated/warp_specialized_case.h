@@ -10,7 +10,8 @@ namespace cosmati::emulated {
 struct WarpgroupTiles {
   int block_m = 64, block_n = 32, warp_m = 16, warp_n = 32, stages = 2, cluster_m = 1, cluster_n = 1,
       cluster_k = 1;
-  bool ping_pong = false, split_k = false, whole = false;
+  bool ping_pong = false, whole = false;
+  Partition partition = Partition::tiles;
   EpilogueSchedule epilogue = EpilogueSchedule::direct;
 };
 template <class Element>
@@ -23,7 +24,7 @@ constexpr GemmPolicy policy_of(WarpgroupTiles const& tiles) {
   policy.stages = tiles.stages;
   policy.cluster_m = tiles.cluster_m, policy.cluster_n = tiles.cluster_n;
   policy.cluster_k = tiles.cluster_k;
-  policy.ping_pong = tiles.ping_pong, policy.split_k = tiles.split_k, policy.whole = tiles.whole;
+  policy.ping_pong = tiles.ping_pong, policy.partition = tiles.partition, policy.whole = tiles.whole;
   policy.epilogue = tiles.epilogue;
   policy.raster_width = 2;
   policy.main_loop = MainLoop::warp_specialized;
@@ -49,7 +50,8 @@ arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer
 
 struct WarpgroupSetting {
   int batch = 1, splits = 1;
-  int clusters = 1;  // that share all tiles
+  int clusters = 1;   // that share all tiles
+  int streamed = -1;  // tiles; -1: as tiles_to_stream() says
   Along d = Along::depth;
 };
 
@@ -75,7 +77,8 @@ class WarpSpecializedCase {
         setting_(setting),
         a_(size.m, size.k, setting.batch, along_a, width_of<typename Traits::SourceA>(), 1, 1),
         b_(size.n, size.k, setting.batch, along_b, width_of<typename Traits::SourceB>(), 0, 2),
-        d_(size.m, size.n, setting.batch, setting.d, full(sizeof(Result)), 1, 3) {
+        d_(size.m, size.n, setting.batch, setting.d, full(sizeof(Result)), 1, 3),
+        slots_(slots(size, setting), Traits::Result::Product::registers * 32 * Traits::warps) {
     constexpr GemmPolicy policy = Traits::policy;
     parameters.m = size.m, parameters.n = size.n, parameters.k = size.k;
     if (size.k > 0) {
@@ -92,22 +95,21 @@ class WarpSpecializedCase {
     } else {
       parameters.d = d_.arguments();
     }
-    Index const tiles = ceiling_divide(size.m, policy.block_m * policy.cluster_m) *
-                        ceiling_divide(size.n, policy.block_n * policy.cluster_n) * Traits::cluster *
-                        setting.batch;
-    counters_.resize(static_cast<std::size_t>(tiles));
-    partials_.assign(static_cast<std::size_t>(tiles * setting.splits * policy.block_m * policy.block_n),
-                     typename Traits::Product::Register(-77));
     parameters.schedule.batch = setting.batch;
     parameters.schedule.splits = setting.splits;
-    parameters.schedule.counters = counters_.data();
-    parameters.schedule.partials = partials_.data();
+    if (policy.partition == Partition::stream_k)
+      parameters.schedule.streamed =
+          setting.streamed >= 0
+              ? setting.streamed
+              : static_cast<int>(tiles_to_stream(tiles(size) * setting.batch, setting.clusters));
+    slots_.fill(parameters.schedule);
   }
 
   void launch() {
     emulator::launch_kernel_clusters<&warp_specialized_kernel<Traits>>(
         {setting_.clusters * Traits::cluster}, {Traits::cluster}, Traits::threads,
         sizeof(typename Traits::SharedStorage), parameters, 1);
+    EXPECT_TRUE(slots_.is_clean());
   }
 
   // Compares every element of d with expected(sum, m, n).
@@ -139,6 +141,17 @@ class WarpSpecializedCase {
   typename Traits::Params parameters;
 
  private:
+  static Index tiles(Size const& size) {  // of clusters
+    constexpr GemmPolicy policy = Traits::policy;
+    return ceiling_divide(size.m, policy.block_m * policy.cluster_m) *
+           ceiling_divide(size.n, policy.block_n * policy.cluster_n);
+  }
+  static Index slots(Size const& size, WarpgroupSetting const& setting) {
+    return Index{Traits::cluster} * (Traits::policy.partition == Partition::stream_k
+                                         ? setting.clusters
+                                         : tiles(size) * setting.batch * (setting.splits - 1));
+  }
+
   template <class Element>
   void fill(TensorArguments& arguments, Matrix<Element>& matrix, Along along, int outer,
             TensorBox const& box) {
@@ -155,8 +168,7 @@ class WarpSpecializedCase {
   Matrix<ElementA> a_;
   Matrix<ElementB> b_;
   Matrix<Result> d_;
-  std::vector<unsigned> counters_;
-  std::vector<typename Traits::Product::Register> partials_;
+  Slots<typename Traits::Product::Register> slots_;
 };
 
 // The kernel of one pair of operands, to be run for several sizes.

@@ -77,11 +77,12 @@ TEST(WarpSpecializedKernel, ClustersShareOperands) {
 }
 
 TEST(WarpSpecializedKernel, PartsOfK) {
-  constexpr WarpgroupTiles parts{.split_k = true}, in_turn{.ping_pong = true, .split_k = true};
+  constexpr WarpgroupTiles parts{.partition = Partition::split_k},
+      in_turn{.ping_pong = true, .partition = Partition::split_k};
   Bf16::expect_product<parts, Engine>({100, 40, 330}, {.splits = 3, .clusters = 2});
   Bf16::expect_product<parts, Engine>({50, 24, 100}, {.splits = 5});  // more parts than steps
   Bf16::expect_product<in_turn, Engine>({100, 40, 330}, {.batch = 2, .splits = 2});
-  Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .split_k = true, .epilogue = staged},
+  Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .partition = Partition::split_k, .epilogue = staged},
                        StridedDestination<bf16, 8>>({70, 30, 200}, {.splits = 2, .clusters = 2});
 }
 
@@ -91,7 +92,8 @@ TEST(WarpSpecializedKernel, PartsOfKInACluster) {
   Bf16::expect_product<two, Engine>({70, 24, 330});
   Bf16::expect_product<WarpgroupTiles{.block_n = 64, .warp_n = 64, .cluster_k = 4, .epilogue = staged},
                        StridedDestination<bf16, 2>>({40, 60, 190});
-  Bf16::expect_product<WarpgroupTiles{.cluster_k = 2, .split_k = true}, Engine>({60, 24, 300}, {.splits = 2});
+  Bf16::expect_product<WarpgroupTiles{.cluster_k = 2, .partition = Partition::split_k}, Engine>(
+      {60, 24, 300}, {.splits = 2});
 }
 
 TEST(WarpSpecializedKernel, Batches) {
@@ -131,8 +133,8 @@ TEST(WarpSpecializedKernel, EpiloguesByAllWays) {
 TEST(WarpSpecializedKernel, NothingToAddAndSingleElements) {
   Bf16::expect_product<WarpgroupTiles{}, Engine>({70, 24, 0});
   Bf16::expect_product<WarpgroupTiles{}, Engine>({1, 8, 1});
-  Bf16::expect_product<WarpgroupTiles{.ping_pong = true, .split_k = true}, Engine>({70, 40, 0},
-                                                                                   {.splits = 2});
+  Bf16::expect_product<WarpgroupTiles{.ping_pong = true, .partition = Partition::split_k}, Engine>(
+      {70, 40, 0}, {.splits = 2});
 }
 
 }  // namespace

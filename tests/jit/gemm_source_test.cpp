@@ -57,7 +57,7 @@ TEST(GemmSource, CompilesForEveryType) {
   sources.push_back(cuda::gemm_source(
       make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100"))));  // split
   // Their shared memory is laid out by the host: a tile whole, and in shares of a cluster.
-  for (char const* policy : {"medium", "deep_pair", "deep_four", "deep_eight"})
+  for (char const* policy : {"medium", "large,partition=stream_k", "deep_pair", "deep_four", "deep_eight"})
     for (char const* epilogue : {"direct", "staged"}) {
       PlanOptions options;
       options.kernel = "warp_specialized";

@@ -15,10 +15,12 @@ Device emulator(char const* gpu = "h200") {
   return device;
 }
 
-Plan<GemmProblem> plan_of(GemmProblem const& problem, Device const& device = emulator()) {
+Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy = "",
+                          std::string const& kernel = "warp_specialized") {
   PlanOptions options;
-  options.kernel = "warp_specialized";
-  return make_plan(problem, device, options);
+  options.kernel = kernel;
+  options.policy = policy;
+  return make_plan(problem, emulator(), options);
 }
 
 std::string refusal_of(GemmProblem const& problem, Device const& device = emulator()) {
@@ -37,15 +39,19 @@ Tensor filled(TensorDescription const& description, Index seed) {
 void run(Plan<GemmProblem> const& plan, Tensor const& a, Tensor const& b, Tensor& d) {
   auto const prepared = prepare(plan);
   Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
-  prepared.run({.a = a.data(), .b = b.data(), .d = d.data()}, workspace.data());
+  for (Index i = 0; i < workspace.size(); ++i) workspace.set(i, static_cast<double>(i * 37 % 256));
+  int const runs = plan.recipe.flag_bytes > 0 ? 2 : 1;  // the second finds what the first has left
+  for (int run = 0; run < runs; ++run)
+    prepared.run({.a = a.data(), .b = b.data(), .d = d.data()}, workspace.data());
 }
 
 // Small integers: every sum is exact in every type.
-void expect_right(GemmProblem const& problem) {
+void expect_right(GemmProblem const& problem, std::string const& policy = "",
+                  std::string const& kernel = "warp_specialized") {
   Tensor const a = filled(problem.a, 1), b = filled(problem.b, 2);
   Tensor d(problem.d), expected(problem.d);
-  Plan<GemmProblem> const plan = plan_of(problem);
-  EXPECT_EQ(plan.kernel, "warp_specialized");
+  Plan<GemmProblem> const plan = plan_of(problem, policy, kernel);
+  EXPECT_EQ(plan.kernel, kernel);
   run(plan, a, b, d);
   run(make_plan(problem, this_device(Backend::reference)), a, b, expected);
   for (Index i = 0; i < d.layout().span(); ++i)
@@ -73,6 +79,25 @@ TEST(EmulatedWarpSpecialized, DeepProductsAreSplit) {
   GemmProblem const deep = product(DataType::bf16, DataType::f32, 64, 32, 4096, "tn");
   EXPECT_GT(plan_of(deep).recipe.splits, 1);
   expect_right(deep);
+}
+
+TEST(EmulatedWarpSpecialized, StepsOfAllTilesAreStreamed) {
+  std::string const streamed = "partition=stream_k";
+  GemmProblem const nine_tiles = product(DataType::bf16, DataType::f32, 88, 136, 300, "tn");  // for 8 blocks
+  expect_right(nine_tiles, streamed);
+  expect_right(product(DataType::bf16, DataType::f32, 71, 33, 500, "nn"), streamed);  // copied first
+  expect_right(product(DataType::f32, DataType::f32, 20, 30, 0, "tn"), streamed, "multistage");
+  expect_right(product(DataType::f32, DataType::f32, 200, 90, 77, "nt"), streamed, "multistage");
+  expect_right(product(DataType::f32, DataType::f32, 20, 30, 200, "tn"), streamed, "multistage");
+  GemmProblem batch = product(DataType::f32, DataType::f32, 40, 50, 60, "tt");
+  for (TensorDescription* tensor : {&batch.a, &batch.b, &batch.d}) {
+    tensor->layout.shape[0] = 3;
+    tensor->layout.stride[0] = tensor->layout.shape[1] * tensor->layout.shape[2];
+  }
+  expect_right(batch, streamed, "multistage");
+  EXPECT_EQ(plan_of(nine_tiles, streamed).recipe.streamed, 9);
+  EXPECT_EQ(plan_of(nine_tiles, streamed).recipe.stream_blocks, 8);
+  EXPECT_THROW((void)plan_of(product(DataType::f16, DataType::f32, 64, 64, 64, "tn"), streamed), Error);
 }
 
 TEST(EmulatedWarpSpecialized, RefusalsGiveTheReason) {

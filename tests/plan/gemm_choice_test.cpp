@@ -64,7 +64,7 @@ TEST(GemmChoice, DeepProductsOfFewTilesAreSplit) {
   auto const deep =
       make_plan(product(DataType::f32, DataType::f32, 128, 128, 65536, "tn"), gpu_device("h200"));
   EXPECT_GT(deep.recipe.splits, 16);
-  EXPECT_EQ(deep.workspace_bytes, deep.recipe.partial_bytes + deep.recipe.counter_bytes);
+  EXPECT_EQ(deep.workspace_bytes, deep.recipe.partial_bytes + deep.recipe.flag_bytes);
   auto const large =
       make_plan(product(DataType::f32, DataType::f32, 8192, 8192, 8192, "tn"), gpu_device("h200"));
   EXPECT_EQ(large.recipe.splits, 1);

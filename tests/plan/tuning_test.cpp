@@ -179,8 +179,8 @@ TEST(Tuning, PlansGoByTheLine) {
 
   auto const split = make_plan(large(), gpu_device("h200"), with(replaced(text, "splits=1", "splits=3")));
   EXPECT_EQ(split.recipe.splits, 3);
-  EXPECT_TRUE(split.recipe.policy.split_k);
-  EXPECT_EQ(split.workspace_bytes, split.recipe.partial_bytes + split.recipe.counter_bytes);
+  EXPECT_EQ(split.recipe.policy.partition, Partition::split_k);
+  EXPECT_EQ(split.workspace_bytes, split.recipe.partial_bytes + split.recipe.flag_bytes);
   EXPECT_GT(split.recipe.partial_bytes, 0U);
 }
 
@@ -242,7 +242,7 @@ TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
   PlanOptions options = with(replaced(text, "splits=1", "splits=2"));
   options.max_workspace = 1000;
   EXPECT_NE(entry_of(make_plan(large(), gpu_device("h200"), options), "multistage")
-                .note.find("it needs a workspace of 134221824 bytes; the limit is 1000"),
+                .note.find("it needs a workspace of 67117056 bytes; the limit is 1000"),
             std::string::npos);
 }
 

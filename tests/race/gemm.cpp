@@ -7,38 +7,45 @@
 namespace cosmati {
 namespace {
 
-constexpr GemmPolicy policy_of(MainLoop main_loop, EpilogueSchedule epilogue) {
+constexpr GemmPolicy policy_of(MainLoop main_loop, EpilogueSchedule epilogue,
+                               Partition partition = Partition::split_k) {
   GemmPolicy policy;
   policy.block_m = policy.block_n = 32;
   policy.warp_m = 16, policy.warp_n = 32;
   policy.thread_m = policy.thread_n = 4;
   policy.main_loop = main_loop;
   policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
-  policy.split_k = true;
+  policy.partition = partition;
   policy.epilogue = epilogue;
   return policy;
 }
 
-template <MainLoop main_loop, EpilogueSchedule epilogue, Along along>
+template <MainLoop main_loop, EpilogueSchedule epilogue, Along along,
+          Partition partition = Partition::split_k>
 void multiply() {
-  using Gemm = GemmTraits<policy_of(main_loop, epilogue), StridedSource<float, along, 1>,
+  using Gemm = GemmTraits<policy_of(main_loop, epilogue, partition), StridedSource<float, along, 1>,
                           StridedSource<float, along, 4>, float, IdentityEpilogue<float>,
                           StridedDestination<float, 4>>;
-  constexpr int m = 40, n = 64, k = 48, splits = 2, tiles = 4;
+  constexpr int m = 40, n = 64, k = 48, splits = 2, tiles = 4, blocks = 3;
+  constexpr bool streams = partition == Partition::stream_k;
   std::vector<float> a(m * k, 1), b(n * k, 1), d(m * n);
-  std::vector<float> partials(tiles * splits * 32 * 32);
-  std::vector<unsigned> counters(tiles);
+  std::vector<float> partials(tiles * 32 * 32 + 4);
+  std::vector<unsigned long long> flags(tiles);
   constexpr bool by_depth = along == Along::depth;
   typename Gemm::Params params;
   params.m = m, params.n = n, params.k = k;
   params.a = {a.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : m, 0};
   params.b = {b.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : n, 0};
   params.d = {d.data(), nullptr, n, 1, 0};
-  params.schedule.splits = splits;
-  params.schedule.partials = partials.data();
-  params.schedule.counters = counters.data();
-  emulator::launch_kernel<&gemm_kernel<Gemm>>({tiles, splits, 1}, Gemm::threads,
-                                              sizeof(typename Gemm::SharedStorage), params);
+  params.schedule.splits = streams ? 1 : splits;
+  params.schedule.streamed = streams ? tiles : 0;
+  params.schedule.partials =
+      partials.data() + (16 - reinterpret_cast<std::size_t>(partials.data()) % 16) % 16 / 4;
+  params.schedule.flags = flags.data();
+  params.schedule.tag = 5;
+  emulator::Grid const grid = streams ? emulator::Grid{blocks} : emulator::Grid{tiles, splits};
+  emulator::launch_kernel<&gemm_kernel<Gemm>>(grid, Gemm::threads, sizeof(typename Gemm::SharedStorage),
+                                              params);
 }
 
 // mma.sync and ldmatrix, which transposes where operands lie along m and n.
@@ -49,7 +56,7 @@ void multiply_by_tensor_cores() {
     p.block_k = 32;
     p.thread_m = 2, p.thread_n = 8;
     p.multiply = Multiply::mma;
-    p.split_k = false;
+    p.partition = Partition::tiles;
     return p;
   }();
   using Gemm = GemmTraits<policy, StridedSource<f16, along, 8>, StridedSource<f16, along, 8>, float,
@@ -75,6 +82,7 @@ race::Registered const kernels[] = {
     {"clean_gemm_double_buffered_staged", [] { multiply<buffered, staged, Along::outer>(); }},
     {"clean_gemm_multistage", [] { multiply<multistage, direct, Along::outer>(); }},
     {"clean_gemm_multistage_staged", [] { multiply<multistage, staged, Along::depth>(); }},
+    {"clean_gemm_stream_k", [] { multiply<multistage, staged, Along::depth, Partition::stream_k>(); }},
     {"clean_gemm_tensor_cores", [] { multiply_by_tensor_cores<Along::depth>(); }},
     {"clean_gemm_tensor_cores_transposed", [] { multiply_by_tensor_cores<Along::outer>(); }},
 };

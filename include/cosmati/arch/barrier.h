@@ -41,6 +41,16 @@ COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
       "r"(block_of_cluster)
       : "memory");
 }
+// The same for what this thread wrote to other blocks' shared memory, or saw written by a barrier of the
+// warp: who acquires the phase sees it.
+COSMATI_DEVICE void release_to(Barrier& barrier, int block_of_cluster) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(&barrier)),
+      "r"(block_of_cluster)
+      : "memory");
+}
 // The phase also waits for `bytes` that copies will bring.
 COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
@@ -58,6 +68,15 @@ COSMATI_DEVICE void wait(Barrier& barrier, int parity) {
   asm volatile(
       "{\n.reg .pred over;\nagain:\n"
       "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+      "@!over bra again;\n}" ::"r"(shared_address(&barrier)),
+      "r"(parity)
+      : "memory");
+}
+// The same, after which this thread sees what other blocks of the cluster released to the barrier.
+COSMATI_DEVICE void acquire(Barrier& barrier, int parity) {
+  asm volatile(
+      "{\n.reg .pred over;\nagain:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%0], %1;\n"
       "@!over bra again;\n}" ::"r"(shared_address(&barrier)),
       "r"(parity)
       : "memory");
@@ -80,11 +99,15 @@ COSMATI_DEVICE void arrive(Barrier& barrier) { emulator::arrive_at_barrier(&barr
 COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
   emulator::arrive_at_barrier(&barrier, block_of_cluster, 0);
 }
+COSMATI_DEVICE void release_to(Barrier& barrier, int block_of_cluster) {
+  emulator::arrive_at_barrier(&barrier, block_of_cluster, 0);
+}
 COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
   emulator::arrive_at_barrier(&barrier, -1, bytes);
 }
 COSMATI_DEVICE void arrive_after_copies(Barrier& barrier) { emulator::arrive_after_copies(&barrier); }
 COSMATI_DEVICE void wait(Barrier& barrier, int parity) { emulator::wait_for_barrier(&barrier, parity); }
+COSMATI_DEVICE void acquire(Barrier& barrier, int parity) { emulator::wait_for_barrier(&barrier, parity); }
 COSMATI_DEVICE void named_barrier(int id, int threads) { emulator::named_barrier(id, threads, true); }
 COSMATI_DEVICE void named_arrive(int id, int threads) { emulator::named_barrier(id, threads, false); }
 

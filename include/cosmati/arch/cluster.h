@@ -28,9 +28,6 @@ COSMATI_DEVICE void cluster_arrive_relaxed() {
 }
 COSMATI_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
-// What this thread has written, or seen, others of the cluster see when they have met it at a barrier.
-COSMATI_DEVICE void cluster_fence() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
-
 // What lies at the same place in the shared memory of another block of the cluster.
 template <class T>
 COSMATI_DEVICE T* in_block(T* shared, int block_of_cluster) {
@@ -46,7 +43,6 @@ COSMATI_DEVICE int blocks_of_cluster() { return emulator::blocks_of_cluster(); }
 COSMATI_DEVICE void cluster_arrive() { emulator::cluster_arrive(); }
 COSMATI_DEVICE void cluster_arrive_relaxed() { emulator::cluster_arrive(); }
 COSMATI_DEVICE void cluster_wait() { emulator::cluster_wait(); }
-COSMATI_DEVICE void cluster_fence() {}
 
 template <class T>
 COSMATI_DEVICE T* in_block(T* shared, int block_of_cluster) {

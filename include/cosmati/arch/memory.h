@@ -1,5 +1,5 @@
 // Accesses to memory that the language has no words for: asynchronous copies, loads through the read-only
-// path, what orders the memory of two blocks.
+// path, flags between blocks.
 #pragma once
 #include "cosmati/arch/vector.h"
 #if !defined(__CUDACC__)
@@ -106,13 +106,24 @@ COSMATI_DEVICE void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(in_flight) : "memory");
 }
 
-// What this thread wrote to global memory is seen by other blocks before what it writes next.
 // The line of the second cache that an address of global memory lies in.
 COSMATI_DEVICE void prefetch(void const* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
 }
-COSMATI_DEVICE void global_fence() { __threadfence(); }
-COSMATI_DEVICE unsigned atomic_increment(unsigned* counter) { return atomicAdd(counter, 1u); }
+
+// Flags in global memory, between blocks. What this thread wrote, or saw by a barrier, is seen by who takes
+// the flag.
+COSMATI_DEVICE void raise_flag(unsigned long long* flag, unsigned long long value) {
+  asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
+}
+// By the one thread that takes it: waits until it has the value, and puts zero in its place.
+COSMATI_DEVICE void take_flag(unsigned long long* flag, unsigned long long value) {
+  unsigned long long seen;
+  do {
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(flag) : "memory");
+  } while (seen != value);
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(0ull) : "memory");
+}
 
 #else
 
@@ -140,9 +151,22 @@ COSMATI_DEVICE void wait_copies() {
   emulator::wait_copies(in_flight);
 }
 COSMATI_DEVICE void prefetch(void const*) {}
-COSMATI_DEVICE void global_fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-COSMATI_DEVICE unsigned atomic_increment(unsigned* counter) {
-  return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);
+COSMATI_DEVICE void raise_flag(unsigned long long* flag, unsigned long long value) {
+  __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+}
+COSMATI_DEVICE void take_flag(unsigned long long* flag, unsigned long long value) {
+  struct Awaited {
+    unsigned long long* flag;
+    unsigned long long value;
+  } awaited{flag, value};
+  emulator::wait(
+      "partial sums of another block",
+      [](void* context) {
+        Awaited const& it = *static_cast<Awaited*>(context);
+        return __atomic_load_n(it.flag, __ATOMIC_ACQUIRE) == it.value;
+      },
+      &awaited);
+  __atomic_store_n(flag, 0ull, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -27,7 +27,7 @@ struct ClusterSum {
   // Slice `block`, a share of each row's columns, of all parts' sums. `round` counts the calls.
   COSMATI_DEVICE static Slice slice(Product const& sums, SharedStorage& shared, int block, int round) {
     int const thread = arch::thread(), lane = thread % 32;
-    arch::wait(shared.empty, round % 2 ^ 1);
+    arch::acquire(shared.empty, round % 2 ^ 1);
     COSMATI_UNROLL
     for (int to = 0; to < parts; ++to) {
       Run* const there = arch::in_block(&shared.sums[block][0][thread], to);  // (runs, threads)
@@ -37,11 +37,9 @@ struct ClusterSum {
         arch::store(there + run * threads, Run{{from[0], from[1], from[2], from[3]}});
       }
     }
-    arch::cluster_fence();
-    arch::warp_barrier();
-    if (lane < parts) arch::arrive_at(shared.full, lane);
-    arch::wait(shared.full, round % 2);
-    arch::cluster_fence();
+    arch::warp_barrier();  // brings all lanes' stores to those that release them
+    if (lane < parts) arch::release_to(shared.full, lane);
+    arch::acquire(shared.full, round % 2);
     Slice whole;
     COSMATI_UNROLL
     for (int run = 0; run < runs; ++run) {
@@ -56,7 +54,7 @@ struct ClusterSum {
       for (int i = 0; i < 4; ++i) whole.value[run / runs_n][run % runs_n * 4 + i] = total[i];
     }
     arch::warp_barrier();
-    if (lane < parts) arch::arrive_at(shared.empty, lane);
+    if (lane < parts) arch::release_to(shared.empty, lane);
     return whole;
   }
 

@@ -2,14 +2,10 @@
 // one flies from global memory into registers, and lands in the other buffer. One barrier a step.
 #pragma once
 #include "cosmati/arch/thread.h"
+#include "cosmati/gemm/steps.h"
 #include "cosmati/gemm/traits.h"
 
 namespace cosmati {
-
-// Steps of k that a block multiplies: [first, last) of block_k each.
-struct StepRange {
-  int first, last;
-};
 
 template <class Traits>
 struct MainLoopOf<MainLoop::double_buffered, Traits> {

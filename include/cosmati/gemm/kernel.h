@@ -2,8 +2,7 @@
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/multistage.h"
-#include "cosmati/gemm/scheduler.h"
-#include "cosmati/gemm/split_k.h"
+#include "cosmati/gemm/stream_k.h"
 
 namespace cosmati {
 
@@ -29,38 +28,76 @@ struct GemmTraits : ProductTraits<policy, SourceA, SourceB, Sum> {
   static_assert(sizeof(SharedMemory) > 0);
 };
 
-// Grid: (tiles of D, parts of k, matrices of the batch); block: policy.threads(); dynamic shared memory:
-// SharedStorage.
+// sums += a(m, k) * b(k, n) over the steps' k, for one tile.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
-gemm_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  constexpr GemmPolicy policy = Traits::policy;
-  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-
-  int const tiles_m = static_cast<int>(ceiling_divide(params.m, policy.block_m));
-  int const tiles_n = static_cast<int>(ceiling_divide(params.n, policy.block_n));
-  int const steps = static_cast<int>(ceiling_divide(params.k, policy.block_k));
-  int const index = arch::block_x(), part = policy.split_k ? arch::block_y() : 0;
-  TileIndex const tile = raster_tile(policy.raster, policy.raster_width, tiles_m, tiles_n, index);
-  StepRange const range =
-      policy.split_k ? part_of_steps(steps, part, params.schedule.splits) : StepRange{0, steps};
-  Index const first_m = Index{tile.m} * policy.block_m, first_n = Index{tile.n} * policy.block_n;
-
-  Index const batch = params.schedule.first_batch + arch::block_z();
-
+COSMATI_DEVICE void multiply_tile(typename Traits::Product& sums, typename Traits::SharedStorage& shared,
+                                  typename Traits::Params const& params, TileIndex tile, Index batch,
+                                  StepRange steps) {
+  Index const first_m = Index{tile.m} * Traits::policy.block_m,
+              first_n = Index{tile.n} * Traits::policy.block_n;
   typename Traits::SourceA const a(params.a, batch, first_m, params.m, params.k);
   typename Traits::SourceB const b(params.b, batch, first_n, params.n, params.k);
-  typename Traits::Product sums;  // (thread_m, thread_n)
-  Traits::Loop::run(sums, shared.main_loop, a, b, range);
+  Traits::Loop::run(sums, shared.main_loop, a, b, steps);
+}
 
-  if constexpr (policy.split_k) {
-    Index const number = arch::block_z() * Index{tiles_m} * tiles_n + index;
-    if (!combine_parts<typename Traits::Product, Traits::threads>(sums, params.schedule, number, part))
-      return;
-  }
+template <class Traits>
+COSMATI_DEVICE void store_tile(typename Traits::Product const& sums, typename Traits::SharedStorage& shared,
+                               typename Traits::Params const& params, TileIndex tile, Index batch) {
+  Index const first_m = Index{tile.m} * Traits::policy.block_m,
+              first_n = Index{tile.n} * Traits::policy.block_n;
   TileOfResult const at{batch, first_m, first_n, clamp_to_int(params.m - first_m),
                         clamp_to_int(params.n - first_n)};
   Traits::ToDestination::run(sums, shared.epilogue, params.epilogue, params.d, at);
+}
+
+// One tile, or with split-K a part of k of it, as the place in the grid says.
+template <class Traits>
+COSMATI_DEVICE void compute_part(typename Traits::SharedStorage& shared,
+                                 typename Traits::Params const& params) {
+  constexpr GemmPolicy policy = Traits::policy;
+  constexpr bool splits_k = policy.partition == Partition::split_k;
+  int const tiles_m = static_cast<int>(ceiling_divide(params.m, policy.block_m));
+  int const tiles_n = static_cast<int>(ceiling_divide(params.n, policy.block_n));
+  int const steps = static_cast<int>(ceiling_divide(params.k, policy.block_k));
+  int const index = arch::block_x(), part = splits_k ? arch::block_y() : 0;
+  TileIndex const tile = raster_tile(policy.raster, policy.raster_width, tiles_m, tiles_n, index);
+  StepRange const range = splits_k ? part_of_steps(steps, part, params.schedule.splits) : StepRange{0, steps};
+  Index const batch = params.schedule.first_batch + arch::block_z();
+  typename Traits::Product sums;  // (thread_m, thread_n)
+  multiply_tile<Traits>(sums, shared, params, tile, batch, range);
+  if constexpr (splits_k) {
+    Index const number = arch::block_z() * Index{tiles_m} * tiles_n + index;
+    if (!combine_parts(sums, params.schedule, number, part, BlockTeam<Traits::threads>{})) return;
+  }
+  store_tile<Traits>(sums, shared, params, tile, batch);
+}
+
+// Stream-K: piece after piece of the block's range of steps, then whole tiles.
+template <class Traits>
+COSMATI_DEVICE void compute_stream(typename Traits::SharedStorage& shared,
+                                   typename Traits::Params const& params) {
+  using Walk = StreamWalk<Traits::policy>;
+  COSMATI_NO_UNROLL
+  for (Walk walk(params.m, params.n, params.k, params.schedule, {0, 0, 0}); walk.more(); walk.advance()) {
+    TileOfWork const work = walk.work();
+    typename Traits::Product sums;  // (thread_m, thread_n)
+    arch::block_barrier();          // the piece before has left the shared memory
+    multiply_tile<Traits>(sums, shared, params, work.tile, work.batch, work.steps);
+    if (walk.combine(sums, params.schedule, work, BlockTeam<Traits::threads>{}))
+      store_tile<Traits>(sums, shared, params, work.tile, work.batch);
+  }
+}
+
+// Grid: (tiles of D, parts of k, matrices of the batch), with stream-K (blocks that run at once, 1, 1);
+// block: policy.threads(); dynamic shared memory: SharedStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
+gemm_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  if constexpr (Traits::policy.partition == Partition::stream_k)
+    compute_stream<Traits>(shared, params);
+  else
+    compute_part<Traits>(shared, params);
 }
 
 }  // namespace cosmati

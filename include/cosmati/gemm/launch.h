@@ -21,10 +21,37 @@ template <class Traits>
 COSMATI_CONSTEXPR Index tiles(Index m, Index n) {
   return ceiling_divide(m, Traits::policy.block_m) * ceiling_divide(n, Traits::policy.block_n);
 }
+// Slots of partial sums, and their flags, of one launch.
 template <class Traits>
-COSMATI_CONSTEXPR Index counter_bytes(Index m, Index n, Index batch) {
+COSMATI_CONSTEXPR Index slots(Index m, Index n, Index batch, int splits) {
   Index const matrices = batch < most_matrices ? batch : most_matrices;
-  return padded_to_256(tiles<Traits>(m, n) * matrices * static_cast<Index>(sizeof(unsigned)));
+  return tiles<Traits>(m, n) * matrices * (splits - 1);
+}
+template <class Traits>
+COSMATI_CONSTEXPR Index flag_bytes(Index slots) {
+  return padded_to_256(slots * static_cast<Index>(sizeof(unsigned long long)));
+}
+template <class Traits>
+COSMATI_CONSTEXPR Index slot_bytes(Index slots) {
+  using Partial = PartialSums<typename Traits::Product, BlockTeam<Traits::threads>>;
+  return flag_bytes<Traits>(slots) + slots * Partial::bytes;
+}
+template <class Traits>
+void place_slots(ScheduleArguments& schedule, void* workspace, Index slots) {
+  schedule.flags = static_cast<unsigned long long*>(workspace);
+  schedule.partials = static_cast<char*>(workspace) + flag_bytes<Traits>(slots);
+  schedule.tag = 1;
+}
+// What a launch of `matrices` from `first` on has of its own; the flags that it must find zero.
+template <class Traits>
+Index prepare(typename Traits::Params& params, Index first, Index matrices) {
+  ScheduleArguments& schedule = params.schedule;
+  schedule.first_batch = first;
+  schedule.batch = matrices;
+  if (schedule.blocks == 0) return slots<Traits>(params.m, params.n, matrices, schedule.splits);
+  schedule.streamed =
+      static_cast<int>(tiles_to_stream(tiles<Traits>(params.m, params.n) * matrices, schedule.blocks));
+  return schedule.blocks;
 }
 
 // Runs of `width` elements of `bytes` start at multiples of their size; `pitch` leads from run to run.
@@ -61,8 +88,14 @@ LaunchStatus check(typename Traits::Params const& params, Index batch) {
       (params.m % policy.block_m != 0 || params.n % policy.block_n != 0 || params.k % policy.block_k != 0))
     return LaunchStatus::invalid;
   if (schedule.splits < 1 || schedule.splits > 65535) return LaunchStatus::invalid;
-  if (schedule.splits > 1 &&
-      (!policy.split_k || schedule.partials == nullptr || schedule.counters == nullptr))
+  bool const streams = policy.partition == Partition::stream_k;
+  if (schedule.blocks < 0 || (schedule.blocks > 0) != streams) return LaunchStatus::invalid;
+  if (schedule.splits > 1 && policy.partition != Partition::split_k) return LaunchStatus::invalid;
+  if ((schedule.splits > 1 || streams) && (schedule.partials == nullptr || schedule.flags == nullptr))
+    return LaunchStatus::invalid;
+  if (streams && tiles<Traits>(params.m, params.n) * (batch < most_matrices ? batch : most_matrices) *
+                         ceiling_divide(params.k, policy.block_k) >
+                     0x7fffffff)
     return LaunchStatus::invalid;
   bool const aligned = is_aligned(static_cast<typename Traits::SourceA*>(nullptr), params.a) &&
                        is_aligned(static_cast<typename Traits::SourceB*>(nullptr), params.b) &&
@@ -75,20 +108,29 @@ LaunchStatus check(typename Traits::Params const& params, Index batch) {
 // Bytes of device memory, aligned to 256, that `splits` parts of k need; 0 for one part.
 template <class Traits>
 COSMATI_CONSTEXPR Index gemm_workspace_bytes(Index m, Index n, Index batch, int splits) {
-  if (splits <= 1) return 0;
-  Index const matrices = batch < launching::most_matrices ? batch : launching::most_matrices;
-  return launching::counter_bytes<Traits>(m, n, batch) +
-         launching::tiles<Traits>(m, n) * matrices * splits * Traits::threads *
-             partial_bytes_per_thread<typename Traits::Product>;
+  return splits <= 1 ? 0 : launching::slot_bytes<Traits>(launching::slots<Traits>(m, n, batch, splits));
+}
+// The same where the policy's partition is stream_k and `blocks` blocks run at once.
+template <class Traits>
+COSMATI_CONSTEXPR Index stream_workspace_bytes(int blocks) {
+  return launching::slot_bytes<Traits>(blocks);
 }
 
-// Params::schedule for `splits` parts of k, each computed by blocks of their own; the policy has split_k.
+// Params::schedule for `splits` parts of k, each computed by blocks of their own; the policy's partition is
+// split_k.
 template <class Traits>
 ScheduleArguments split_schedule(void* workspace, Index m, Index n, Index batch, int splits) {
   ScheduleArguments schedule;
   schedule.splits = splits;
-  schedule.counters = static_cast<unsigned*>(workspace);
-  schedule.partials = static_cast<char*>(workspace) + launching::counter_bytes<Traits>(m, n, batch);
+  launching::place_slots<Traits>(schedule, workspace, launching::slots<Traits>(m, n, batch, splits));
+  return schedule;
+}
+// Params::schedule for a policy whose partition is stream_k; results depend on `blocks`.
+template <class Traits>
+ScheduleArguments stream_schedule(void* workspace, int blocks) {
+  ScheduleArguments schedule;
+  schedule.blocks = blocks;
+  launching::place_slots<Traits>(schedule, workspace, blocks);
   return schedule;
 }
 
@@ -130,20 +172,21 @@ cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStr
 
   auto const tiles = static_cast<unsigned>(launching::tiles<Traits>(params.m, params.n));
   auto const splits = static_cast<unsigned>(params.schedule.splits);
+  auto const blocks = static_cast<unsigned>(params.schedule.blocks);
   for (Index first = 0; first < batch; first += launching::most_matrices) {
     Index const left = batch - first;
     auto const matrices =
         static_cast<unsigned>(left < launching::most_matrices ? left : launching::most_matrices);
-    params.schedule.first_batch = first;
-    if (splits > 1) {
-      cudaError_t const error =
-          cudaMemsetAsync(params.schedule.counters, 0, sizeof(unsigned) * tiles * matrices, stream);
+    Index const flags = launching::prepare<Traits>(params, first, matrices);
+    if (flags > 0) {
+      cudaError_t const error = cudaMemsetAsync(
+          params.schedule.flags, 0, sizeof(unsigned long long) * static_cast<unsigned>(flags), stream);
       if (error != cudaSuccess) return error;
     }
     void* arguments[] = {&params};
-    cudaError_t const error =
-        cudaLaunchKernel(&gemm_kernel<Traits>, dim3(tiles, splits, matrices), dim3(Traits::threads),
-                         arguments, sizeof(typename Traits::SharedStorage), stream);
+    dim3 const grid = blocks > 0 ? dim3(blocks) : dim3(tiles, splits, matrices);
+    cudaError_t const error = cudaLaunchKernel(&gemm_kernel<Traits>, grid, dim3(Traits::threads), arguments,
+                                               sizeof(typename Traits::SharedStorage), stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -160,12 +203,13 @@ LaunchStatus launch_gemm(typename Traits::Params params, Index batch = 1, int ho
   for (Index first = 0; first < batch; first += launching::most_matrices) {
     Index const left = batch - first;
     auto const matrices = static_cast<int>(left < launching::most_matrices ? left : launching::most_matrices);
-    params.schedule.first_batch = first;
-    if (params.schedule.splits > 1)
-      for (Index i = 0; i < Index{tiles} * matrices; ++i) params.schedule.counters[i] = 0;
-    emulator::launch_kernel<&gemm_kernel<Traits>>({tiles, params.schedule.splits, matrices}, Traits::threads,
-                                                  sizeof(typename Traits::SharedStorage), params,
-                                                  host_threads);
+    Index const flags = launching::prepare<Traits>(params, first, matrices);
+    for (Index i = 0; i < flags; ++i) params.schedule.flags[i] = 0;
+    emulator::Grid const grid = params.schedule.blocks > 0
+                                    ? emulator::Grid{params.schedule.blocks}
+                                    : emulator::Grid{tiles, params.schedule.splits, matrices};
+    emulator::launch_kernel<&gemm_kernel<Traits>>(
+        grid, Traits::threads, sizeof(typename Traits::SharedStorage), params, host_threads);
   }
   return status;
 }

@@ -3,10 +3,11 @@
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/gemm/scheduler.h"
+#include "cosmati/gemm/split_k.h"
 
 namespace cosmati {
 
-// One tile's work. `number` counts the tiles of the launch, for split-K.
+// One tile's work. `number` counts the tiles of the launch.
 struct TileOfWork {
   TileIndex tile;
   Index batch;
@@ -26,13 +27,14 @@ struct ClusterPlace {
 template <GemmPolicy policy>
 class TileWalk {
   static constexpr int cluster = policy.cluster();
+  static constexpr bool splits_k = policy.partition == Partition::split_k;
 
  public:
   COSMATI_DEVICE TileWalk(Index m, Index n, Index k, ScheduleArguments const& schedule, ClusterPlace place)
       : tiles_m_(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
         tiles_n_(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
         steps_(static_cast<int>(ceiling_divide(k, policy.block_k))),
-        splits_(policy.split_k ? schedule.splits : 1),
+        splits_(splits_k ? schedule.splits : 1),
         place_(place),
         first_batch_(schedule.first_batch),
         index_(arch::block_x() / cluster),
@@ -43,24 +45,32 @@ class TileWalk {
   COSMATI_DEVICE void advance() { index_ += arch::grid_x() / cluster; }
 
   COSMATI_DEVICE StepRange steps() const {
-    return steps_of(policy.split_k ? index_ / (tiles_m_ * tiles_n_) % splits_ : 0);
+    return steps_of(splits_k ? index_ / (tiles_m_ * tiles_n_) % splits_ : 0);
   }
 
   COSMATI_DEVICE TileOfWork work() const {
     int const tiles = tiles_m_ * tiles_n_;
     int const matrix = last_ == tiles ? 0 : index_ / (tiles * splits_);
     int const rest = index_ - matrix * tiles * splits_;
-    int const part = policy.split_k ? rest / tiles : 0, at = rest - part * tiles;
+    int const part = splits_k ? rest / tiles : 0, at = rest - part * tiles;
     TileIndex tile = raster_tile(policy.raster, policy.raster_width, tiles_m_, tiles_n_, at);
     tile = {tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n};
     int const number = (matrix * tiles_n_ * policy.cluster_n + tile.n) * tiles_m_ * policy.cluster_m + tile.m;
     return {tile, first_batch_ + matrix, number, part, steps_of(part)};
   }
 
+  // True in the team that goes on with the tile's whole sum in `sums`: all of it, or with cluster_k a slice.
+  template <class Sums, class Team>
+  COSMATI_DEVICE bool combine(Sums& sums, ScheduleArguments const& schedule, TileOfWork const& work,
+                              Team const& team) const {
+    if constexpr (!splits_k) return true;
+    return combine_parts(sums, schedule, Index{work.number} * policy.cluster_k + place_.k, work.part, team);
+  }
+
  private:
   COSMATI_DEVICE StepRange steps_of(int part) const {
     StepRange const steps =
-        policy.split_k ? part_of_steps(steps_, part, splits_) : StepRange{0, steps_};  // of the cluster
+        splits_k ? part_of_steps(steps_, part, splits_) : StepRange{0, steps_};  // of the cluster
     return {steps.first + place_.k, steps.last};
   }
 

@@ -16,6 +16,13 @@ enum class MainLoop : unsigned char {
 // share rows of A and columns of B in the L2 cache.
 enum class Raster : unsigned char { along_m, along_n };
 
+// How the steps of k of the tiles are dealt out to blocks.
+enum class Partition : unsigned char {
+  tiles,     // a tile is one block's
+  split_k,   // so many blocks share each tile, each an equal part of k
+  stream_k,  // the steps of some tiles, end to end, are cut into equal ranges, one for each block that runs
+};
+
 enum class EpilogueSchedule : unsigned char {
   direct,  // each thread stores what it accumulated
   staged,  // through shared memory, in a rolled loop over runs of a row: whole stores, small code
@@ -34,7 +41,7 @@ struct GemmPolicy {
   int cluster_m = 1, cluster_n = 1;  // blocks of a cluster, which load the tiles that they share once
   int cluster_k = 1;  // blocks of a cluster that share a tile, each a part of k: each adds up a slice of it
   bool ping_pong = false;  // each of two warpgroups has tiles of its own: one stores, one multiplies
-  bool split_k = false;    // several blocks may share a tile, each a part of k
+  Partition partition = Partition::tiles;
   bool whole = false;  // every extent is a multiple of the block tile and of the vector widths: no predicates
   EpilogueSchedule epilogue = EpilogueSchedule::direct;
 
@@ -67,6 +74,11 @@ COSMATI_CONSTEXPR char const* name_of(MainLoop loop) {
 }
 COSMATI_CONSTEXPR char const* name_of(Raster raster) {
   return raster == Raster::along_m ? "along_m" : "along_n";
+}
+COSMATI_CONSTEXPR char const* name_of(Partition partition) {
+  return partition == Partition::stream_k  ? "stream_k"
+         : partition == Partition::split_k ? "split_k"
+                                           : "tiles";
 }
 COSMATI_CONSTEXPR char const* name_of(EpilogueSchedule schedule) {
   return schedule == EpilogueSchedule::direct ? "direct" : "staged";

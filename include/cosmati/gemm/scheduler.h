@@ -1,8 +1,8 @@
 // Which block computes which tile: the grid is (tiles, parts of k, batch).
 #pragma once
 #include "cosmati/arch/thread.h"
-#include "cosmati/gemm/arguments.h"
-#include "cosmati/gemm/double_buffered.h"
+#include "cosmati/gemm/policy.h"
+#include "cosmati/gemm/steps.h"
 
 namespace cosmati {
 
@@ -24,14 +24,5 @@ COSMATI_CONSTEXPR TileIndex raster_tile(Raster raster, int raster_width, int til
   int const along = rest / here, aside = band * width + rest % here;
   return raster == Raster::along_m ? TileIndex{along, aside} : TileIndex{aside, along};
 }
-
-// Part `part` of `parts` of the steps, as equal as whole steps allow.
-COSMATI_CONSTEXPR StepRange part_of_steps(int steps, int part, int parts) {
-  int const each = steps / parts, longer = steps % parts;
-  int const first = part * each + (part < longer ? part : longer);
-  return {first, first + each + (part < longer ? 1 : 0)};
-}
-
-COSMATI_CONSTEXPR Index ceiling_divide(Index value, Index by) { return (value + by - 1) / by; }
 
 }  // namespace cosmati

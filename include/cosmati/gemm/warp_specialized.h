@@ -4,9 +4,8 @@
 #pragma once
 #include "cosmati/gemm/cluster_sum.h"
 #include "cosmati/gemm/copying_producer.h"
-#include "cosmati/gemm/persistent.h"
 #include "cosmati/gemm/ring.h"
-#include "cosmati/gemm/split_k.h"
+#include "cosmati/gemm/stream_k.h"
 #include "cosmati/gemm/tensor_epilogue.h"
 #include "cosmati/gemm/warpgroup_epilogue.h"
 #include "cosmati/gemm/warpgroup_requirements.h"
@@ -72,25 +71,18 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
     ConditionalStorage<(policy.cluster_k > 1), typename InCluster::SharedStorage> parts;
     arch::Barrier full[policy.stages];   // both operands' bytes are there
     arch::Barrier empty[policy.stages];  // all consumers of the cluster have read them
-    int last[2];                         // with split-K: the team is the last of its tile
   };
   using SharedMemory = required::SharedMemoryOfABlock<static_cast<int>(sizeof(SharedStorage))>;
   static_assert(sizeof(SharedMemory) > 0);
 };
 
-// The warpgroups that share a tile; `last` is theirs.
+// The warpgroups that share a tile; `id`: of the barrier that they meet at.
 template <class Traits>
 struct ConsumerTeam {
   static constexpr int threads = 32 * Traits::warps;
   int id;
-  int& last;
   COSMATI_DEVICE static int thread() { return arch::thread() % threads; }
   COSMATI_DEVICE void barrier() const { arch::named_barrier(id, threads); }
-  COSMATI_DEVICE bool any(bool mine) const {  // said by the team's first thread
-    if (thread() == 0) last = mine;
-    barrier();
-    return last != 0;
-  }
 };
 
 template <class Traits>
@@ -100,7 +92,7 @@ struct WarpSpecializedRoles {
   using Shared = typename Traits::SharedStorage;
   using Params = typename Traits::Params;
   using Ring = RingPlace<policy.stages>;
-  using Walk = TileWalk<policy>;
+  using Walk = typename WalkOf<policy>::type;
 
   COSMATI_DEVICE static Walk walk(Params const& params) {
     return Walk(params.m, params.n, params.k, params.schedule, place());
@@ -171,12 +163,9 @@ struct WarpSpecializedRoles {
       arch::hold(operand);
       if (!Traits::promotes && steps.first < steps.last) release(shared.empty[last]);
       auto&& result = slice(sums, shared, here, turn);
-      if constexpr (policy.split_k) {
-        int const team = policy.ping_pong ? group : 0;
-        if (!combine_parts(result, params.schedule, Index{work.number} * policy.cluster_k + here.k, work.part,
-                           ConsumerTeam<Traits>{3 + team, shared.last[team]}))
-          continue;
-      }
+      ConsumerTeam<Traits> const team{3 + (policy.ping_pong ? group : 0)};
+      if constexpr (policy.partition != Partition::tiles)
+        if (!tiles.combine(result, params.schedule, work, team)) continue;
       // A cluster may reach beyond D. Where this branch is missing, the assembler finds conversions of sums
       // among the products that make them, and serialises those.
       if (at.rows == 0 || at.columns == 0) continue;

@@ -44,7 +44,7 @@ struct Cluster {
   static_assert(cluster_m >= 1 && cluster_n >= 1 && cluster_m * cluster_n <= 8,
                 "a cluster has at most 8 blocks, cluster_m * cluster_n");
 };
-template <int cluster_k, int sharing, int warps_n, int warp_n, bool ping_pong>
+template <int cluster_k, int sharing, int warps_n, int warp_n, bool ping_pong, bool streams>
 struct ClusterAlongK {
   static_assert(cluster_k == 1 || cluster_k == 2 || cluster_k == 4 || cluster_k == 8,
                 "cluster_k, the blocks of a cluster that share a tile, is 1, 2, 4 or 8");
@@ -52,6 +52,7 @@ struct ClusterAlongK {
                     (sharing == 1 && warps_n == 1 && !ping_pong && divides(8 * cluster_k, warp_n)),
                 "with cluster_k, cluster_m = cluster_n = 1, warp_n is block_n, at least 8 columns for each "
                 "block, and there is no ping_pong");
+  static_assert(cluster_k == 1 || !streams, "with cluster_k the partition is tiles or split_k, not stream_k");
 };
 template <class ElementA, class ElementB, bool a_along_depth, bool b_along_depth, class Sum>
 struct OperandsOfWgmma : OperandsOfMma<ElementA, ElementB, Sum> {
@@ -82,7 +83,7 @@ struct WarpSpecializedRequirements
       required::Consumers<required::quotient(p.consumer_warps(), 4), p.ping_pong>,
       required::Cluster<p.cluster_m, p.cluster_n>,
       required::ClusterAlongK<p.cluster_k, p.cluster_m * p.cluster_n, required::quotient(p.block_n, p.warp_n),
-                              p.warp_n, p.ping_pong>,
+                              p.warp_n, p.ping_pong, p.partition == Partition::stream_k>,
       required::Scheduling<p.blocks, p.raster_width>,
       required::StagesOfWarpSpecialized<p.stages>,
       required::OperandsOfWgmma<ElementA, ElementB, a_along_depth, b_along_depth, Sum> {

@@ -38,9 +38,11 @@ struct GemmRecipe {
   OperandAccess a, b;
   int result_width = 1;  // elements of d that are stored at a time
   DataType sum = DataType::f32;
-  int splits = 1;  // parts of k
-  std::size_t partial_bytes = 0;
-  std::size_t counter_bytes = 0;
+  int splits = 1;              // split-K: parts of k
+  int streamed = 0;            // stream-K: tiles, the first ones, whose steps are dealt out in equal ranges,
+  int stream_blocks = 0;       // one for each of these blocks
+  std::size_t flag_bytes = 0;  // at the beginning of the workspace: the flags of partial sums,
+  std::size_t partial_bytes = 0;  // then the sums
   RepackRecipe repack_a, repack_b;
   double predicted_seconds = 0;
   friend bool operator==(GemmRecipe const&, GemmRecipe const&) = default;

@@ -7,6 +7,7 @@
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/module.h"
 #include "src/backend/cuda/warp_specialized_gemm.h"
+#include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
@@ -46,10 +47,11 @@ class ComposedGemm final : public Kernel<GemmProblem> {
     parameters.epilogue = epilogue;
     for (Index first = 0; first < form_.batch; first += grid_.most_batch) {
       parameters.schedule.first_batch = first;
-      if (recipe_.splits > 1) cuda::fill(ordinal_, workspace, 0, recipe_.counter_bytes, stream);
-      auto const matrices = static_cast<unsigned>(std::min<Index>(grid_.most_batch, form_.batch - first));
-      function_.launch({grid_.tiles, grid_.splits, matrices}, static_cast<unsigned>(recipe_.policy.threads()),
-                       static_cast<unsigned>(shared_bytes_), parameters, stream);
+      parameters.schedule.batch = std::min<Index>(grid_.most_batch, form_.batch - first);
+      parameters.schedule.tag = fresh_launch_tag();
+      function_.launch({grid_.tiles, grid_.splits, grid_.z(parameters.schedule.batch)},
+                       static_cast<unsigned>(recipe_.policy.threads()), static_cast<unsigned>(shared_bytes_),
+                       parameters, stream);
     }
   }
 

@@ -10,6 +10,7 @@
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/tensor_map.h"
+#include "src/backend/launch_tag.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/repack.h"
@@ -93,15 +94,13 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     parameters.n = form_.n;
     parameters.k = form_.k;
     ScheduleArguments& schedule = parameters.schedule;
-    schedule.splits = recipe_.splits;
-    schedule.counters = reinterpret_cast<unsigned*>(workspace);
-    schedule.partials = workspace + recipe_.counter_bytes;
+    schedule = plan::schedule_of(recipe_, workspace);
     Index const most_batch = std::max<Index>(1, 0x7fffffff / tiles_);
     for (Index first = 0; first < form_.batch; first += most_batch) {
       schedule.first_batch = first;
       schedule.batch = std::min(most_batch, form_.batch - first);
-      if (recipe_.splits > 1) cuda::fill(ordinal_, workspace, 0, recipe_.counter_bytes, stream);
-      Index const blocks = std::min(tiles_ * schedule.batch, places_);
+      schedule.tag = fresh_launch_tag();
+      Index const blocks = schedule.blocks > 0 ? schedule.blocks : std::min(tiles_ * schedule.batch, places_);
       function_.launch({static_cast<unsigned>(blocks), 1, 1}, static_cast<unsigned>(recipe_.policy.threads()),
                        static_cast<unsigned>(shared_bytes_), parameters, stream, Start::early);
     }

@@ -5,7 +5,11 @@
 
 namespace cosmati::emulator {
 
-constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int element_bytes = 4) {
+// Where blocks stay: as if the device had so many multiprocessors.
+inline constexpr int emulated_places = 8;
+
+constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int element_bytes = 4,
+                                     Partition partition = Partition::split_k) {
   bool const tensor_cores = multiply == Multiply::mma;
   GemmPolicy policy;
   policy.block_m = policy.block_n = 32;
@@ -17,7 +21,7 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
   policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
   policy.main_loop = main_loop;
   policy.multiply = multiply;
-  policy.split_k = true;
+  policy.partition = partition;  // tiles are one part of k
   if (main_loop == MainLoop::warp_specialized) {
     policy.block_m = 64;  // of one warpgroup
     policy.block_k = 128 / element_bytes;

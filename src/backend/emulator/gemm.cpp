@@ -2,11 +2,11 @@
 #include "src/backend/emulator/gemm.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/gemm_catalogue.h"
 #include "src/backend/emulator/gemm_warp_specialized.h"
+#include "src/backend/launch_tag.h"
 #include "src/plan/gemm/launch.h"
 
 namespace cosmati::emulator {
@@ -37,6 +37,7 @@ void widen(TensorDescription const& from, void const* data, DataType type, void*
 }
 
 CatalogueEntry find(KernelTypes types, GemmRecipe const& recipe, Variant const& variant) {
+  if (recipe.policy.partition == Partition::stream_k) return find_f32_stream_k(variant.a, variant.b);
   if (recipe.policy.multiply == Multiply::mma) return find_mma(types.a, types.b, variant);
   switch (types.a) {
     case DataType::f64: return find_f64(variant);
@@ -64,7 +65,7 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
 
   void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream) const override {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
-    std::byte* free = workspace + recipe_.counter_bytes + recipe_.partial_bytes;
+    std::byte* free = workspace + recipe_.flag_bytes + recipe_.partial_bytes;
     void const* const a = as_kernel_type(problem_.a, arguments.a, form_.swapped ? types_.b : types_.a, free);
     void const* const b = as_kernel_type(problem_.b, arguments.b, form_.swapped ? types_.a : types_.b, free);
     reference::ElementEpilogue const expression(problem_.epilogue, epilogue::gemm_indices, arguments.operands,
@@ -75,10 +76,11 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
     fill_result(parameters, problem_, form_, expression, arguments);
     auto const whole = plan::grid_of(recipe_, form_);
     for (Index first = 0; first < form_.batch; first += whole.most_batch) {
-      if (recipe_.splits > 1) std::memset(workspace, 0, recipe_.counter_bytes);
+      parameters.schedule.tag = fresh_launch_tag();
       parameters.schedule.first_batch = first;
+      parameters.schedule.batch = std::min<Index>(whole.most_batch, form_.batch - first);
       Grid const grid{static_cast<int>(whole.tiles), static_cast<int>(whole.splits),
-                      static_cast<int>(std::min<Index>(whole.most_batch, form_.batch - first))};
+                      static_cast<int>(whole.z(parameters.schedule.batch))};
       entry_.launch(grid, parameters, threads_);
     }
   }
@@ -111,6 +113,14 @@ std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply) {
     return tensor.type == type ? 0 : padded(tensor.layout.span() * size_of(type));
   };
   return static_cast<std::size_t>(bytes(problem.a, types.a) + bytes(problem.b, types.b));
+}
+
+bool has_stream_k(GemmProblem const& problem, MainLoop main_loop, Multiply multiply) {
+  DataType const a = problem.a.type, b = problem.b.type;
+  if (multiply == Multiply::wgmma) return a == DataType::bf16 && b == DataType::bf16;
+  KernelTypes const types =
+      kernel_types(a, b, problem.accumulator.value_or(accumulator_type(a, b)), multiply);
+  return main_loop == MainLoop::multistage && multiply == Multiply::fma && types.a == DataType::f32;
 }
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan) {

@@ -18,6 +18,7 @@ struct Variant {
 };
 
 CatalogueEntry find_f32(Variant const& variant);
+CatalogueEntry find_f32_stream_k(Along a, Along b);  // by cp.async, single elements
 CatalogueEntry find_f64(Variant const& variant);
 CatalogueEntry find_f16(Variant const& variant);                            // sums in f32
 CatalogueEntry find_f16_half2(Variant const& variant);                      // sums in f16

@@ -2,18 +2,17 @@
 #include "src/backend/emulator/gemm_warp_specialized.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/tile/tensor_box.h"
+#include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/gemm_repack.h"
+#include "src/backend/launch_tag.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/repack.h"
 
 namespace cosmati::emulator {
 namespace {
-
-constexpr Index most_blocks = 8;  // as if the device had so many multiprocessors
 
 arch::TensorMap operand_map(plan::MatrixForm const& operand, void const* data, Index outer, Index depth,
                             Index batch, Along along, TensorBox const& box) {
@@ -70,7 +69,11 @@ class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
       parameters.b.map = operand_map(after.b, b, form_.n, form_.k, form_.batch, recipe_.b.along,
                                      tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m));
     }
-    launch(parameters, find_wgmma(form_.a.type, form_.b.type, recipe_.a.along, recipe_.b.along), workspace);
+    launch(parameters,
+           recipe_.policy.partition == Partition::stream_k
+               ? find_wgmma_stream_k(recipe_.a.along, recipe_.b.along)
+               : find_wgmma(form_.a.type, form_.b.type, recipe_.a.along, recipe_.b.along),
+           workspace);
   }
 
  private:
@@ -80,16 +83,16 @@ class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
     parameters.n = form_.n;
     parameters.k = form_.k;
     ScheduleArguments& schedule = parameters.schedule;
-    schedule.splits = recipe_.splits;
-    schedule.counters = reinterpret_cast<unsigned*>(workspace);
-    schedule.partials = workspace + recipe_.counter_bytes;
+    schedule = plan::schedule_of(recipe_, workspace);
     Index const tiles = plan::tiles_of(recipe_.policy, form_) * recipe_.splits;
     Index const most_batch = std::max<Index>(1, 0x7fffffff / tiles);
     for (Index first = 0; first < form_.batch; first += most_batch) {
-      if (recipe_.splits > 1) std::memset(workspace, 0, recipe_.counter_bytes);
+      schedule.tag = fresh_launch_tag();
       schedule.first_batch = first;
       schedule.batch = std::min(most_batch, form_.batch - first);
-      entry.launch(static_cast<int>(std::min(tiles * schedule.batch, most_blocks)), parameters, threads_);
+      Index const blocks =
+          schedule.blocks > 0 ? schedule.blocks : std::min(tiles * schedule.batch, Index{emulated_places});
+      entry.launch(static_cast<int>(blocks), parameters, threads_);
     }
   }
 

@@ -25,6 +25,8 @@ WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b);
 
 // Of some types and directions; else there is none.
 ByThreadsEntry find_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b);
+// Of bf16, for plans with stream-K.
+WarpgroupEntry find_wgmma_stream_k(Along along_a, Along along_b);
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_warp_specialized(Plan<GemmProblem> const& plan);
 

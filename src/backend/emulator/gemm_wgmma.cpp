@@ -10,10 +10,11 @@ namespace {
 
 constexpr Along outer = Along::outer, depth = Along::depth;
 
-template <class ElementA, class ElementB, class Sum, Along a, Along b>
+template <class ElementA, class ElementB, class Sum, Along a, Along b,
+          Partition partition = Partition::split_k>
 void launch_wgmma(int blocks, WarpgroupGemmParameters const& parameters, int host_threads) {
-  constexpr GemmPolicy policy =
-      emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(ElementA)));
+  constexpr GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma,
+                                                static_cast<int>(sizeof(ElementA)), partition);
   using Traits = WarpSpecializedTraits<policy, TensorSource<ElementA, a>, TensorSource<ElementB, b>, Sum,
                                        HostEpilogue, HostDestination>;
   launch_kernel_clusters<&warp_specialized_kernel<Traits>>({blocks}, {Traits::cluster}, Traits::threads,
@@ -22,13 +23,13 @@ void launch_wgmma(int blocks, WarpgroupGemmParameters const& parameters, int hos
 }
 
 // 16-bit operands lie along anything.
-template <class Element>
+template <class Element, Partition partition = Partition::split_k>
 WarpgroupEntry find_any(Along a, Along b) {
   if (a == outer)
-    return b == outer ? WarpgroupEntry{&launch_wgmma<Element, Element, f32, outer, outer>}
-                      : WarpgroupEntry{&launch_wgmma<Element, Element, f32, outer, depth>};
-  return b == outer ? WarpgroupEntry{&launch_wgmma<Element, Element, f32, depth, outer>}
-                    : WarpgroupEntry{&launch_wgmma<Element, Element, f32, depth, depth>};
+    return b == outer ? WarpgroupEntry{&launch_wgmma<Element, Element, f32, outer, outer, partition>}
+                      : WarpgroupEntry{&launch_wgmma<Element, Element, f32, outer, depth, partition>};
+  return b == outer ? WarpgroupEntry{&launch_wgmma<Element, Element, f32, depth, outer, partition>}
+                    : WarpgroupEntry{&launch_wgmma<Element, Element, f32, depth, depth, partition>};
 }
 template <class ElementA, class ElementB, class Sum>
 WarpgroupEntry find_deep() {
@@ -71,6 +72,10 @@ WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b) 
       return along_a == outer ? WarpgroupEntry{&launch_wgmma<tf32, tf32, f32, outer, depth>}
                               : find_deep<tf32, tf32, f32>();
   }
+}
+
+WarpgroupEntry find_wgmma_stream_k(Along along_a, Along along_b) {
+  return find_any<bf16, Partition::stream_k>(along_a, along_b);
 }
 
 }  // namespace cosmati::emulator

@@ -12,6 +12,7 @@
 #include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/tuning.h"
@@ -41,6 +42,11 @@ std::string to_string(GemmRecipe const& recipe) {
     if (p.blocks > 1) text += fmt::format("{} blocks a multiprocessor, ", p.blocks);
     return text;
   };
+  auto const division = [&] {
+    if (p.partition != Partition::stream_k) return fmt::format("{} splits", recipe.splits);
+    return fmt::format("stream-K: the steps of the first {} tiles in {} equal ranges", recipe.streamed,
+                       recipe.stream_blocks);
+  };
   auto const access = [](OperandAccess const& operand, char const* outer) {
     return fmt::format("{} by {}{}", operand.along == Along::depth ? "k" : outer, operand.width,
                        operand.by_threads ? " by threads" : "");
@@ -49,12 +55,12 @@ std::string to_string(GemmRecipe const& recipe) {
       p.multiply == Multiply::wgmma && p.block_k == 32 && recipe.a.along == Along::outer;
   return fmt::format(
       "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {}{} epilogue, raster {} by {}, {}{}{}"
-      "a along {}{}, b along {}, d by {}, {} splits",
+      "a along {}{}, b along {}, d by {}, {}",
       recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
       p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), company(), name_of(p.epilogue),
       name_of(p.raster), p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
       passes(), access(recipe.a, "m"), by_registers ? " through registers" : "", access(recipe.b, "n"),
-      recipe.result_width, recipe.splits);
+      recipe.result_width, division());
 }
 
 namespace plan {
@@ -81,40 +87,21 @@ EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
 
 namespace {
 
-// Numbers of parts that divide the work of few tiles among all multiprocessors.
-std::vector<int> splits_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  std::vector<int> list{1};
-  Index const blocks = tiles_of(recipe.policy, form) * form.batch;
-  Index const steps = (form.k + recipe.policy.block_k - 1) / recipe.policy.block_k;
-  if (form.batch > 65535 || blocks >= 4 * Index{gpu.multiprocessors}) return list;
-  for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
-    if (steps / splits >= 8 * std::max(1, recipe.policy.cluster_k / 2)) list.push_back(splits);
-  return list;
-}
-
-void complete(GemmRecipe& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+void complete(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Device const& device) {
+  Gpu const& gpu = device.gpu;
   GemmPolicy& p = recipe.policy;
   p.whole = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
             form.k % p.block_k == 0;
-  p.split_k = recipe.splits > 1;
-  recipe.partial_bytes = recipe.counter_bytes = 0;
-  if (p.split_k) {
-    auto const tiles = static_cast<std::size_t>(tiles_of(p, form) * form.batch);
-    // Of a tile that a cluster shares, each block goes on with a slice.
-    recipe.counter_bytes =
-        (tiles * static_cast<std::size_t>(p.cluster_k) * sizeof(unsigned) + 255) / 256 * 256;
-    recipe.partial_bytes = tiles * static_cast<std::size_t>(recipe.splits) *
-                           static_cast<std::size_t>(p.block_m) * static_cast<std::size_t>(p.block_n) *
-                           static_cast<std::size_t>(size_of(recipe.sum));
-  }
-  std::size_t const after = (recipe.partial_bytes + recipe.counter_bytes + 255) / 256 * 256;
+  bool const emulated = device.backend == Backend::emulator;
+  divide(recipe, division, form, emulated ? emulator::emulated_places : places_of(recipe, form, gpu));
+  std::size_t const after = (recipe.partial_bytes + recipe.flag_bytes + 255) / 256 * 256;
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
   recipe.predicted_seconds = predict_seconds(recipe, form, gpu) + predict_repack(recipe, gpu);
 }
 
 std::size_t workspace_of(GemmRecipe const& recipe) {
-  std::size_t const parts = recipe.partial_bytes + recipe.counter_bytes;
+  std::size_t const parts = recipe.partial_bytes + recipe.flag_bytes;
   std::size_t const copies = recipe.repack_a.bytes + recipe.repack_b.bytes;
   return copies == 0 ? parts : recipe.repack_a.offset + copies;
 }
@@ -181,9 +168,8 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   return {};
 }
 
-// "fma" of "large,multiply=fma"; empty if the text names none.
-std::string named_multiply(std::string const& policy) {
-  constexpr std::string_view field = "multiply=";
+// "fma" of "large,multiply=fma" for the field "multiply="; empty if the text names none.
+std::string value_of(std::string_view field, std::string const& policy) {
   std::size_t const at = policy.find(field);
   if (at == std::string::npos) return {};
   std::size_t const begin = at + field.size();
@@ -230,9 +216,13 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     if (offer.text.empty()) offer.refusal = fmt::format("policy '{}' is one of warp_specialized", foreign);
     return;
   }
+  std::string const asked = value_of("partition=", options.policy);
+  bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked;
   if (!options.policy.empty()) {
     std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // whose fields are changed
-    policies = {parse_policy(options.policy, policies, policies[large])};
+    NamedPolicy named = parse_policy(options.policy, policies, policies[large]);
+    named.policy.partition = own.partition;  // which is chosen below
+    if (!any_policy) policies = {std::move(named)};
     if (emulated && !(policies.front().policy == own)) {
       offer.refusal =
           "--policy " + options.policy + ": the emulator has one policy for each kernel and type: emulated";
@@ -260,7 +250,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     // 256 threads have all registers that they can name, whatever the bound; the assembler's schedule still
     // follows it, and which is faster goes with the direction of a (docs/decisions/0004).
     bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
-    if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && options.policy.empty())
+    if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && any_policy)
       recipe.policy.blocks = 1;
     // Single elements take registers for the addresses of each.
     if (multiply != Multiply::wgmma && (recipe.a.width == 1 || recipe.b.width == 1))
@@ -270,9 +260,22 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
       if (offer.text.empty()) offer.refusal = std::move(refusal);
       continue;
     }
-    for (int splits : splits_worth_trying(recipe, form, device.gpu)) {
-      recipe.splits = splits;
-      complete(recipe, form, device.gpu);
+    bool const may_stream =
+        !emulated || (!asked.empty() && emulator::has_stream_k(problem, main_loop, multiply));
+    std::vector<Division> const divisions =
+        divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
+    if (divisions.empty() && offer.text.empty())
+      offer.refusal = fmt::format("partition={}: {}", asked,
+                                  asked == name_of(Partition::stream_k)
+                                      ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
+                                      : "there are fewer than 2 steps of k, or more than 65535 matrices");
+    for (Division const& division : divisions) {
+      std::string no = division_violation(recipe, division, form);
+      if (!no.empty()) {
+        if (offer.text.empty()) offer.refusal = std::move(no);
+        continue;
+      }
+      complete(recipe, division, form, device);
       std::size_t const workspace = workspace_of(recipe) + widening;
       if (workspace > widening && workspace > options.max_workspace) {
         if (offer.text.empty())
@@ -280,7 +283,9 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
               fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace);
         continue;
       }
-      if (!offer.text.empty() && recipe.predicted_seconds >= offer.predicted_seconds) continue;
+      // Of what nobody has measured more must be promised.
+      double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
+      if (!offer.text.empty() && recipe.predicted_seconds >= share * offer.predicted_seconds) continue;
       offer = {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)};
     }
   }
@@ -328,7 +333,7 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
                             PlanOptions const& options) {
   CanonicalGemm const form = canonical(problem);
-  std::string const asked = named_multiply(options.policy);
+  std::string const asked = value_of("multiply=", options.policy);
   bool const copies = main_loop == MainLoop::multistage;
   Offer<GemmProblem> offer;
   std::size_t const scalars = problem.epilogue.expression.scalars().size();
@@ -375,9 +380,7 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
   bool const by_tensor_cores = p.multiply == Multiply::wgmma || p.multiply == Multiply::mma;
   if (sentence.empty() && !by_tensor_cores && p.multiply != simple_multiply(form))
     sentence = fmt::format("multiply {} is not for these types", name_of(p.multiply));
-  Index const steps = (form.k + p.block_k - 1) / p.block_k;
-  if (sentence.empty() && recipe.splits > 1 && (recipe.splits > steps || form.batch > 65535))
-    sentence = fmt::format("{} splits of {} steps and {} matrices", recipe.splits, steps, form.batch);
+  if (sentence.empty()) sentence = division_violation(recipe, {p.partition, recipe.splits}, form);
   return sentence;
 }
 
@@ -404,7 +407,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     next.splits = line->splits;
     std::string wrong = "the kernel is refused";
     if (offer.refusal.empty()) wrong = measured_violation(next, form, device.gpu);
-    if (wrong.empty()) complete(next, form, device.gpu);
+    if (wrong.empty()) complete(next, {next.policy.partition, next.splits}, form, device);
     if (wrong.empty() && workspace_of(next) > options.max_workspace)
       wrong = fmt::format("it needs a workspace of {} bytes; the limit is {}", workspace_of(next),
                           options.max_workspace);

@@ -20,8 +20,10 @@ constexpr std::size_t most_contenders = 24;
 constexpr int all_splits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256};
 constexpr int all_widths[] = {64, 96, 128, 160, 192, 256};  // of a tile by wgmma
 
-TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, PlanOptions const& options,
-                   GemmPolicy const& policy, int splits) {
+TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, PlanOptions const& options, GemmPolicy policy,
+                   int splits) {
+  if (splits > 1 || policy.partition == Partition::split_k)
+    policy.partition = splits > 1 ? Partition::split_k : Partition::tiles;
   TuningLine line;
   line.problems = gemm_class(problem, options.kernel);
   line.gpu = tuning_name(gpu);
@@ -154,7 +156,8 @@ std::vector<TuningContender> contenders(GemmProblem const& problem, Device const
     for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
       for (Multiply const multiply :
            {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma})
-        add_policy(candidate, fmt::format("{},multiply={}", name, name_of(multiply)));
+        for (char const* const partition : {"", ",partition=stream_k"})
+          add_policy(candidate, fmt::format("{},multiply={}{}", name, name_of(multiply), partition));
   }
   std::stable_sort(others.begin(), others.end(), [](TuningContender const& x, TuningContender const& y) {
     return x.predicted_seconds < y.predicted_seconds;
@@ -181,9 +184,12 @@ std::vector<TuningContender> neighbours(GemmProblem const& problem, Device const
   if (tiles < 4 * Index{device.gpu.multiprocessors} && form.batch <= 65535)
     for (int const splits : beside(all_splits, centre.splits)) add(policy, splits);
   if (centre.splits > 1) add(policy, 1);
+  GemmPolicy other = policy;
+  other.partition = policy.partition == Partition::stream_k ? Partition::tiles : Partition::stream_k;
+  add(other, 1);
   for (auto const& others :
        {tiles_beside(policy), rasters(policy, tiles, device.gpu), schedules_beside(policy)})
-    for (GemmPolicy const& other : others) add(other, centre.splits);
+    for (GemmPolicy const& one : others) add(one, centre.splits);
   return list;
 }
 

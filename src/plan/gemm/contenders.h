@@ -13,8 +13,8 @@ namespace cosmati::plan {
 std::vector<TuningContender> contenders(GemmProblem const& problem, Device const& device,
                                         PlanOptions const& options);
 
-// Those that differ from `centre` in one respect: splits, raster, stages, resident blocks, epilogue, and by
-// wgmma the tile's width, cluster and turns of the warpgroups.
+// Those that differ from `centre` in one respect: splits, stream-K, raster, stages, resident blocks,
+// epilogue, and by wgmma the tile's width, cluster and turns of the warpgroups.
 std::vector<TuningContender> neighbours(GemmProblem const& problem, Device const& device,
                                         PlanOptions const& options, TuningLine const& centre);
 

@@ -9,8 +9,20 @@ namespace cosmati::plan {
 
 GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem) {
   constexpr Index most_in_z = 65535;
+  if (recipe.policy.partition == Partition::stream_k)
+    return {static_cast<unsigned>(recipe.stream_blocks), 1, static_cast<unsigned>(problem.batch), true};
   return {static_cast<unsigned>(tiles_of(recipe.policy, problem)), static_cast<unsigned>(recipe.splits),
           static_cast<unsigned>(std::min(problem.batch, most_in_z))};
+}
+
+ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace) {
+  ScheduleArguments schedule;
+  schedule.splits = recipe.splits;
+  schedule.streamed = recipe.streamed;
+  schedule.blocks = recipe.stream_blocks;
+  schedule.flags = reinterpret_cast<unsigned long long*>(workspace);
+  schedule.partials = workspace + recipe.flag_bytes;
+  return schedule;
 }
 
 MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers) {

@@ -8,9 +8,12 @@
 namespace cosmati::plan {
 
 struct GemmGrid {
-  unsigned tiles = 0;       // x
+  unsigned tiles = 0;       // x; with stream-K the blocks that run at once
   unsigned splits = 1;      // y
-  unsigned most_batch = 0;  // z of one launch; a larger batch takes several
+  unsigned most_batch = 0;  // of one launch; a larger batch takes several
+  bool stays = false;       // stream-K: blocks go from matrix to matrix
+
+  unsigned z(Index matrices) const { return stays ? 1 : static_cast<unsigned>(matrices); }
 };
 
 GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem);
@@ -28,6 +31,9 @@ decltype(auto) with_epilogue_arguments(CanonicalGemm const& form, std::size_t sc
              : use(ManyEpilogueArguments{});
 }
 
+// But for the matrices and the tag of each launch.
+ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace);
+
 // The parts of the parameters that every kernel family fills alike.
 template <class Parameters>
 void fill_product(Parameters& parameters, CanonicalGemm const& form, GemmRecipe const& recipe, void const* a,
@@ -37,9 +43,7 @@ void fill_product(Parameters& parameters, CanonicalGemm const& form, GemmRecipe 
   parameters.k = form.k;
   parameters.a = matrix_arguments(form.a, form.swapped ? b : a, form.by_pointers);
   parameters.b = matrix_arguments(form.b, form.swapped ? a : b, form.by_pointers);
-  parameters.schedule.splits = recipe.splits;
-  parameters.schedule.counters = reinterpret_cast<unsigned*>(workspace);
-  parameters.schedule.partials = workspace + recipe.counter_bytes;
+  parameters.schedule = schedule_of(recipe, workspace);
 }
 
 }  // namespace cosmati::plan

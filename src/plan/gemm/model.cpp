@@ -141,7 +141,12 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     double const occupied = std::min(1.0, together * p.threads() / 32 / warps_for_full_rate);
     return together * clocks_of_block / (occupied * gpu.clock_hertz);
   };
-  double const multiply = whole_waves * seconds_of_wave(resident) + (rest > 0 ? seconds_of_wave(rest) : 0);
+  // Streamed, all end at one time, but for a step.
+  bool const streams = p.partition == Partition::stream_k;
+  double const multiply =
+      streams ? std::max(blocks / places, 1 / steps) * seconds_of_wave(resident) +
+                    seconds_of_wave(resident) / steps
+              : whole_waves * seconds_of_wave(resident) + (rest > 0 ? seconds_of_wave(rest) : 0);
 
   auto const m = static_cast<double>(problem.m), n = static_cast<double>(problem.n),
              k = static_cast<double>(problem.k);
@@ -150,10 +155,12 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const through_l2 = blocks * steps * p.block_k *
                             (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type));
   double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
-  double const partials = recipe.splits > 1 ? 2.0 * blocks * p.block_m * p.block_n * size_of(recipe.sum) /
-                                                  gpu.memory_bytes_per_second
-                                            : 0;
-  double const combine = recipe.splits > 1 ? latency_seconds * (1 + recipe.splits / 4.0) : 0;
+  double const in_slots = streams ? places : recipe.splits > 1 ? blocks : 0;  // blocks that leave sums
+  double const partials =
+      2.0 * in_slots * p.block_m * p.block_n * size_of(recipe.sum) / gpu.memory_bytes_per_second;
+  // Flags, and slots that one block adds.
+  double const added = streams ? std::ceil(places / std::max(1, recipe.streamed)) : recipe.splits;
+  double const combine = in_slots > 0 ? latency_seconds * (1 + added / 4.0) : 0;
   double const bytes = std::max(once / (0.7 * gpu.memory_bytes_per_second), through_l2 / l2_rate);
   double const fill = latency_seconds * (1 + whole_waves * 0.2);
   return launch_seconds + fill + std::max(multiply, bytes) + partials + combine;

@@ -46,6 +46,8 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
   if (name == "raster") return choose(name, value, {Raster::along_m, Raster::along_n}, policy.raster);
   if (name == "epilogue")
     return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, policy.epilogue);
+  if (name == "partition")
+    return choose(name, value, {Partition::tiles, Partition::split_k, Partition::stream_k}, policy.partition);
   if (name == "multiply")
     return choose(name, value,
                   {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma},
@@ -70,8 +72,9 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
   }
   throw Error(
       ErrorCode::bad_request,
-      fmt::format("--policy: there is no field '{}'; there is: {}raster, epilogue, multiply, ping_pong", name,
-                  names));
+      fmt::format("--policy: there is no field '{}'; there is: {}raster, epilogue, multiply, ping_pong, "
+                  "partition",
+                  name, names));
 }
 
 }  // namespace
@@ -124,8 +127,9 @@ NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const
 std::string text_of(GemmPolicy const& policy) {
   std::string text;
   for (Field const& field : fields) text += fmt::format("{}={},", field.name, policy.*field.member);
-  return text + fmt::format("raster={},epilogue={},multiply={},ping_pong={}", name_of(policy.raster),
-                            name_of(policy.epilogue), name_of(policy.multiply), policy.ping_pong);
+  return text + fmt::format("raster={},epilogue={},multiply={},ping_pong={},partition={}",
+                            name_of(policy.raster), name_of(policy.epilogue), name_of(policy.multiply),
+                            policy.ping_pong, name_of(policy.partition));
 }
 
 std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
@@ -189,12 +193,12 @@ std::string initialiser(GemmPolicy const& policy) {
     text += fmt::format(".{} = {}, ", field.name, policy.*field.member);
   text += fmt::format(
       ".main_loop = MainLoop::{}, .multiply = Multiply::{}, .raster = Raster::{}, .raster_width = {}, "
-      ".cluster_m = {}, .cluster_n = {}, .cluster_k = {}, .ping_pong = {}, .split_k = {}, .whole = {}, "
-      ".epilogue = "
-      "EpilogueSchedule::{}",
+      ".cluster_m = {}, .cluster_n = {}, .cluster_k = {}, .ping_pong = {}, .partition = Partition::{}, "
+      ".whole = {}, "
+      ".epilogue = EpilogueSchedule::{}",
       name_of(policy.main_loop), name_of(policy.multiply), name_of(policy.raster), policy.raster_width,
-      policy.cluster_m, policy.cluster_n, policy.cluster_k, policy.ping_pong, policy.split_k, policy.whole,
-      name_of(policy.epilogue));
+      policy.cluster_m, policy.cluster_n, policy.cluster_k, policy.ping_pong, name_of(policy.partition),
+      policy.whole, name_of(policy.epilogue));
   return text;
 }
 

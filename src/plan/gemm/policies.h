@@ -22,8 +22,8 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
 NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const& named,
                          NamedPolicy const& otherwise);
 
-// Every field as parse_policy takes it: "block_m=128,...,ping_pong=false". The main loop, split_k and whole
-// are not the caller's to choose.
+// Every field as parse_policy takes it: "block_m=128,...,partition=tiles". The main loop and `whole` are
+// not the caller's to choose.
 std::string text_of(GemmPolicy const& policy);
 
 // Empty, or the sentence that says why no kernel can be made of this policy for elements of these types.

@@ -127,6 +127,13 @@ TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem
 GemmPolicy policy_of(TuningLine const& line) {
   GemmPolicy policy = parse_policy(line.policy, {}, {}).policy;
   policy.main_loop = main_loop_of("kernel", line.kernel);
+  if (policy.partition == Partition::stream_k) {
+    if (line.splits > 1)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("splits={} with partition=stream_k: legal is splits=1", line.splits));
+  } else {  // lines from before there was a partition tell the splits alone
+    policy.partition = line.splits > 1 ? Partition::split_k : Partition::tiles;
+  }
   return policy;
 }
 

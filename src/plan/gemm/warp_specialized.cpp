@@ -211,7 +211,7 @@ int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form
   int const epilogue = p.epilogue == EpilogueSchedule::staged ? p.consumer_warps() * tensor_store_rows * pass
                        : stores_by_engine(p, form)            ? tensor_store_of(p, form).bytes
                                                               : 8;
-  int const barriers = p.stages * 16 + 8;
+  int const barriers = p.stages * 16;
   int const parts = p.cluster_k > 1 ? p.block_m * p.block_n * 4 + 32 : 0;  // sums of a tile, and barriers
   return (stages + epilogue + parts + barriers + 1023) / 1024 * 1024;
 }
@@ -272,26 +272,34 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   auto const places = static_cast<double>(places_of_clusters(p, gpu));
   double const multiprocessors = places / p.blocks, waves = std::ceil(blocks / places);
   double const full = std::floor(blocks / places), rest = blocks - full * places;
-  double const rounds = full * p.blocks + std::min<double>(p.blocks, std::ceil(rest / multiprocessors));
   double const steps = std::ceil(std::ceil(k / p.block_k) / (splits * ck));
-  double multiply = rounds * (steps * step_clocks / gpu.clock_hertz + tile_seconds / p.blocks);
+  // Streamed, all end at one time, but for a step, and have a piece of a tile more.
+  bool const streams = p.partition == Partition::stream_k && recipe.streamed > 0;
+  double const share = blocks / places, even = std::ceil(share * steps) / std::max(1.0, steps);
+  double const rounds = streams
+                            ? p.blocks * even
+                            : full * p.blocks + std::min<double>(p.blocks, std::ceil(rest / multiprocessors));
+  double const pieces = streams ? p.blocks * (share + 1) : rounds;
+  double multiply = rounds * steps * step_clocks / gpu.clock_hertz + pieces * tile_seconds / p.blocks;
   multiply *= 1 + 0.35 * std::min(1.0, multiply / 200e-6);  // what power allows in the long run
   // Both warpgroups of a tile store at one time; in turns, one stores while the other multiplies.
-  double const store =
-      (p.ping_pong ? 1 : rounds) * (store_seconds + block / ck * size_of(form.d.type) / store_rate);
+  double const store = (p.ping_pong ? 1
+                        : streams   ? rounds + 0.5
+                                    : rounds) *
+                       (store_seconds + block / ck * size_of(form.d.type) / store_rate);
 
   // What is in flight draws the rate from memory: so many bytes on each multiprocessor all of it.
   constexpr double bytes_for_full_rate = 64e3;
   double const rows =
       std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
-  double const resident = std::min<double>(p.blocks, blocks / gpu.multiprocessors);
+  double const resident = std::min<double>(p.blocks, (streams ? places : blocks) / gpu.multiprocessors);
   // Of stages that threads fill, half are in flight; of what is shifted, four runs a thread.
   bool const by_threads = recipe.a.by_threads || recipe.b.by_threads;
   double const in_flight = is_shifted(recipe.a, size) || is_shifted(recipe.b, size)
                                ? 128.0 * 4 * 16
                                : (by_threads ? p.stages / 2 : p.stages) * step_bytes * rows;
   double const drawn = std::clamp(resident * in_flight / bytes_for_full_rate, 0.01, 1.0);
-  double const uneven = 1 + 0.19 * (waves > 1 ? waves * places / blocks - 1 : 0);
+  double const uneven = 1 + 0.19 * (waves > 1 && !streams ? waves * places / blocks - 1 : 0);
   // Parts of sums that the second cache does not hold travel, too.
   double const parts =
       recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
@@ -301,8 +309,15 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
       batch * m * n * size_of(form.d.type) * (form.c.present ? 2 : 1) / (0.67 * gpu.memory_bytes_per_second);
 
   double const exchange = ck > 1 ? waves * (0.96e-6 + block * size_of(recipe.sum) / 57e9) : 0;
-  double const combine =
-      recipe.splits > 1 ? 5.1e-6 + splits * (0.12e-6 + block / ck * size_of(recipe.sum) / 97e9) : 0;
+  // Measured with a fill of counters, 2.5 us, which flags do not need.
+  constexpr double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
+  double const slot = slot_seconds + block / ck * size_of(recipe.sum) / slot_rate;
+  double combine = recipe.splits > 1 ? handed_on + splits * slot : 0;
+  // Not measured: where ranges are longer than a tile, sums are there before they are waited for.
+  if (streams) {
+    double const added = std::max(1.0, std::ceil(places / recipe.streamed));
+    combine = (share < 1 ? handed_on : handed_on / 2) + (1 + added) * slot;
+  }
   return launch_seconds + std::max(multiply + store, load + write) + 0.33 * std::min(multiply, load) +
          exchange + combine;
 }

@@ -1,0 +1,103 @@
+// Stream-K: the steps of k of some tiles, laid end to end, are cut into equal ranges, one for each cluster of
+// blocks, so that all end at one time however many tiles there are. The other tiles are whole, and come after
+// them. (Osama, Merrill, Cecka, Garland, Owens: Stream-K, 2023; two-tile hybrid in section 5.)
+//
+// A range is walked backwards: first the head of its last tile, whose sums are published for those that have
+// the tile's later steps; then whole tiles; last the tail of its first tile, for which this cluster waits for
+// those before it. So nobody waits for a cluster that comes later in the grid, nor, where ranges are longer
+// than a tile, for sums that were not published long ago; and each block has one slot of partial sums.
+#pragma once
+#include "cosmati/gemm/partial_sums.h"
+#include "cosmati/gemm/persistent.h"
+
+namespace cosmati {
+
+// As TileWalk; a piece of a tile is a turn.
+template <GemmPolicy policy>
+class StreamWalk {
+  static constexpr int cluster = policy.cluster();
+
+ public:
+  COSMATI_DEVICE StreamWalk(Index m, Index n, Index k, ScheduleArguments const& schedule, ClusterPlace place)
+      : tiles_m_(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
+        tiles_n_(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
+        steps_(static_cast<int>(ceiling_divide(k, policy.block_k))),
+        place_(place),
+        first_batch_(schedule.first_batch),
+        last_(static_cast<int>(schedule.batch) * tiles_m_ * tiles_n_) {
+    int const streamed = steps_ > 0 ? schedule.streamed : 0;
+    line_ = streamed * steps_;
+    range_ = part_of_steps(line_, own(), clusters());
+    index_ = streamed + own();
+  }
+
+  COSMATI_DEVICE bool more() const { return is_streaming() || index_ < last_; }
+  COSMATI_DEVICE bool is_last() const {
+    if (is_streaming()) return range_.last - range_.first <= length(steps()) && index_ >= last_;
+    return index_ + clusters() >= last_;
+  }
+  COSMATI_DEVICE void advance() {
+    if (is_streaming())
+      range_.last -= length(steps());
+    else
+      index_ += clusters();
+  }
+
+  COSMATI_DEVICE StepRange steps() const {
+    return is_streaming() ? last_piece(range_, steps_).steps : StepRange{0, steps_};
+  }
+
+  COSMATI_DEVICE TileOfWork work() const {
+    int const tiles = tiles_m_ * tiles_n_;
+    int const number = is_streaming() ? last_piece(range_, steps_).tile : index_;
+    int const matrix = last_ == tiles ? 0 : number / tiles;
+    TileIndex tile =
+        raster_tile(policy.raster, policy.raster_width, tiles_m_, tiles_n_, number - matrix * tiles);
+    tile = {tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n};
+    return {tile, first_batch_ + matrix, number, 0, steps()};
+  }
+
+  // True in the team that goes on with the tile's whole sum in `sums`.
+  template <class Product, class Team>
+  COSMATI_DEVICE bool combine(Product& sums, ScheduleArguments const& schedule, TileOfWork const& work,
+                              Team const& team) const {
+    using Partial = PartialSums<Product, Team>;
+    if (!is_streaming()) return true;
+    Index const slots =
+        Index{place_.n * policy.cluster_m + place_.m} * clusters();  // (block of cluster, cluster)
+    if (work.steps.last < steps_) {
+      Partial::publish(sums, schedule, slots + own(), team);
+      return false;
+    }
+    if (work.steps.first > 0) {
+      int const from = part_with_step(line_, clusters(), work.number * steps_);
+      Partial::add(sums, schedule, slots + from, own() - from, team);
+    }
+    return true;
+  }
+
+ private:
+  COSMATI_DEVICE static int clusters() { return arch::grid_x() / cluster; }
+  COSMATI_DEVICE static int own() { return arch::block_x() / cluster; }
+  COSMATI_DEVICE static int length(StepRange steps) { return steps.last - steps.first; }
+  COSMATI_DEVICE bool is_streaming() const { return range_.first < range_.last; }
+
+  int tiles_m_, tiles_n_, steps_;
+  ClusterPlace place_;
+  Index first_batch_;
+  int last_;         // tiles of all matrices; what follows is of the streamed ones
+  int line_;         // steps of all
+  StepRange range_;  // what is left of this cluster's
+  int index_;        // of the next whole tile
+};
+
+template <GemmPolicy policy, Partition partition = policy.partition>
+struct WalkOf {
+  using type = TileWalk<policy>;
+};
+template <GemmPolicy policy>
+struct WalkOf<policy, Partition::stream_k> {
+  using type = StreamWalk<policy>;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,102 @@
+// Divisions of a product among blocks.
+#include "src/plan/gemm/partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cosmati/gemm/steps.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr Index most_int = 0x7fffffff;
+
+Index steps_of(GemmPolicy const& policy, CanonicalGemm const& form) {
+  return ceiling_divide(form.k, policy.block_k);
+}
+
+// Numbers of parts that divide the work of few tiles among all multiprocessors.
+void append_splits(std::vector<Division>& list, GemmRecipe const& recipe, CanonicalGemm const& form,
+                   Gpu const& gpu, bool asked) {
+  Index const blocks = tiles_of(recipe.policy, form) * form.batch;
+  Index const steps = steps_of(recipe.policy, form);
+  if (form.batch > 65535 || (!asked && blocks >= 4 * Index{gpu.multiprocessors})) return;
+  Index const least_steps = asked ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
+  for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
+    if (steps / splits >= least_steps) list.push_back({Partition::split_k, splits});
+}
+
+// Streaming pays where the last wave of tiles is not full, and a range is worth its partial sums.
+bool is_stream_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  constexpr Index least_steps = 8;  // of a range
+  // Where a thread that also loads has 128 of them, the walk leaves it too few registers: some are spilled.
+  constexpr int most_registers = 96;  // of sums
+  GemmPolicy const& p = recipe.policy;
+  if (p.main_loop != MainLoop::warp_specialized &&
+      p.thread_m * p.thread_n * size_of(recipe.sum) > 4 * most_registers)
+    return false;
+  Index const tiles = tiles_of(recipe.policy, form) * form.batch, places = places_of(recipe, form, gpu);
+  return division_violation(recipe, {Partition::stream_k, 1}, form).empty() &&
+         tiles_to_stream(tiles, places) > 0 && tiles * steps_of(recipe.policy, form) >= least_steps * places;
+}
+
+}  // namespace
+
+Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  if (recipe.policy.main_loop == MainLoop::warp_specialized) return places_of_clusters(recipe.policy, gpu);
+  return Index{gpu.multiprocessors} * std::max(1, footprint(recipe, form, gpu).blocks_resident);
+}
+
+std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
+                                             Gpu const& gpu, std::string const& asked, bool may_stream) {
+  std::vector<Division> list;
+  if (asked.empty() || asked == name_of(Partition::tiles)) list.push_back({});
+  if (asked.empty() || asked == name_of(Partition::split_k))
+    append_splits(list, recipe, form, gpu, !asked.empty());
+  if (may_stream &&
+      (asked == name_of(Partition::stream_k) || (asked.empty() && is_stream_worth_trying(recipe, form, gpu))))
+    list.push_back({Partition::stream_k, 1});
+  return list;
+}
+
+void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Index places) {
+  GemmPolicy& p = recipe.policy;
+  p.partition = division.partition;
+  recipe.splits = division.splits;
+  recipe.streamed = recipe.stream_blocks = 0;
+  Index const tiles = tiles_of(p, form) * form.batch;
+  // Of a tile that a cluster shares along k, each block goes on with a slice.
+  Index slots = tiles * p.cluster_k * (recipe.splits - 1);
+  if (p.partition == Partition::stream_k) {
+    slots = places;
+    recipe.stream_blocks = static_cast<int>(slots);
+    recipe.streamed = static_cast<int>(tiles_to_stream(tiles, slots));
+  }
+  recipe.flag_bytes = (static_cast<std::size_t>(slots) * sizeof(unsigned long long) + 255) / 256 * 256;
+  recipe.partial_bytes = static_cast<std::size_t>(slots) * static_cast<std::size_t>(p.block_m) *
+                         static_cast<std::size_t>(p.block_n / p.cluster_k) *
+                         static_cast<std::size_t>(size_of(recipe.sum));
+}
+
+std::string division_violation(GemmRecipe const& recipe, Division const& division,
+                               CanonicalGemm const& form) {
+  Index const steps = steps_of(recipe.policy, form);
+  if (division.partition == Partition::split_k &&
+      (division.splits > std::max(Index{1}, steps) || form.batch > 65535))
+    return fmt::format("{} splits of {} steps and {} matrices", division.splits, steps, form.batch);
+  if (division.partition != Partition::stream_k) return {};
+  if (recipe.policy.cluster_k > 1)
+    return fmt::format(
+        "partition = stream_k with cluster_k = {}: blocks that share a tile along k take tiles or split_k",
+        recipe.policy.cluster_k);
+  Index const tiles = tiles_of(recipe.policy, form);
+  if (tiles > most_int || form.batch > most_int / std::max(Index{1}, tiles * std::max(Index{1}, steps)))
+    return fmt::format("partition = stream_k of {} tiles of {} steps in {} matrices; at most {} steps", tiles,
+                       steps, form.batch, most_int);
+  return {};
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,31 @@
+// How the steps of k are dealt out to blocks: whole tiles, equal parts of each (split-K), or equal ranges of
+// all steps of some (stream-K); and the workspace that this takes.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/device.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::plan {
+
+struct Division {
+  Partition partition = Partition::tiles;
+  int splits = 1;
+};
+
+// What is worth predicting for the recipe's policy, whole tiles first. `asked`: "tiles", "split_k" or
+// "stream_k" alone, whether it pays or not; empty: any of them but stream-K, which `may_stream` allows.
+std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
+                                             Gpu const& gpu, std::string const& asked, bool may_stream);
+
+// Blocks that run at once: each has a range of the streamed steps.
+Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
+
+// Writes the division into the recipe, with what follows from it: streamed tiles, blocks, workspace.
+void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Index places);
+
+// Why the recipe cannot be divided so; empty: it can.
+std::string division_violation(GemmRecipe const& recipe, Division const& division, CanonicalGemm const& form);
+
+}  // namespace cosmati::plan
