@@ -1,6 +1,7 @@
 // conv: from arrays of images and filters, or sizes, to a ConvolutionProblem.
 #include <array>
 
+#include "cli/composed_convolution.h"
 #include "cli/convolution_notes.h"
 #include "cli/epilogue_options.h"
 #include "cli/image.h"

@@ -2,6 +2,16 @@
 #include "src/backend/cpu/chwn16.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
+#include "src/plan/conv/choice.h"
+
+namespace cosmati {
+
+template <>
+std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend backend) {
+  return plan::convolution_candidates(backend);
+}
+
+}  // namespace cosmati
 
 COSMATI_PLAN(ConvolutionProblem, {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate()}, {},
              {cpu::im2col_candidate()})

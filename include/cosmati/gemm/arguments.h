@@ -31,11 +31,11 @@ inline constexpr int max_kernel_stores = 8;
 
 // The named operands, scalars and extra outputs of an expression, by their number in it. An operand that is
 // not indexed by m, n or the batch has a stride of 0 there.
-template <int most_operands, int most_stores>
+template <int most_operands, int most_stores, class Tensor = MatrixArguments>
 struct EpilogueArguments {
-  MatrixArguments source;  // c
-  MatrixArguments operands[most_operands];
-  MatrixArguments stores[most_stores];
+  Tensor source;  // c
+  Tensor operands[most_operands];
+  Tensor stores[most_stores];
   double scalars[most_operands] = {};
 };
 struct NoEpilogueArguments {};  // of an epilogue that has none of them

@@ -71,6 +71,21 @@ class MatrixTile {
   Index row_stride_, column_stride_;
 };
 
+// How a kernel finds the elements of D, of C and of named operands: as strided matrices.
+struct MatrixGeometry {
+  using Arguments = MatrixArguments;
+  template <class Element, int width>
+  using Tile = MatrixTile<Element, width>;
+  template <bool few>
+  struct EpilogueArguments {
+    using type = FewEpilogueArguments;
+  };
+};
+template <>
+struct MatrixGeometry::EpilogueArguments<false> {
+  using type = ManyEpilogueArguments;
+};
+
 // D as a strided matrix. `along`: whether neighbours along n (depth, as for A along k) or along m (outer) are
 // neighbours in memory; a matter of speed.
 template <class Element_, int width_, Along along_ = Along::depth>

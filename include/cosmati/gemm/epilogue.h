@@ -60,9 +60,9 @@ struct CallableEpilogue {
 };
 
 // One operand in one tile.
-template <class Format>
+template <class Geometry, class Format>
 struct OperandTile {
-  MatrixTile<typename Format::Element, Format::width> matrix;
+  typename Geometry::template Tile<typename Format::Element, Format::width> matrix;
   template <class Real, int count>
   COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[count]) const {
     if constexpr (Format::by_n) {
@@ -98,21 +98,10 @@ struct OperandTile {
   }
 };
 
-template <bool few>
-struct ArgumentsBySize {
-  using type = FewEpilogueArguments;
-};
-template <>
-struct ArgumentsBySize<false> {
-  using type = ManyEpilogueArguments;
-};
-template <bool few>
-using EpilogueArgumentsFor = typename ArgumentsBySize<few>::type;
-
 // The operands of a list, their addresses computed once for a tile.
-template <class... Format>
+template <class Geometry, class... Format>
 struct OperandTiles {
-  COSMATI_DEVICE OperandTiles(MatrixArguments const*, Index, Index, Index) {}
+  COSMATI_DEVICE OperandTiles(typename Geometry::Arguments const*, Index, Index, Index) {}
   template <class Real, int count, int of>
   COSMATI_DEVICE void load(int, int, int, Real (&)[of][count], int) const {}
   template <class Real, int count, int of>
@@ -122,11 +111,11 @@ struct OperandTiles {
     return 0;
   }
 };
-template <class First, class... Rest>
-struct OperandTiles<First, Rest...> {
-  OperandTile<First> first;
-  OperandTiles<Rest...> rest;
-  COSMATI_DEVICE OperandTiles(MatrixArguments const* matrix, Index batch, Index m, Index n)
+template <class Geometry, class First, class... Rest>
+struct OperandTiles<Geometry, First, Rest...> {
+  OperandTile<Geometry, First> first;
+  OperandTiles<Geometry, Rest...> rest;
+  COSMATI_DEVICE OperandTiles(typename Geometry::Arguments const* matrix, Index batch, Index m, Index n)
       : first{{matrix[0], batch, m, n}}, rest(matrix + 1, batch, m, n) {}
   // Runs of all operands, or back; `at` is the number of this list's first among all.
   template <class Real, int count, int of>
@@ -145,27 +134,28 @@ struct OperandTiles<First, Rest...> {
            rest.template touch<Real, rows, columns>(lane, row, valid_m, valid_n);
   }
 };
-template <>
-struct OperandTiles<NoSource> : OperandTiles<> {
-  using OperandTiles<>::OperandTiles;
+template <class Geometry>
+struct OperandTiles<Geometry, NoSource> : OperandTiles<Geometry> {
+  using OperandTiles<Geometry>::OperandTiles;
 };
 
 // A Function is { using Real; static constexpr int scalars; static Real apply(Real acc, Real c,
 // Real const* scalar, Real const* operand, Real* store) }: what epilogue::to_cuda prints, evaluated in Real.
-template <class Function, class SourceFormat, class Operands, class Stores>
+template <class Function, class SourceFormat, class Operands, class Stores, class Geometry = MatrixGeometry>
 struct ExpressionEpilogue;
 
-template <class Function, class SourceFormat, class... Operand, class... Store>
-struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, FormatList<Store...>> {
+template <class Function, class SourceFormat, class... Operand, class... Store, class Geometry>
+struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, FormatList<Store...>, Geometry> {
   using Real = typename Function::Real;
   static constexpr bool has_source = !is_same<SourceFormat, NoSource>;
   static constexpr int operands = sizeof...(Operand), stores = sizeof...(Store);
-  using Arguments = EpilogueArgumentsFor<few_arguments_do(operands, stores, Function::scalars)>;
+  static constexpr bool few = few_arguments_do(operands, stores, Function::scalars);
+  using Arguments = typename Geometry::template EpilogueArguments<few>::type;
 
   struct Tile {
-    OperandTiles<SourceFormat> source;
-    OperandTiles<Operand...> operands;
-    OperandTiles<Store...> stores;
+    OperandTiles<Geometry, SourceFormat> source;
+    OperandTiles<Geometry, Operand...> operands;
+    OperandTiles<Geometry, Store...> stores;
     Real scalar[Function::scalars + 1];  // converted once
     COSMATI_DEVICE Tile(Arguments const& all, Index batch, Index m, Index n)
         : source(&all.source, batch, m, n),
@@ -184,8 +174,8 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
   template <int rows, int columns, class Row>
   COSMATI_DEVICE static Real touch(Arguments const& all, Index batch, Index m, Index n, int lane,
                                    Row const& row, int valid_m, int valid_n) {
-    OperandTiles<SourceFormat> const of_source(&all.source, batch, m, n);
-    OperandTiles<Operand...> const of_operands(all.operands, batch, m, n);
+    OperandTiles<Geometry, SourceFormat> const of_source(&all.source, batch, m, n);
+    OperandTiles<Geometry, Operand...> const of_operands(all.operands, batch, m, n);
     return of_source.template touch<Real, rows, columns>(lane, row, valid_m, valid_n) +
            of_operands.template touch<Real, rows, columns>(lane, row, valid_m, valid_n);
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <span>
 
+#include "cosmati/ops/convolution_recipe.h"
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/operation.h"
 
@@ -68,6 +69,11 @@ struct ConvolutionProblem {
         return;
     }
   }
+};
+
+template <>
+struct RecipeOf<ConvolutionProblem> {
+  using type = ConvolutionRecipe;
 };
 
 // Extents of N, C and K may be 0 (a sum over nothing is 0); the filter has at least one tap and must fit into

@@ -1,0 +1,73 @@
+// What a launch hands to a kernel that sees a convolution as a matrix product. An index m, n or k of the
+// product is a number of three digits: of the pixels (image, row, column), of the taps and channels (r, s,
+// channel), or of one index alone.
+#pragma once
+#include "cosmati/core/divisor.h"
+#include "cosmati/gemm/arguments.h"
+
+namespace cosmati {
+
+struct Digits {
+  int first, middle, last;
+};
+
+// index = (first * middle.divisor + middle) * last.divisor + last
+struct DigitExtents {
+  Divisor middle, last;
+  COSMATI_CONSTEXPR Digits digits(int index) const {
+    int const upper = last.quotient(index), first = middle.quotient(upper);
+    return {first, upper - first * middle.divisor, index - upper * last.divisor};
+  }
+};
+
+// One up in a digit: so many elements further, and so far down and right in the image.
+struct DigitStep {
+  Index stride = 0;
+  int down = 0, right = 0;
+};
+
+struct DigitSteps {
+  DigitExtents extents;
+  DigitStep first, middle, last;
+
+  COSMATI_CONSTEXPR Index offset(Digits const& at) const {
+    return at.first * first.stride + at.middle * middle.stride + at.last * last.stride;
+  }
+  COSMATI_CONSTEXPR int down(Digits const& at) const {
+    return at.first * first.down + at.middle * middle.down + at.last * last.down;
+  }
+  COSMATI_CONSTEXPR int right(Digits const& at) const {
+    return at.first * first.right + at.middle * middle.right + at.last * last.right;
+  }
+};
+
+// An operand, for whose elements (outer, depth) outer is m or n and depth is k. An element exists if its
+// place in the image, top + down's of both indices and left + right's, is inside height x width.
+struct WindowArguments {
+  void* data = nullptr;    // where both indices are 0, which may lie before the tensor; read only
+  Index batch_stride = 0;  // from group to group, in elements
+  DigitSteps outer, depth;
+  int top = 0, left = 0, height = 1, width = 1;
+  int depth_extent = 0;  // that exists of the depth's last digit, which may be padded to whole steps
+};
+
+// The result, or an operand of the epilogue of its shape: element (m, n) of group g lies at
+// data[g * batch_stride + rows' offset of m + columns' offset of n].
+struct DigitArguments {
+  void* data = nullptr;
+  Index batch_stride = 0;
+  DigitExtents row_extents, column_extents;
+  Index row_stride[3] = {}, column_stride[3] = {};
+};
+
+inline constexpr int max_convolution_operands = 16, max_convolution_stores = 4;
+using FewConvolutionArguments = EpilogueArguments<few_kernel_operands, few_kernel_stores, DigitArguments>;
+using ManyConvolutionArguments =
+    EpilogueArguments<max_convolution_operands, max_convolution_stores, DigitArguments>;
+
+template <class Epilogue>
+using ConvolutionParameters = GemmParameters<WindowArguments, WindowArguments, Epilogue, DigitArguments>;
+static_assert(sizeof(ConvolutionParameters<ManyConvolutionArguments>) <= 4096,
+              "what every driver passes to a kernel");
+
+}  // namespace cosmati

@@ -1,0 +1,189 @@
+// A convolution's kernel: its text, from the cache or the compiler to the device, and its launches.
+#include "src/backend/cuda/convolution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cosmati/epilogue/cuda_text.h"
+#include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/module.h"
+#include "src/backend/launch_tag.h"
+#include "src/jit/cache.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/launch.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::cuda {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr unsigned direct_threads = 128;
+
+std::string format_text(plan::DigitForm const& form) {
+  return fmt::format("OperandFormat<{}, {}, {}, {}>", name_of(form.type), form.by_m, form.by_n, form.width);
+}
+std::string list_text(std::vector<plan::DigitForm> const& forms) {
+  std::string text;
+  for (plan::DigitForm const& form : forms) text += (text.empty() ? "" : ", ") + format_text(form);
+  return "FormatList<" + text + ">";
+}
+
+std::string epilogue_text(plan::ConvolutionForm const& form) {
+  if (form.identity) return fmt::format("IdentityEpilogue<{}>", name_of(form.evaluation));
+  return fmt::format("ExpressionEpilogue<ComposedFunction, NoSource, {}, {}, DigitGeometry>",
+                     list_text(form.operands), list_text(form.stores));
+}
+
+std::string source_text(plan::WindowForm const& form, OperandAccess const& access, bool stepwise) {
+  return fmt::format("WindowSource<{}, Along::{}, {}, DepthDigits::{}, {}>", name_of(form.type),
+                     access.along == Along::depth ? "depth" : "outer", access.width,
+                     stepwise ? "stepwise" : "each", form.windowed);
+}
+
+// Calls use(Arguments{}) with the type of epilogue arguments that the composed kernel has.
+template <class Use>
+decltype(auto) with_epilogue_arguments(Problem const& problem, Use&& use) {
+  auto const& expression = problem.epilogue.expression;
+  if (expression == epilogue::Expression()) return use(NoEpilogueArguments{});
+  return few_arguments_do(static_cast<int>(expression.operands().size()),
+                          static_cast<int>(expression.stores().size()),
+                          static_cast<int>(expression.scalars().size()))
+             ? use(FewConvolutionArguments{})
+             : use(ManyConvolutionArguments{});
+}
+
+class ComposedConvolution final : public Kernel<Problem> {
+ public:
+  ComposedConvolution(Plan<Problem> const& plan, Function function)
+      : problem_(plan.problem),
+        recipe_(plan.recipe),
+        forms_(plan::planned_forms(plan.problem, plan.recipe)),
+        ordinal_(plan.device.gpu.ordinal),
+        shared_bytes_(convolution_shared_bytes(plan)),
+        function_(std::move(function)) {
+    function_.allow_shared_bytes(shared_bytes_);
+  }
+
+  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    Current const current(ordinal_);
+    with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+      for (plan::ConvolutionForm const& form : forms_) {
+        if (form.rows() == 0 || form.columns() == 0) continue;
+        fill_epilogue(epilogue, form, arguments);
+        enqueue_form(form, epilogue, arguments, workspace, stream);
+      }
+    });
+  }
+
+ private:
+  template <class Epilogue>
+  static void fill_epilogue(Epilogue& epilogue, plan::ConvolutionForm const& form,
+                            Problem::Arguments const& arguments) {
+    if constexpr (!std::is_same_v<Epilogue, NoEpilogueArguments>) {
+      for (std::size_t i = 0; i < form.operands.size(); ++i)
+        epilogue.operands[i] = plan::digit_arguments(form.operands[i], arguments.operands[i]);
+      for (std::size_t i = 0; i < form.stores.size(); ++i)
+        epilogue.stores[i] = plan::digit_arguments(form.stores[i], arguments.stores[i]);
+      std::size_t const room = std::size(epilogue.scalars);
+      std::copy_n(arguments.scalars.begin(), std::min(room, arguments.scalars.size()), epilogue.scalars);
+    }
+  }
+
+  template <class Epilogue>
+  void enqueue_form(plan::ConvolutionForm const& form, Epilogue const& epilogue,
+                    Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const {
+    plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, form, arguments);
+    ConvolutionParameters<Epilogue> parameters;
+    plan::fill_product(parameters, form, recipe_, pointers.a, pointers.b, workspace);
+    parameters.d = plan::digit_arguments(form.d, pointers.d);
+    parameters.epilogue = epilogue;
+    constexpr Index most_groups = 65535;
+    for (Index first = 0; first < form.groups; first += most_groups) {
+      parameters.schedule.tag = fresh_launch_tag();
+      parameters.schedule.first_batch = first;
+      auto const groups = static_cast<unsigned>(std::min(most_groups, form.groups - first));
+      function_.launch({blocks(form), static_cast<unsigned>(recipe_.product.splits), groups}, threads(),
+                       static_cast<unsigned>(shared_bytes_), parameters, stream);
+    }
+  }
+  unsigned threads() const {
+    return recipe_.direct ? direct_threads : static_cast<unsigned>(recipe_.product.policy.threads());
+  }
+  unsigned blocks(plan::ConvolutionForm const& form) const {
+    if (recipe_.direct)
+      return static_cast<unsigned>((form.rows() * form.columns() + direct_threads - 1) / direct_threads);
+    return static_cast<unsigned>(plan::tiles_of(recipe_.product.policy, plan::gemm_view(form)));
+  }
+
+  Problem problem_;
+  ConvolutionRecipe recipe_;
+  std::vector<plan::ConvolutionForm> forms_;
+  int ordinal_;
+  int shared_bytes_;
+  Function function_;
+};
+
+}  // namespace
+
+jit::Source convolution_source(Plan<Problem> const& plan) {
+  ConvolutionRecipe const& recipe = plan.recipe;
+  plan::ConvolutionForm const form = plan::planned_forms(plan.problem, recipe).front();
+  auto const& expression = plan.problem.epilogue.expression;
+  std::string text = fmt::format(
+      "#include \"cosmati/conv/{}.h\"\n#include \"cosmati/conv/digit_destination.h\"\n{}namespace cosmati "
+      "{{\n",
+      recipe.direct ? "direct" : "window_source",
+      recipe.direct ? "" : "#include \"cosmati/gemm/kernel.h\"\n");
+  if (!form.identity)
+    text += fmt::format(
+        "struct ComposedFunction {{\n"
+        "using Real = {};\n"
+        "static constexpr int scalars = {};\n"
+        "COSMATI_DEVICE static Real apply(Real acc, Real c, Real const* scalar, Real const* operand, Real* "
+        "store) {{\n"
+        "{}}}\n}};\n",
+        name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
+  std::string const destination =
+      fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), recipe.direct ? 1 : form.d.width);
+  if (recipe.direct)
+    text += fmt::format("using ComposedTraits = DirectTraits<{}, {}, {},\n{},\n{}>;\n", name_of(form.a.type),
+                        name_of(form.b.type), name_of(form.sum), epilogue_text(form), destination);
+  else
+    text += fmt::format("using ComposedTraits = GemmTraits<GemmPolicy{{{}}},\n{},\n{},\n{},\n{},\n{}>;\n",
+                        plan::initialiser(recipe.product.policy),
+                        source_text(form.a, recipe.product.a, recipe.stepwise),
+                        source_text(form.b, recipe.product.b, recipe.stepwise), name_of(form.sum),
+                        epilogue_text(form), destination);
+  std::size_t const parameter_bytes = with_epilogue_arguments(
+      plan.problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
+  // The host lays out parameters and shared memory for a kernel that it has not compiled.
+  text += fmt::format("static_assert(sizeof(ComposedTraits::Params) == {});\n", parameter_bytes);
+  text += recipe.direct ? fmt::format("static_assert(ComposedTraits::threads == {});\n", direct_threads)
+                        : fmt::format("static_assert(sizeof(ComposedTraits::SharedStorage) == {});\n",
+                                      convolution_shared_bytes(plan));
+  text += "}\n";
+  jit::Source source;
+  source.text = std::move(text);
+  source.name_expression = fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>",
+                                       recipe.direct ? "direct_convolution" : "gemm");
+  source.architecture = architecture_of(plan.device.gpu);
+  source.label = form.identity ? "" : expression.text();
+  return source;
+}
+
+int convolution_shared_bytes(Plan<Problem> const& plan) {
+  if (plan.recipe.direct) return 0;
+  plan::ConvolutionForm const form = plan::planned_forms(plan.problem, plan.recipe).front();
+  return plan::shared_storage_bytes(plan.recipe.product, plan::gemm_view(form));
+}
+
+std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) {
+  jit::Cubin const cubin = jit::kernel_cache().get(convolution_source(plan));
+  Module const module(plan.device.gpu.ordinal, cubin.image.data());
+  return std::make_unique<ComposedConvolution>(plan, module.function(cubin.lowered_name));
+}
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,18 @@
+// Composed convolution kernels: from a plan to its text, and to what launches it.
+#pragma once
+#include <memory>
+
+#include "cosmati/ops/convolution.h"
+#include "src/jit/compile.h"
+
+namespace cosmati::cuda {
+
+// What the run-time compiler gets for this plan; pure.
+jit::Source convolution_source(Plan<ConvolutionProblem> const& plan);
+
+// Dynamic shared memory of a block of the plan's kernel.
+int convolution_shared_bytes(Plan<ConvolutionProblem> const& plan);
+
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_convolution(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,141 @@
+// From a plan of a convolution to the entry of the catalogue that computes it.
+#include "src/backend/emulator/convolution.h"
+
+#include <algorithm>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/emulator/convolution_catalogue.h"
+#include "src/backend/launch_tag.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/launch.h"
+#include "src/plan/gemm/model.h"
+
+namespace cosmati::emulator {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+Index padded(Index bytes) { return (bytes + 63) / 64 * 64; }
+
+// The type of both operands in the kernel.
+DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe) {
+  DataType const sum = recipe.product.sum;
+  bool const mma = recipe.product.policy.multiply == Multiply::mma;
+  if (!recipe.direct && (mma || (a == DataType::s8 && b == DataType::s8))) return a;
+  return sum;
+}
+
+template <class Element, class Sum>
+void launch_direct(Grid grid, ConvolutionHostParameters const& parameters, int host_threads) {
+  using Traits = DirectTraits<Element, Element, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  launch_kernel<&direct_convolution_kernel<Traits>>(grid, Traits::threads, 0, parameters, host_threads);
+}
+
+class EmulatedConvolution final : public Kernel<Problem> {
+ public:
+  explicit EmulatedConvolution(Plan<Problem> const& plan)
+      : problem_(plan.problem),
+        recipe_(plan.recipe),
+        forms_(plan::planned_forms(plan.problem, plan.recipe)),
+        threads_(plan.device.threads) {
+    plan::ConvolutionForm const& form = forms_.front();
+    type_ = kernel_type(form.a.type, form.b.type, recipe_);
+    launch_ = recipe_.direct ? direct() : product();
+    for (plan::ConvolutionForm& each : forms_) each.a.type = each.b.type = type_;  // as they will lie
+  }
+
+  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream) const override {
+    reference::ElementEpilogue const expression(problem_.epilogue, epilogue::convolution_indices,
+                                                arguments.operands, arguments.scalars, arguments.stores);
+    plan::ConvolutionPointers pointers = plan::pointers_of(problem_, forms_.front(), arguments);
+    auto const [a, b] = tensors();
+    std::byte* free = workspace + recipe_.product.flag_bytes + recipe_.product.partial_bytes;
+    pointers.a = as_kernel_type(*a, pointers.a, free);
+    pointers.b = as_kernel_type(*b, pointers.b, free);
+    for (plan::ConvolutionForm const& form : forms_) {
+      if (form.rows() == 0 || form.columns() == 0) continue;
+      ConvolutionHostParameters parameters;
+      plan::fill_product(parameters, form, recipe_, pointers.a, pointers.b, workspace);
+      parameters.d = {plan::digit_arguments(form.d, pointers.d), form.d.type};
+      parameters.epilogue = {&expression, &form};
+      constexpr Index most_groups = 65535;
+      for (Index first = 0; first < form.groups; first += most_groups) {
+        parameters.schedule.tag = fresh_launch_tag();
+        parameters.schedule.first_batch = first;
+        launch_({blocks(form), recipe_.product.splits,
+                 static_cast<int>(std::min(most_groups, form.groups - first))},
+                parameters, threads_);
+      }
+    }
+  }
+
+ private:
+  LaunchConvolution direct() const {
+    return type_ == DataType::f64   ? &launch_direct<f64, f64>
+           : type_ == DataType::s32 ? &launch_direct<s32, s32>
+                                    : &launch_direct<f32, f32>;
+  }
+  LaunchConvolution product() const {
+    GemmRecipe const& product = recipe_.product;
+    int const full = 16 / size_of(type_);
+    bool const across = product.a.along == Along::outer && product.b.along == Along::outer;
+    bool const deep = product.a.along == Along::depth && product.b.along == Along::depth;
+    bool const wide = product.a.width >= full && product.b.width >= full;
+    ConvolutionVariant const variant{wide && ((across && !recipe_.stepwise) || (deep && recipe_.stepwise)),
+                                     across, recipe_.stepwise};
+    if (product.policy.multiply == Multiply::mma) return find_convolution_mma(type_, variant);
+    return type_ == DataType::f32 ? find_convolution_f32(product.policy.main_loop, variant)
+                                  : find_convolution_simple(type_, variant);
+  }
+  int blocks(plan::ConvolutionForm const& form) const {
+    if (recipe_.direct) return static_cast<int>((form.rows() * form.columns() + 127) / 128);
+    return static_cast<int>(plan::tiles_of(recipe_.product.policy, plan::gemm_view(form)));
+  }
+  std::pair<TensorDescription const*, TensorDescription const*> tensors() const {
+    bool const filter = problem_.direction == ConvolutionDirection::filter;
+    bool const forward = problem_.direction == ConvolutionDirection::forward;
+    TensorDescription const* a = forward ? &problem_.x : &problem_.y;
+    TensorDescription const* b = filter ? &problem_.x : &problem_.w;
+    if (forms_.front().swapped) std::swap(a, b);
+    return {a, b};
+  }
+  void const* as_kernel_type(TensorDescription const& tensor, void const* data, std::byte*& free) const {
+    if (tensor.type == type_) return data;
+    void* const to = free;
+    for (Index i = 0; i < tensor.layout.span(); ++i) store(type_, to, i, load(tensor.type, data, i));
+    free += padded(tensor.layout.span() * size_of(type_));
+    return to;
+  }
+
+  Problem problem_;
+  ConvolutionRecipe recipe_;
+  std::vector<plan::ConvolutionForm> forms_;
+  int threads_;
+  DataType type_;
+  LaunchConvolution launch_;
+};
+
+}  // namespace
+
+bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, DataType b) {
+  if (multiply == Multiply::mma) return a == b && (a == DataType::f16 || a == DataType::tf32);
+  if (multiply == Multiply::dp4a) return a == DataType::s8 && b == DataType::s8;
+  return main_loop == MainLoop::double_buffered || accumulator_type(a, b) == DataType::f32;
+}
+
+std::size_t widening_bytes(Problem const& problem, ConvolutionRecipe const& recipe) {
+  bool const filter = problem.direction == ConvolutionDirection::filter;
+  bool const forward = problem.direction == ConvolutionDirection::forward;
+  TensorDescription const &a = forward ? problem.x : problem.y, &b = filter ? problem.x : problem.w;
+  DataType const type = kernel_type(a.type, b.type, recipe);
+  auto const bytes = [&](TensorDescription const& tensor) {
+    return tensor.type == type ? 0 : padded(tensor.layout.span() * size_of(type));
+  };
+  return static_cast<std::size_t>(bytes(a) + bytes(b));
+}
+
+std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) {
+  return std::make_unique<EmulatedConvolution>(plan);
+}
+
+}  // namespace cosmati::emulator

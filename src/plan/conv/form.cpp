@@ -1,0 +1,370 @@
+// Which index goes where, and the strides that follow.
+#include "src/plan/conv/form.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "cosmati/epilogue/parse.h"
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::plan {
+namespace {
+
+// How a tensor is walked along each index that it has.
+struct Walk {
+  DigitStep of[26];
+  DigitStep& operator[](char letter) { return of[letter - 'a']; }
+  DigitStep along(char letter) const { return letter < 'a' ? DigitStep{} : of[letter - 'a']; }
+};
+
+Index stride_of(TensorDescription const& tensor, int dimension) {
+  return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
+}
+
+// Places of a window on one axis: place = window * stride + tap * dilation - pad.
+struct Axis {
+  Index image, outputs, taps, stride, pad, dilation;
+};
+Axis axis_of(ConvolutionProblem const& p, int i) {
+  return {p.x.extent(2 + i), p.y.extent(2 + i), p.w.extent(2 + i),
+          p.stride[i],       p.pad_begin[i],    p.dilation[i]};
+}
+
+int narrowed(Index value) { return static_cast<int>(value); }
+
+DigitSteps steps_of(ProductIndex const& index, Walk const& walk) {
+  return {{Divisor(std::max<Index>(1, index[1].extent)), Divisor(std::max<Index>(1, index[2].extent))},
+          walk.along(index[0].letter),
+          walk.along(index[1].letter),
+          walk.along(index[2].letter)};
+}
+
+// The most elements, a power of two of at most 16 bytes, that lie together along the last digit of `index`
+// and begin at aligned addresses, whatever the other digits are.
+int width_along(ProductIndex const& index, DigitSteps const& along, ProductIndex const& other,
+                DigitSteps const& across, Index base, Index batch_stride, DataType type, int alignment) {
+  if (along.last.stride != 1 || along.last.down != 0 || along.last.right != 0) return 1;
+  int const size = size_of(type);
+  auto const fits = [&](int width) {
+    auto const whole = [width](Index value) { return value % width == 0; };
+    Index const others[] = {along.first.stride,   along.middle.stride, across.first.stride,
+                            across.middle.stride, across.last.stride,  base,
+                            batch_stride};
+    bool const extent = whole(index[2].extent) || (index[0].extent == 1 && index[1].extent == 1);
+    return alignment % (width * size) == 0 && extent &&
+           std::all_of(std::begin(others), std::end(others), whole);
+  };
+  static_cast<void>(other);
+  int width = 1;
+  while (2 * width * size <= 16 && fits(2 * width)) width *= 2;
+  return width;
+}
+
+WindowForm operand_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
+                        Walk const& walk, Index base, Index batch_stride) {
+  WindowForm form;
+  form.type = tensor.type;
+  form.alignment = std::max(tensor.alignment, size_of(tensor.type));
+  form.base = base;
+  form.arguments.batch_stride = batch_stride;
+  form.arguments.outer = steps_of(outer, walk);
+  form.arguments.depth = steps_of(depth, walk);
+  form.arguments.depth_extent = narrowed(depth[2].extent);
+  DigitSteps const &o = form.arguments.outer, &d = form.arguments.depth;
+  int const deep = width_along(depth, d, outer, o, base, batch_stride, tensor.type, form.alignment);
+  int const across = width_along(outer, o, depth, d, base, batch_stride, tensor.type, form.alignment);
+  form.access = across > deep ? OperandAccess{Along::outer, across} : OperandAccess{Along::depth, deep};
+  return form;
+}
+
+void set_window(WindowForm& form, Index top, Index left, Index height, Index width) {
+  form.arguments.top = narrowed(top);
+  form.arguments.left = narrowed(left);
+  form.arguments.height = narrowed(height);
+  form.arguments.width = narrowed(width);
+  form.windowed = true;
+}
+
+DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, ProductIndex const& n,
+                     Walk const& walk, Index base, Index batch_stride) {
+  DigitForm form;
+  form.type = tensor.type;
+  form.present = true;
+  form.base = base;
+  DigitSteps const rows = steps_of(m, walk), columns = steps_of(n, walk);
+  form.arguments = {nullptr,
+                    batch_stride,
+                    rows.extents,
+                    columns.extents,
+                    {rows.first.stride, rows.middle.stride, rows.last.stride},
+                    {columns.first.stride, columns.middle.stride, columns.last.stride}};
+  auto const is_used = [](Index const(&stride)[3]) {
+    return stride[0] != 0 || stride[1] != 0 || stride[2] != 0;
+  };
+  form.by_m = is_used(form.arguments.row_stride);
+  form.by_n = is_used(form.arguments.column_stride);
+  int const alignment = std::max(tensor.alignment, size_of(tensor.type));
+  if (form.by_n) form.width = width_along(n, columns, m, rows, base, batch_stride, tensor.type, alignment);
+  return form;
+}
+
+// The order in which the last digit moves least in memory.
+ProductIndex ordered(ProductIndex index, Walk const& walk) {
+  auto const key = [&](ProductDigit const& digit) {
+    Index const stride = std::abs(walk.along(digit.letter).stride);
+    return digit.extent == 1 ? Index{1} << 62 : stride;
+  };
+  std::stable_sort(index.begin(), index.end(),
+                   [&](ProductDigit const& x, ProductDigit const& y) { return key(x) > key(y); });
+  return index;
+}
+
+// Along the result's dimensions, for it and for operands of the epilogue; group's share and first place.
+struct ResultWalk {
+  Walk walk;
+  Index base = 0, batch_stride = 0;
+};
+// `strides` by the letters of `letters`; `digits`: those of m and n.
+ResultWalk result_walk(std::string const& letters, std::vector<Index> const& strides, ProductIndex const& m,
+                       ProductIndex const& n, Index channels_of_group, char channel) {
+  ResultWalk result;
+  for (ProductIndex const* index : {&m, &n})
+    for (ProductDigit const& digit : *index) {
+      std::size_t const at = letters.find(digit.letter);
+      if (digit.letter < 'a' || at == std::string::npos) continue;
+      result.walk[digit.letter].stride += strides[at] * digit.step;
+      result.base += strides[at] * digit.first;
+    }
+  std::size_t const at = letters.find(channel);
+  if (at != std::string::npos) result.batch_stride = strides[at] * channels_of_group;
+  return result;
+}
+
+// What the result's form needs beside m, n and k: its description, its letters, which of them is the
+// channel, and a group's share of it.
+struct ResultShape {
+  TensorDescription const& tensor;
+  std::string letters;
+  char channel;
+  Index channels_of_group;
+};
+
+void add_results(ConvolutionForm& form, ConvolutionProblem const& problem, ResultShape const& result) {
+  auto const strides = [](TensorDescription const& tensor) {
+    std::vector<Index> list;
+    for (int d = 0; d < tensor.layout.rank(); ++d) list.push_back(stride_of(tensor, d));
+    return list;
+  };
+  auto const made = [&](TensorDescription const& tensor, std::string const& letters) {
+    // A letter that occurs twice moves along both dimensions.
+    ResultWalk all;
+    std::vector<Index> const each = strides(tensor);
+    for (std::size_t d = 0; d < letters.size(); ++d) {
+      ResultWalk const one = result_walk(std::string(1, letters[d]), {each[d]}, form.m, form.n,
+                                         result.channels_of_group, result.channel);
+      for (int i = 0; i < 26; ++i) all.walk.of[i].stride += one.walk.of[i].stride;
+      all.base += one.base;
+      all.batch_stride += one.batch_stride;
+    }
+    return digit_form(tensor, form.m, form.n, all.walk, all.base, all.batch_stride);
+  };
+  form.d = made(result.tensor, result.letters);
+  auto const& expression = problem.epilogue.expression;
+  for (std::size_t i = 0; i < problem.epilogue.operands.size(); ++i) {
+    std::string letters;
+    for (std::string const& index : expression.operands()[i].indices) letters += index;
+    form.operands.push_back(made(problem.epilogue.operands[i], letters));
+  }
+  for (TensorDescription const& store : problem.epilogue.stores)
+    form.stores.push_back(made(store, result.letters));
+}
+
+void add_types(ConvolutionForm& form, ConvolutionProblem const& problem, DataType a, DataType b) {
+  form.groups = problem.groups;
+  form.sum = accumulator_type(a, b);
+  form.identity = problem.epilogue.expression == epilogue::Expression();
+  form.evaluation = form.sum;
+  if (form.sum == DataType::s32) form.evaluation = form.identity ? DataType::s32 : DataType::f64;
+  for (TensorDescription const& operand : problem.epilogue.operands)
+    if (operand.type == DataType::f64) form.evaluation = DataType::f64;
+}
+
+// m and n are exchanged where that makes the result's neighbours along n neighbours in memory.
+bool is_better_swapped(ProductIndex const& m, ProductIndex const& n, Walk const& result) {
+  return std::abs(result.along(m[2].letter).stride) == 1 && m[2].extent > 1 &&
+         std::abs(result.along(n[2].letter).stride) != 1;
+}
+
+ConvolutionForm forward_form(ConvolutionProblem const& p) {
+  Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
+  Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
+  Walk x, w, y;
+  x['n'].stride = stride_of(p.x, 0);
+  x['c'].stride = stride_of(p.x, 1);
+  x['p'] = {rows.stride * stride_of(p.x, 2), narrowed(rows.stride), 0};
+  x['q'] = {columns.stride * stride_of(p.x, 3), 0, narrowed(columns.stride)};
+  x['r'] = {rows.dilation * stride_of(p.x, 2), narrowed(rows.dilation), 0};
+  x['s'] = {columns.dilation * stride_of(p.x, 3), 0, narrowed(columns.dilation)};
+  w['k'].stride = stride_of(p.w, 0);
+  w['c'].stride = stride_of(p.w, 1);
+  w['r'].stride = stride_of(p.w, 2);
+  w['s'].stride = stride_of(p.w, 3);
+  for (int d = 0; d < 4; ++d) y["nkpq"[d]].stride = stride_of(p.y, d);
+
+  ProductIndex const pixels =
+      ordered({{{'n', p.y.extent(0), 0, 1}, {'p', rows.outputs, 0, 1}, {'q', columns.outputs, 0, 1}}}, y);
+  ProductIndex const outputs{{{}, {}, {'k', filters, 0, 1}}};
+  ConvolutionForm form;
+  form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', channels, 0, 1}}};
+  Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
+  WindowForm image = operand_form(p.x, pixels, form.k, x, base, channels * stride_of(p.x, 1));
+  set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
+  WindowForm const filter = operand_form(p.w, outputs, form.k, w, 0, filters * stride_of(p.w, 0));
+  form.swapped = is_better_swapped(pixels, outputs, y);
+  form.m = form.swapped ? outputs : pixels;
+  form.n = form.swapped ? pixels : outputs;
+  form.a = form.swapped ? filter : image;
+  form.b = form.swapped ? image : filter;
+  add_types(form, p, form.a.type, form.b.type);
+  add_results(form, p, {p.y, "nkpq", 'k', filters});
+  return form;
+}
+
+// The pixels h = first + i * stride of dx on one axis, the taps r = first_tap + r' * tap_step that reach
+// them, and the windows p = origin + i - r' * back that they come from.
+struct Parity {
+  Index first, pixels, stride;
+  Index first_tap, taps, tap_step;
+  Index origin, back;
+};
+std::vector<Parity> parities_of(Axis const& axis) {
+  Index const common = std::gcd(axis.stride, axis.dilation);
+  std::vector<Parity> list;
+  for (Index first = 0; first < std::min(axis.stride, axis.image); ++first) {
+    Parity parity{first,       (axis.image - first + axis.stride - 1) / axis.stride,
+                  axis.stride, 0,
+                  0,           axis.stride / common,
+                  0,           axis.dilation / common};
+    Index tap = 0;
+    auto const start = [&] { return first + axis.pad - tap * axis.dilation; };
+    while (tap < std::min(axis.taps, parity.tap_step) && start() % axis.stride != 0) ++tap;
+    if (tap < axis.taps && start() % axis.stride == 0) {
+      parity.first_tap = tap;
+      parity.taps = (axis.taps - tap + parity.tap_step - 1) / parity.tap_step;
+      parity.origin = start() / axis.stride;
+    }
+    list.push_back(parity);
+  }
+  return list;
+}
+
+ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parity const& columns) {
+  Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
+  Walk dy, w, dx;
+  dy['n'].stride = stride_of(p.y, 0);
+  dy['c'].stride = stride_of(p.y, 1);  // of the depth: dy's channels
+  dy['p'] = {stride_of(p.y, 2), 1, 0};
+  dy['q'] = {stride_of(p.y, 3), 0, 1};
+  dy['r'] = {-rows.back * stride_of(p.y, 2), narrowed(-rows.back), 0};
+  dy['s'] = {-columns.back * stride_of(p.y, 3), 0, narrowed(-columns.back)};
+  w['c'].stride = stride_of(p.w, 0);
+  w['k'].stride = stride_of(p.w, 1);
+  w['r'].stride = rows.tap_step * stride_of(p.w, 2);
+  w['s'].stride = columns.tap_step * stride_of(p.w, 3);
+  Index const w_base = rows.first_tap * stride_of(p.w, 2) + columns.first_tap * stride_of(p.w, 3);
+  for (int d = 0; d < 4; ++d) dx["nkpq"[d]].stride = stride_of(p.x, d);
+  dx['p'].stride *= rows.stride, dx['q'].stride *= columns.stride;
+
+  ProductIndex const pixels = ordered({{{'n', p.x.extent(0), 0, 1},
+                                        {'p', rows.pixels, rows.first, rows.stride},
+                                        {'q', columns.pixels, columns.first, columns.stride}}},
+                                      dx);
+  ProductIndex const outputs{{{}, {}, {'k', channels, 0, 1}}};
+  ConvolutionForm form;
+  form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', filters, 0, 1}}};
+  Index const base = rows.origin * stride_of(p.y, 2) + columns.origin * stride_of(p.y, 3);
+  WindowForm image = operand_form(p.y, pixels, form.k, dy, base, filters * stride_of(p.y, 1));
+  set_window(image, rows.origin, columns.origin, p.y.extent(2), p.y.extent(3));
+  WindowForm const filter = operand_form(p.w, outputs, form.k, w, w_base, filters * stride_of(p.w, 0));
+  form.swapped = is_better_swapped(pixels, outputs, dx);
+  form.m = form.swapped ? outputs : pixels;
+  form.n = form.swapped ? pixels : outputs;
+  form.a = form.swapped ? filter : image;
+  form.b = form.swapped ? image : filter;
+  add_types(form, p, form.a.type, form.b.type);
+  add_results(form, p, {p.x, "nkpq", 'k', channels});
+  return form;
+}
+
+ConvolutionForm filter_form(ConvolutionProblem const& p) {
+  Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
+  Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
+  Walk dy, x, dw;
+  dy['n'].stride = stride_of(p.y, 0);
+  dy['k'].stride = stride_of(p.y, 1);
+  dy['p'].stride = stride_of(p.y, 2);
+  dy['q'].stride = stride_of(p.y, 3);
+  x['n'].stride = stride_of(p.x, 0);
+  x['c'].stride = stride_of(p.x, 1);
+  x['p'] = {rows.stride * stride_of(p.x, 2), narrowed(rows.stride), 0};
+  x['q'] = {columns.stride * stride_of(p.x, 3), 0, narrowed(columns.stride)};
+  x['r'] = {rows.dilation * stride_of(p.x, 2), narrowed(rows.dilation), 0};
+  x['s'] = {columns.dilation * stride_of(p.x, 3), 0, narrowed(columns.dilation)};
+  for (int d = 0; d < 4; ++d) dw["kcrs"[d]].stride = stride_of(p.w, d);
+
+  ProductIndex const taps =
+      ordered({{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', channels, 0, 1}}}, x);
+  ProductIndex const outputs{{{}, {}, {'k', filters, 0, 1}}};
+  ConvolutionForm form;
+  form.k =
+      ordered({{{'n', p.y.extent(0), 0, 1}, {'p', rows.outputs, 0, 1}, {'q', columns.outputs, 0, 1}}}, dy);
+  Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
+  WindowForm image = operand_form(p.x, taps, form.k, x, base, channels * stride_of(p.x, 1));
+  set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
+  WindowForm const gradient = operand_form(p.y, outputs, form.k, dy, 0, filters * stride_of(p.y, 1));
+  form.swapped = is_better_swapped(outputs, taps, dw);
+  form.m = form.swapped ? taps : outputs;
+  form.n = form.swapped ? outputs : taps;
+  form.a = form.swapped ? image : gradient;
+  form.b = form.swapped ? gradient : image;
+  add_types(form, p, form.a.type, form.b.type);
+  add_results(form, p, {p.w, "kcrs", 'k', filters});
+  return form;
+}
+
+}  // namespace
+
+Index ConvolutionForm::position(char letter, Index group, Index at_m, Index at_n) const {
+  for (bool const in_m : {true, false}) {
+    ProductIndex const& index = in_m ? m : n;
+    Index const at = in_m ? at_m : at_n;
+    Index const digit[3] = {at / (index[1].extent * index[2].extent), at / index[2].extent % index[1].extent,
+                            at % index[2].extent};
+    for (std::size_t i = 0; i < 3; ++i)
+      if (index[i].letter == letter)
+        return index[i].first + digit[i] * index[i].step + (letter == 'k' ? group * index[i].extent : 0);
+  }
+  return 0;
+}
+
+std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem) {
+  if (problem.direction == ConvolutionDirection::forward) return {forward_form(problem)};
+  if (problem.direction == ConvolutionDirection::filter) return {filter_form(problem)};
+  std::vector<ConvolutionForm> forms;
+  for (Parity const& rows : parities_of(axis_of(problem, 0)))
+    for (Parity const& columns : parities_of(axis_of(problem, 1)))
+      forms.push_back(data_form(problem, rows, columns));
+  return forms;
+}
+
+ConvolutionForm stepwise(ConvolutionForm form, int block_k) {
+  Index const padded = (form.k[2].extent + block_k - 1) / block_k * block_k;
+  form.k[2].extent = padded;
+  form.a.arguments.depth.extents.last = form.b.arguments.depth.extents.last =
+      Divisor(std::max<Index>(1, padded));
+  return form;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,68 @@
+// A convolution, or one of its gradients, as the matrix products that a GPU kernel computes: which indices
+// make m, n and k, and how each tensor is walked along them.
+#pragma once
+#include <vector>
+
+#include "cosmati/conv/arguments.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/gemm_recipe.h"
+
+namespace cosmati::plan {
+
+// One digit of m, n or k: the letter of the index (n, k, p, q of y; n, c, h, w of dx; k, c, r, s of dw; of k
+// r, s, c or n, p, q), its extent, and for a class of a strided data gradient h = first + digit * step.
+struct ProductDigit {
+  char letter = '1';  // of an extent of 1 that stands for nothing
+  Index extent = 1, first = 0, step = 1;
+};
+using ProductIndex = std::array<ProductDigit, 3>;  // the last is the fastest
+
+// An operand along (outer, depth). `data` of its arguments is null; `base` elements are added to the
+// tensor's.
+struct WindowForm {
+  DataType type = DataType::f32;
+  WindowArguments arguments;
+  Index base = 0;
+  OperandAccess access;
+  int alignment = 1;  // bytes
+  bool windowed = false;
+};
+
+// The result or an operand of the epilogue.
+struct DigitForm {
+  DataType type = DataType::f32;
+  DigitArguments arguments;
+  Index base = 0;
+  int width = 1;
+  bool by_m = true, by_n = true, present = false;
+};
+
+// d(m, n) = epilogue(sum over k of a(m, k) * b(k, n)) for each group.
+struct ConvolutionForm {
+  ProductIndex m, n, k;
+  Index groups = 1;
+  bool swapped = false;  // a is the filter, or in the filter's gradient x
+  WindowForm a, b;
+  DigitForm d;
+  std::vector<DigitForm> operands, stores;
+  DataType sum = DataType::f32, evaluation = DataType::f32;
+  bool identity = true;
+
+  static Index extent(ProductIndex const& index) {
+    return index[0].extent * index[1].extent * index[2].extent;
+  }
+  Index rows() const { return extent(m); }
+  Index columns() const { return extent(n); }
+  Index depth() const { return extent(k); }
+  // Of the result's dimension `letter`, group's share included.
+  Index position(char letter, Index group, Index at_m, Index at_n) const;
+};
+
+// One product, or of a data gradient with strides one for each place of a pixel between the strides: each has
+// only the taps that reach it, and multiplies no zero.
+std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem);
+
+// With k's last digit padded so that no step of `block_k` has two values of the others.
+ConvolutionForm stepwise(ConvolutionForm form, int block_k);
+
+}  // namespace cosmati::plan
