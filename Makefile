@@ -40,7 +40,7 @@ lint:  ## clang-tidy over the library and the program
 	run-clang-tidy -quiet -p build/release '^$(CURDIR)/(src|cli|nets|reference)/'
 
 format:  ## clang-format, in place
-	git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' | xargs clang-format -i
+	git ls-files -co --exclude-standard '*.h' '*.c' '*.cpp' '*.cu' | xargs clang-format -i
 
 clean:  ## remove what was built
 	rm -rf build

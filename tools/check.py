@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CODE = (".h", ".cpp", ".cu", ".cuh")
+CODE = (".h", ".c", ".cpp", ".cu", ".cuh")
+C_HEADERS = ("include/cosmati.h", "include/cosmati/c/")  # they compile as C too
 
 # Who may include whom: folder -> the folders that its files may include (docs/architecture.md). None: no limit.
 CORE = {"include/cosmati/core"}
@@ -28,6 +29,8 @@ PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/tensor
 # What a launch hands to a kernel.
 LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h"}
 MAY_INCLUDE = {
+    "include": {"include/cosmati/c"},  # cosmati.h
+    "include/cosmati/c": {"include/cosmati.h"},
     "include/cosmati/core": CORE,
     "include/cosmati/arch": ARCH,
     "include/cosmati/tile": TILE,
@@ -45,6 +48,7 @@ MAY_INCLUDE = {
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h"},
     "src/backend/cuda": PLAN | LAUNCHES | {"src/jit"},
     "src/backend/emulator": PLAN | CONV,
+    "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h"},
     "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h"},
     "cli": None,
     "tests": None,
@@ -110,9 +114,11 @@ def check_lengths():
 
 
 def check_headers(compiler):
-    yield from compile_each(files((".h",)), compiler,
-                            ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
-                             "-x", "c++", "-"])
+    warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
+    headers = files((".h",))
+    yield from compile_each(headers, compiler, [*warnings, "-x", "c++", "-"])
+    yield from compile_each([f for f in headers if f.startswith(C_HEADERS)], compiler, [*warnings, "-x", "c", "-"], "c11")
+    yield from compile_each([f for f in headers if f.startswith(C_HEADERS)], compiler, [*warnings, "-x", "c++", "-"], "c++11")
 
 
 def check_device_headers(compiler):
@@ -122,12 +128,12 @@ def check_device_headers(compiler):
                                                 "-o", "/dev/null", "-c", "-x", "cu", "-"])
 
 
-def compile_each(headers, compiler, options):
+def compile_each(headers, compiler, options, standard="c++20"):
     def compile_alone(path):
-        command = [compiler, "-std=c++20", f"-I{ROOT}", f"-I{ROOT}/include", *options]
+        command = [compiler, f"-std={standard}", f"-I{ROOT}", f"-I{ROOT}/include", *options]
         text = f'#include "{path}"\n#include "{path}"\n'
         result = subprocess.run(command, input=text, text=True, capture_output=True)
-        return f"{path}: does not compile alone with {compiler}:\n{result.stderr[:2000]}" if result.returncode else None
+        return f"{path}: does not compile alone with {compiler} as {standard}:\n{result.stderr[:2000]}" if result.returncode else None
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(compile_alone, headers))

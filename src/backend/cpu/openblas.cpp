@@ -46,8 +46,22 @@ void* open_library() {
   return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 }
 
+// The threads of a library that somebody else in this process has opened are not ours to set.
+bool used_by_others(std::string& description) {
+  void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  auto const threads = reinterpret_cast<int (*)()>(dlsym(handle, "openblas_get_num_threads"));
+  int const count = threads == nullptr ? 0 : threads();
+  dlclose(handle);
+  if (count == 1) return false;
+  description = "libopenblas.so.0 is used by another part of this process, with " + std::to_string(count) +
+                " threads; one would be needed here";
+  return true;
+}
+
 Library load() {
   Library library;
+  if (used_by_others(library.description)) return library;
   void* const handle = open_library();
   if (handle == nullptr) {
     char const* const reason = dlerror();

@@ -1,0 +1,38 @@
+# `cmake --install`: library, oneDNN's module beside it, program, headers, and what find_package(cosmati) and pkg-config
+# read. The installed tree may be moved. Included when the targets are there.
+include(CMakePackageConfigHelpers)
+
+# Before 1.0.0 the next minor version is another interface. What is carried by hand has no links.
+if(NOT COSMATI_PORTABLE)
+  set_target_properties(cosmati PROPERTIES VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endif()
+
+# For kernels of one's own: the headers without the library.
+add_library(cosmati_headers INTERFACE)
+set_target_properties(cosmati_headers PROPERTIES EXPORT_NAME headers)
+foreach(target cosmati cosmati_headers)
+  target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endforeach()
+
+install(TARGETS cosmati cosmati_headers EXPORT cosmati_targets)
+install(TARGETS cosmati_program)
+if(TARGET cosmati_onednn)
+  install(TARGETS cosmati_onednn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+install(FILES include/cosmati.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/cosmati DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cosmati)
+install(EXPORT cosmati_targets NAMESPACE cosmati:: FILE cosmati-targets.cmake DESTINATION ${package_folder})
+configure_package_config_file(cmake/cosmati-config.cmake.in ${PROJECT_BINARY_DIR}/generated/cosmati-config.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/cosmati-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/cosmati-config.cmake
+  ${PROJECT_BINARY_DIR}/generated/cosmati-config-version.cmake DESTINATION ${package_folder})
+
+file(RELATIVE_PATH path_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/cosmati.pc.in ${PROJECT_BINARY_DIR}/generated/cosmati.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/cosmati.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,358 @@
+/* The problems of Cosmati's C interface. Included by cosmati.h.
+ *
+ * Each cosmati_..._problem validates what its struct says and makes a problem, for any device; no device is
+ * touched. Errors: COSMATI_BAD_REQUEST with the tensor, its value and what would be legal,
+ * COSMATI_OUT_OF_MEMORY. The struct and what it points to may go when the call returns.
+ *
+ * The names in a formula are those of the arguments of cosmati_run: inputs on its right, outputs on its left.
+ * Tensors marked "or none" are left out by rank 0, as the defaults have them. Extents of 0 are legal where a
+ * formula makes sense of them. Sums are in f32; in f64 if an input is f64; in s32 if all are integers.
+ */
+#ifndef COSMATI_C_PROBLEMS_H
+#define COSMATI_C_PROBLEMS_H
+
+#include "cosmati.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Epilogues: what becomes of a sum before it is stored, computed within the kernel. A text such as
+ * "relu(alpha*acc + beta*c + bias[n])" or "let t = acc + bias[k]; store(before, t); gelu(t)".
+ *   acc              the sum
+ *   c                the tensor c, of a matrix product
+ *   bias[n]          a tensor, described in epilogue_tensors, with one dimension for each letter in the
+ *                    brackets: batch, m, n of a matrix product; n, k, p, q of a convolution, those of its
+ *                    output, k being its channels
+ *   alpha            any other name: a scalar, given to run by cosmati_number
+ *   store(x, v);     one more output, described in epilogue_tensors, of the shape of the output
+ * Operators are + - * / and comparisons; functions: `cosmati list epilogue-functions`. Null: "acc". */
+typedef struct cosmati_named_tensor {
+  char const* name;
+  cosmati_tensor tensor;
+} cosmati_named_tensor;
+
+/* ---- Matrix products: d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n]) */
+typedef struct cosmati_gemm {
+  size_t size;
+  /* (batch, m, k), (batch, k, n), (batch, m, n) or none, (batch, m, n). Of rank 2: batch is 1, or where d has
+   * rank 3 the same matrix in each. */
+  cosmati_tensor a, b, c, d;
+  char const* epilogue;
+  cosmati_named_tensor const* epilogue_tensors;
+  size_t epilogue_tensor_count;
+  int32_t accumulate_in_f16; /* not 0: legal for f16 a and b; a backend may answer with a wider type */
+  /* Not 0: the arguments a, b, c and d are arrays of `batch` pointers, one for each matrix (on cuda: arrays
+   * in device memory), each aligned as its tensor promises; batch strides mean nothing. */
+  int32_t by_pointers;
+} cosmati_gemm;
+static inline cosmati_gemm cosmati_default_gemm(void) {
+  cosmati_gemm gemm;
+  memset(&gemm, 0, sizeof(gemm));
+  gemm.size = sizeof(gemm);
+  return gemm;
+}
+COSMATI_API cosmati_status cosmati_gemm_problem(cosmati_gemm const* gemm, cosmati_problem_t* problem);
+
+/* ---- Convolutions. With h = p*stride[0] + r*dilation[0] - pad_begin[0], w likewise, and c running over the
+ * channels of k's group:
+ *   FORWARD      y[n, k, p, q]  = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s])
+ *   DATA         dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s])
+ *   FILTER       dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w]; db too if it is there
+ *   BIAS         db[k] = sum over n, p, q of dy[n, k, p, q]
+ *   TRANSPOSED   y[n, k, h, w]  = epilogue(sum over c, r, s of x[n, c, p, q] * w[c, k, r, s])
+ * TRANSPOSED is DATA with x and y in each other's place: no inserted zero is multiplied. Its gradients are
+ * FORWARD, for x, and FILTER, with its dy as x. One-dimensional: extents of 1. */
+typedef enum cosmati_convolution_direction {
+  COSMATI_CONVOLUTION_FORWARD = 0,
+  COSMATI_CONVOLUTION_DATA = 1,
+  COSMATI_CONVOLUTION_FILTER = 2,
+  COSMATI_CONVOLUTION_BIAS = 3,
+  COSMATI_CONVOLUTION_TRANSPOSED = 4
+} cosmati_convolution_direction;
+
+typedef struct cosmati_convolution {
+  size_t size;
+  int32_t direction; /* FORWARD */
+  cosmati_tensor x;  /* x or dx: (N, C, H, W); of BIAS: none */
+  cosmati_tensor w;  /* w or dw: (K, C / groups, R, S); TRANSPOSED: (C, K / groups, R, S); of BIAS: none */
+  cosmati_tensor y;  /* y or dy: (N, K, P, Q) */
+  cosmati_tensor db; /* (K) or none; of FILTER and BIAS */
+  int64_t stride[2], pad_begin[2], pad_end[2], dilation[2]; /* vertical, horizontal; 1, 0, 0, 1 */
+  int64_t groups;                                           /* 1 */
+  char const* epilogue;                                     /* of FORWARD, DATA and TRANSPOSED */
+  cosmati_named_tensor const* epilogue_tensors;
+  size_t epilogue_tensor_count;
+} cosmati_convolution;
+static inline cosmati_convolution cosmati_default_convolution(void) {
+  cosmati_convolution convolution;
+  memset(&convolution, 0, sizeof(convolution));
+  convolution.size = sizeof(convolution);
+  for (int i = 0; i < 2; ++i) convolution.stride[i] = convolution.dilation[i] = 1;
+  convolution.groups = 1;
+  return convolution;
+}
+COSMATI_API cosmati_status cosmati_convolution_problem(cosmati_convolution const* convolution,
+                                                       cosmati_problem_t* problem);
+/* P of H, or Q of W: floor((input + pads - dilation*(filter - 1) - 1) / stride) + 1; 0 where the filter does
+ * not fit, or if stride is below 1. */
+COSMATI_API int64_t cosmati_convolution_extent(int64_t input, int64_t filter, int64_t stride,
+                                               int64_t pad_begin, int64_t pad_end, int64_t dilation);
+
+/* ---- Pooling: over the taps of a window that lie inside the image,
+ *   MAX                    y[n, c, p, q] = the maximum of x[n, c, h, w]; the first counts; NaN wins
+ *   AVERAGE                their mean
+ *   AVERAGE_WITH_PADDING   their sum, divided by the number of taps that lie in the padded image
+ * backward: dx from dy; of MAX from dy and x, or dy and indices. dx is overwritten. */
+typedef enum cosmati_direction { COSMATI_FORWARD = 0, COSMATI_BACKWARD = 1 } cosmati_direction;
+typedef enum cosmati_pooling_mode {
+  COSMATI_POOLING_MAX = 0,
+  COSMATI_POOLING_AVERAGE = 1,
+  COSMATI_POOLING_AVERAGE_WITH_PADDING = 2
+} cosmati_pooling_mode;
+
+typedef struct cosmati_pooling {
+  size_t size;
+  int32_t direction; /* FORWARD */
+  int32_t mode;      /* MAX */
+  cosmati_tensor x;  /* x or dx: (N, C, H, W) */
+  cosmati_tensor y;  /* y or dy: (N, C, P, Q) */
+  cosmati_tensor
+      indices; /* (N, C, P, Q) or none; MAX: s32 h*W + w in the plane, or u8 r*S + s in the window */
+  int64_t window[2], stride[2], pad_begin[2], pad_end[2], dilation[2]; /* 2, 2, 0, 0, 1 */
+} cosmati_pooling;
+static inline cosmati_pooling cosmati_default_pooling(void) {
+  cosmati_pooling pooling;
+  memset(&pooling, 0, sizeof(pooling));
+  pooling.size = sizeof(pooling);
+  for (int i = 0; i < 2; ++i) pooling.window[i] = pooling.stride[i] = 2, pooling.dilation[i] = 1;
+  return pooling;
+}
+COSMATI_API cosmati_status cosmati_pooling_problem(cosmati_pooling const* pooling,
+                                                   cosmati_problem_t* problem);
+/* P of H: as of a convolution; with ceil_mode not 0 rounded up, without windows that begin in the right
+ * padding. */
+COSMATI_API int64_t cosmati_pooling_extent(int64_t input, int64_t window, int64_t stride, int64_t pad_begin,
+                                           int64_t pad_end, int64_t dilation, int ceil_mode);
+
+/* ---- Activations: y = f(x); backward: dx = dy * f'(x), from x and dy. y may be x, dx may be dy. One shape
+ * for all. */
+typedef enum cosmati_function {
+  COSMATI_ACTIVATION_RELU = 0,        /* max(x, 0) */
+  COSMATI_ACTIVATION_LEAKY_RELU = 1,  /* x < 0 ? alpha*x : x; alpha 0.01 */
+  COSMATI_ACTIVATION_ELU = 2,         /* x < 0 ? alpha*(exp(x) - 1) : x; alpha 1 */
+  COSMATI_ACTIVATION_SIGMOID = 3,     /* 1 / (1 + exp(-x)) */
+  COSMATI_ACTIVATION_TANH = 4,        /* tanh(x) */
+  COSMATI_ACTIVATION_SCALED_TANH = 5, /* alpha*tanh(beta*x); alpha 1.7159, beta 2/3 */
+  COSMATI_ACTIVATION_GELU = 6,        /* x * (1 + erf(x / sqrt 2)) / 2 */
+  COSMATI_ACTIVATION_GELU_TANH = 7,   /* its approximation by tanh */
+  COSMATI_ACTIVATION_SILU = 8         /* x * sigmoid(x) */
+} cosmati_function;
+
+typedef struct cosmati_activation {
+  size_t size;
+  int32_t direction;  /* FORWARD */
+  int32_t function;   /* RELU */
+  int32_t parameters; /* not 0: alpha and beta are as given; 0: as above */
+  double alpha, beta;
+  cosmati_tensor x, y, dx; /* y: y or dy; dx: none of FORWARD */
+} cosmati_activation;
+static inline cosmati_activation cosmati_default_activation(void) {
+  cosmati_activation activation;
+  memset(&activation, 0, sizeof(activation));
+  activation.size = sizeof(activation);
+  return activation;
+}
+COSMATI_API cosmati_status cosmati_activation_problem(cosmati_activation const* activation,
+                                                      cosmati_problem_t* problem);
+
+/* ---- Batch normalisation. x, y, dx are (N, C, ...) of rank 2 to 5; scale, bias, mean, variance and their
+ * gradients are (C), of the type and stride of `statistics`; mean and variance (divided by the count) are
+ * over all but c.
+ *   INFERENCE   y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
+ *   TRAINING    y, saved_mean, saved_variance from x, scale, bias: the same with the batch's own statistics
+ *   BACKWARD    dx, dscale, dbias from x, dy, scale, mean, variance: those that training saved */
+typedef enum cosmati_batch_norm_mode {
+  COSMATI_BATCH_NORM_INFERENCE = 0,
+  COSMATI_BATCH_NORM_TRAINING = 1,
+  COSMATI_BATCH_NORM_BACKWARD = 2
+} cosmati_batch_norm_mode;
+
+typedef struct cosmati_batch_norm {
+  size_t size;
+  int32_t mode;            /* INFERENCE */
+  cosmati_tensor x, y, dx; /* y: y or dy; dx: of BACKWARD */
+  cosmati_tensor statistics;
+  double epsilon; /* 1e-5 */
+} cosmati_batch_norm;
+static inline cosmati_batch_norm cosmati_default_batch_norm(void) {
+  cosmati_batch_norm batch_norm;
+  memset(&batch_norm, 0, sizeof(batch_norm));
+  batch_norm.size = sizeof(batch_norm);
+  batch_norm.epsilon = 1e-5;
+  return batch_norm;
+}
+COSMATI_API cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* batch_norm,
+                                                      cosmati_problem_t* problem);
+
+/* ---- Softmax along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm.
+ * backward, from y and dy: dx = y * (dy - sum of dy*y); of the logarithm: dx = dy - exp(y) * sum of dy. */
+typedef struct cosmati_softmax {
+  size_t size;
+  int32_t direction;       /* FORWARD */
+  int32_t logarithm;       /* 0 */
+  int32_t axis;            /* 1 */
+  cosmati_tensor x, y, dy; /* x: x or dx; dy: none of FORWARD */
+} cosmati_softmax;
+static inline cosmati_softmax cosmati_default_softmax(void) {
+  cosmati_softmax softmax;
+  memset(&softmax, 0, sizeof(softmax));
+  softmax.size = sizeof(softmax);
+  softmax.axis = 1;
+  return softmax;
+}
+COSMATI_API cosmati_status cosmati_softmax_problem(cosmati_softmax const* softmax,
+                                                   cosmati_problem_t* problem);
+
+/* ---- Cross-entropy: loss[0] = mean over n of -log softmax(x[n])[labels[n]],
+ * dx = (softmax(x) - one hot of labels) / N. FORWARD gives the loss, and dx if it is there; BACKWARD dx.
+ * A label outside [0, classes) is refused by run on the host. */
+typedef struct cosmati_cross_entropy {
+  size_t size;
+  int32_t direction;     /* FORWARD */
+  cosmati_tensor x;      /* (N, classes) */
+  cosmati_tensor labels; /* (N), s32 */
+  cosmati_tensor loss;   /* (1); of BACKWARD: none */
+  cosmati_tensor dx;     /* (N, classes); of FORWARD: or none */
+} cosmati_cross_entropy;
+static inline cosmati_cross_entropy cosmati_default_cross_entropy(void) {
+  cosmati_cross_entropy cross_entropy;
+  memset(&cross_entropy, 0, sizeof(cross_entropy));
+  cross_entropy.size = sizeof(cross_entropy);
+  return cross_entropy;
+}
+COSMATI_API cosmati_status cosmati_cross_entropy_problem(cosmati_cross_entropy const* cross_entropy,
+                                                         cosmati_problem_t* problem);
+
+/* ---- y = alpha*a + beta*b, or without b y = alpha*a; y may be a or b. One shape for all. */
+typedef struct cosmati_add {
+  size_t size;
+  cosmati_tensor a, b, y; /* b or none */
+  double alpha, beta;     /* 1, 1 */
+} cosmati_add;
+static inline cosmati_add cosmati_default_add(void) {
+  cosmati_add add;
+  memset(&add, 0, sizeof(add));
+  add.size = sizeof(add);
+  add.alpha = add.beta = 1;
+  return add;
+}
+COSMATI_API cosmati_status cosmati_add_problem(cosmati_add const* add, cosmati_problem_t* problem);
+
+/* ---- Layout transform: y = x, in another layout or type; a copy of the numbers, each rounded once. */
+typedef struct cosmati_transform {
+  size_t size;
+  cosmati_tensor x, y;
+} cosmati_transform;
+static inline cosmati_transform cosmati_default_transform(void) {
+  cosmati_transform transform;
+  memset(&transform, 0, sizeof(transform));
+  transform.size = sizeof(transform);
+  return transform;
+}
+COSMATI_API cosmati_status cosmati_transform_problem(cosmati_transform const* transform,
+                                                     cosmati_problem_t* problem);
+
+/* ---- Reduction: y = operation over the axes in which y's extent is 1 and x's is not. Same rank. NaN wins in
+ * MAX and MIN. */
+typedef enum cosmati_reduction {
+  COSMATI_REDUCE_SUM = 0,
+  COSMATI_REDUCE_MEAN = 1,
+  COSMATI_REDUCE_MAX = 2,
+  COSMATI_REDUCE_MIN = 3,
+  COSMATI_REDUCE_SUM_OF_SQUARES = 4
+} cosmati_reduction;
+typedef struct cosmati_reduce {
+  size_t size;
+  int32_t operation; /* SUM */
+  cosmati_tensor x, y;
+} cosmati_reduce;
+static inline cosmati_reduce cosmati_default_reduce(void) {
+  cosmati_reduce reduce;
+  memset(&reduce, 0, sizeof(reduce));
+  reduce.size = sizeof(reduce);
+  return reduce;
+}
+COSMATI_API cosmati_status cosmati_reduce_problem(cosmati_reduce const* reduce, cosmati_problem_t* problem);
+
+/* ---- Dropout: y = kept ? x / (1 - probability) : 0, decided by Philox4x32-10 of (seed, step, place): the
+ * same mask on every backend. `step`, a whole number, is a scalar argument of run. Backward: the same, on
+ * dy. */
+typedef struct cosmati_dropout {
+  size_t size;
+  cosmati_tensor x, y;
+  double probability; /* 0.5 */
+  uint64_t seed;      /* 0 */
+} cosmati_dropout;
+static inline cosmati_dropout cosmati_default_dropout(void) {
+  cosmati_dropout dropout;
+  memset(&dropout, 0, sizeof(dropout));
+  dropout.size = sizeof(dropout);
+  dropout.probability = 0.5;
+  return dropout;
+}
+COSMATI_API cosmati_status cosmati_dropout_problem(cosmati_dropout const* dropout,
+                                                   cosmati_problem_t* problem);
+
+/* ---- Local response normalisation across channels, x (N, C, ...): y = x / base^beta,
+ * base = k + alpha / window * sum of x[n, i]^2 over i in [c - (window-1)/2, c + window/2].
+ * backward: dx from x and dy. */
+typedef struct cosmati_lrn {
+  size_t size;
+  int32_t direction;       /* FORWARD */
+  cosmati_tensor x, y, dx; /* y: y or dy; dx: none of FORWARD */
+  int64_t window;          /* 5 */
+  double alpha, beta, k;   /* 1e-4, 0.75, 1 */
+} cosmati_lrn;
+static inline cosmati_lrn cosmati_default_lrn(void) {
+  cosmati_lrn lrn;
+  memset(&lrn, 0, sizeof(lrn));
+  lrn.size = sizeof(lrn);
+  lrn.window = 5;
+  lrn.alpha = 1e-4, lrn.beta = 0.75, lrn.k = 1;
+  return lrn;
+}
+COSMATI_API cosmati_status cosmati_lrn_problem(cosmati_lrn const* lrn, cosmati_problem_t* problem);
+
+/* ---- One step of an optimiser, in place, with g = gradient + weight_decay * parameter:
+ *   SGD    velocity = momentum*velocity + g
+ *          parameter -= rate*velocity; with nesterov: rate * (g + momentum*velocity)
+ *   ADAM   velocity = beta1*velocity + (1-beta1)*g; second = beta2*second + (1-beta2)*g*g
+ *          parameter -= rate * (velocity/(1-beta1^step)) / (sqrt(second/(1-beta2^step)) + epsilon)
+ * Arguments: parameter, gradient, velocity (not of SGD without momentum), second (of ADAM), and the scalars
+ * rate and, of ADAM, step (from 1). velocity and second begin as zeros. One shape for all. */
+typedef enum cosmati_optimizer_kind { COSMATI_SGD = 0, COSMATI_ADAM = 1 } cosmati_optimizer_kind;
+typedef struct cosmati_optimizer {
+  size_t size;
+  int32_t kind;     /* SGD */
+  int32_t nesterov; /* 0 */
+  cosmati_tensor parameter, gradient;
+  cosmati_tensor state;          /* of velocity and second; none of SGD without momentum */
+  double momentum, weight_decay; /* 0, 0 */
+  double beta1, beta2, epsilon;  /* 0.9, 0.999, 1e-8 */
+} cosmati_optimizer;
+static inline cosmati_optimizer cosmati_default_optimizer(void) {
+  cosmati_optimizer optimizer;
+  memset(&optimizer, 0, sizeof(optimizer));
+  optimizer.size = sizeof(optimizer);
+  optimizer.beta1 = 0.9, optimizer.beta2 = 0.999, optimizer.epsilon = 1e-8;
+  return optimizer;
+}
+COSMATI_API cosmati_status cosmati_optimizer_problem(cosmati_optimizer const* optimizer,
+                                                     cosmati_problem_t* problem);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

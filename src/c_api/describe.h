@@ -1,0 +1,38 @@
+// From the structs of the C interface to what the library takes. Each function throws Error(bad_request) with
+// the name of what is wrong, its value, and what would be legal.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cosmati/ops/epilogue.h"
+#include "src/c_api/status.h"
+
+namespace cosmati::c_api {
+
+// Rank 0 gives an absent tensor.
+TensorDescription tensor_of(char const* operation, char const* name, cosmati_tensor const& tensor);
+
+// `value` as one of the first `count` values of an enumeration.
+int choice_of(char const* operation, char const* name, int value, int count);
+template <class Enumeration>
+Enumeration enumerator_of(char const* operation, char const* name, int value, int count) {
+  return static_cast<Enumeration>(choice_of(operation, name, value, count));
+}
+
+// `text` may be null: acc. Tensors that the text does not name are refused.
+Epilogue epilogue_of(char const* operation, char const* text, cosmati_named_tensor const* tensors,
+                     std::size_t count, std::span<std::string_view const> indices);
+
+void check_size(char const* operation, std::size_t size, std::size_t expected);
+
+// The struct that a cosmati_..._problem was called with, checked as far as it can be without reading on.
+template <class Struct>
+Struct const& checked(char const* operation, Struct const* given, cosmati_problem_t* problem) {
+  if (given == nullptr) refuse(std::string(operation) + ": the description of the problem is null");
+  if (problem == nullptr) refuse(std::string(operation) + ": the place for the problem is null");
+  check_size(operation, given->size, sizeof(Struct));
+  return *given;
+}
+
+}  // namespace cosmati::c_api

@@ -1,0 +1,30 @@
+// The arguments of one run, looked up by name.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "cosmati.h"
+
+namespace cosmati::c_api {
+
+inline constexpr std::size_t most_arguments = 64;
+
+class Given {
+ public:
+  // Throws Error(bad_request) if there are too many or one has no name.
+  Given(cosmati_argument const* list, std::size_t count);
+
+  // Null if there is none of this name; else it counts as used.
+  cosmati_argument const* find(char const* name);
+  // Null if each was used; else one that was not.
+  cosmati_argument const* unused() const;
+  std::string names() const;  // "x, w, y", for messages
+
+ private:
+  cosmati_argument const* list_;
+  std::size_t count_;
+  std::uint64_t used_ = 0;  // a bit for each
+};
+
+}  // namespace cosmati::c_api

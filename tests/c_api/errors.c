@@ -1,0 +1,166 @@
+/* Refusals: their status, and that the message names what is wrong, its value, and what would be legal. */
+#include <string.h>
+
+#include "tests/c_api/support.h"
+
+static float numbers[64];
+
+static cosmati_gemm product(void) {
+  cosmati_gemm gemm = cosmati_default_gemm();
+  gemm.a = cosmati_matrix(COSMATI_F32, 4, 3, 3, 1);
+  gemm.b = cosmati_matrix(COSMATI_F32, 3, 5, 5, 1);
+  gemm.d = cosmati_matrix(COSMATI_F32, 4, 5, 5, 1);
+  return gemm;
+}
+
+static void test_devices(void) {
+  cosmati_handle_t none = NULL;
+  REFUSED(cosmati_create("gpu", NULL, &none), COSMATI_BAD_REQUEST, "'gpu'|cuda, cpu, emulator, reference");
+  REFUSED(cosmati_create("cuda:x", NULL, &none), COSMATI_BAD_REQUEST, "'cuda:x'|cuda:N");
+  REFUSED(cosmati_create("cpu", "thread=2", &none), COSMATI_BAD_REQUEST, "'thread'|threads, tuning");
+  REFUSED(cosmati_create("cpu", "threads=two", &none), COSMATI_BAD_REQUEST, "threads=two|whole number");
+  REFUSED(cosmati_create("cpu", "threads=2;threads=3", &none), COSMATI_BAD_REQUEST, "threads is given twice");
+  REFUSED(cosmati_create("cpu", "tuning=/nowhere/tuning.txt", &none), COSMATI_BAD_FILE,
+          "/nowhere/tuning.txt");
+  REFUSED(cosmati_create(NULL, NULL, &none), COSMATI_BAD_REQUEST, "cosmati_create: backend is null");
+  REFUSED(cosmati_create("cpu", NULL, NULL), COSMATI_BAD_REQUEST, "handle is null");
+  REFUSED(cosmati_create("cuda:63", NULL, &none), COSMATI_UNAVAILABLE, "");
+  CHECK(none == NULL);
+  CHECK(strcmp(cosmati_status_text(COSMATI_UNAVAILABLE), "unavailable") == 0);
+  cosmati_destroy(NULL);
+  cosmati_free(NULL);
+  cosmati_plan_destroy(NULL);
+  cosmati_problem_destroy(NULL);
+  CHECK(cosmati_plan_workspace(NULL) == 0 && cosmati_plan_kernel(NULL) == NULL &&
+        cosmati_address(NULL) == NULL);
+}
+
+static void test_problems(void) {
+  cosmati_problem_t problem = NULL;
+  cosmati_gemm gemm = product();
+  cosmati_convolution convolution = cosmati_default_convolution();
+  cosmati_named_tensor tensor;
+  tensor.name = "bais", tensor.tensor = gemm.b;
+
+  gemm.b.extent[0] = 7;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "gemm|b is f32 (1, 7, 5)|must be 3");
+  gemm = product(), gemm.size = 12;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "size is 12|cosmati_default_");
+  gemm = product(), gemm.a.type = 77;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "a is of type 77|COSMATI_S32, 9");
+  gemm = product(), gemm.a.rank = 9;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "a is of rank 9|to 6");
+  gemm = product(), gemm.d.rank = 0;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d is missing");
+  gemm = product(), gemm.d.alignment = 24;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d is promised|24 bytes|power of two");
+  gemm = product(), gemm.d.stride[0] = 2;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d is written|strides");
+  gemm = product(), gemm.b.stride[1] = -1;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "b: stride -1|negative");
+  gemm = product(), gemm.epilogue = "relu(acc + bias[n]";
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "relu(acc + bias[n]|^");
+  gemm.epilogue = "relu(acc + bias[n])", gemm.epilogue_tensors = &tensor, gemm.epilogue_tensor_count = 1;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bias[...]|has no 'bias'|it has bais");
+  tensor.name = "bias";
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bias is f32 (3, 5)|must be (5)");
+  gemm.epilogue = "acc";
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "'bias'|does not name");
+  gemm.epilogue = "acc + b[n]", tensor.name = "b", tensor.tensor.rank = 1, tensor.tensor.extent[0] = 5;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "the name b|another name");
+  gemm = product(), gemm.epilogue = "acc + c";
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "there is no c");
+  REFUSED(cosmati_gemm_problem(NULL, &problem), COSMATI_BAD_REQUEST, "gemm|null");
+  convolution.direction = 5;
+  REFUSED(cosmati_convolution_problem(&convolution, &problem), COSMATI_BAD_REQUEST, "direction is 5|0 to 4");
+  CHECK(problem == NULL);
+}
+
+static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati_plan_t plan) {
+  cosmati_argument arguments[5];
+  cosmati_plan_t none = NULL;
+  size_t const bytes = cosmati_plan_workspace(plan);
+  arguments[0] = cosmati_data("a", numbers), arguments[1] = cosmati_data("b", numbers);
+  arguments[2] = cosmati_data("d", numbers + 32), arguments[3] = cosmati_number("alpha", 2);
+  arguments[4] = cosmati_data("e", numbers);
+  REFUSED(cosmati_make_plan(handle, problem, "kernel=magic", &none), COSMATI_BAD_REQUEST, "'magic'|there is");
+  REFUSED(cosmati_make_plan(handle, problem, "seconds=1", &none), COSMATI_BAD_REQUEST,
+          "'seconds'|max_workspace");
+  REFUSED(cosmati_make_plan(handle, NULL, NULL, &none), COSMATI_BAD_REQUEST, "problem is null");
+  CHECK(none == NULL);
+  REFUSED(cosmati_run(plan, arguments, 2, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
+          "d, f32 (1, 4, 5)|is missing|takes a, b, d and the scalars alpha|given were a, b");
+  REFUSED(cosmati_run(plan, arguments, 3, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
+          "alpha, a scalar, is missing");
+  REFUSED(cosmati_run(plan, arguments, 5, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
+          "e is none of this problem");
+  arguments[4].name = "b";
+  REFUSED(cosmati_run(plan, arguments, 5, numbers, bytes, NULL), COSMATI_BAD_REQUEST, "b is given twice");
+  arguments[4].name = NULL;
+  REFUSED(cosmati_run(plan, arguments, 5, numbers, bytes, NULL), COSMATI_BAD_REQUEST, "arguments[4] is null");
+  arguments[3] = cosmati_data("alpha", numbers);
+  REFUSED(cosmati_run(plan, arguments, 4, numbers, bytes, NULL), COSMATI_BAD_REQUEST, "alpha is a scalar");
+  arguments[3] = cosmati_number("alpha", 2);
+  arguments[1].data = NULL;
+  REFUSED(cosmati_run(plan, arguments, 4, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
+          "b is null|f32 (1, 3, 5)");
+  arguments[1].data = (char*)numbers + 2;
+  REFUSED(cosmati_run(plan, arguments, 4, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
+          "b lies 2 bytes past|of 4");
+  REFUSED(cosmati_run(NULL, arguments, 4, NULL, 0, NULL), COSMATI_BAD_REQUEST, "plan is null");
+  REFUSED(cosmati_run(plan, NULL, 4, NULL, 0, NULL), COSMATI_BAD_REQUEST, "arguments is null");
+  if (strcmp(cosmati_backend(handle), "emulator") == 0) {
+    arguments[1].data = numbers + 1;
+    REFUSED(cosmati_run(plan, arguments, 4, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
+            "b lies|of 16|the problem promises");
+  }
+}
+
+/* On the emulator, a sum over a long k is split: a plan with a workspace. */
+static void test_workspace(cosmati_handle_t handle) {
+  cosmati_gemm gemm = product();
+  cosmati_problem_t problem = NULL;
+  cosmati_plan_t plan = NULL;
+  cosmati_argument arguments[3];
+  if (strcmp(cosmati_backend(handle), "emulator") != 0) return;
+  gemm.a = cosmati_matrix(COSMATI_F32, 4, 65536, 1, 4);
+  gemm.b = cosmati_matrix(COSMATI_F32, 65536, 5, 5, 1);
+  arguments[0] = cosmati_data("a", numbers), arguments[1] = cosmati_data("b", numbers);
+  arguments[2] = cosmati_data("d", numbers);
+  OK(cosmati_gemm_problem(&gemm, &problem));
+  OK(cosmati_make_plan(handle, problem, NULL, &plan));
+  CHECK(cosmati_plan_workspace(plan) > 0);
+  REFUSED(cosmati_run(plan, arguments, 3, numbers, 8, NULL), COSMATI_BAD_REQUEST,
+          "workspace has 8 bytes|needs");
+  REFUSED(cosmati_run(plan, arguments, 3, NULL, cosmati_plan_workspace(plan), NULL), COSMATI_BAD_REQUEST,
+          "needs a workspace|none was given");
+  cosmati_plan_destroy(plan);
+  OK(cosmati_make_plan(handle, problem, "max_workspace=0", &plan));
+  CHECK(cosmati_plan_workspace(plan) == 0);
+  cosmati_plan_destroy(plan);
+  cosmati_problem_destroy(problem);
+}
+
+/* A message may be longer than what is kept of it. */
+static void test_long_message(void) {
+  static char name[6000];
+  cosmati_handle_t none = NULL;
+  memset(name, 'x', sizeof name - 1);
+  CHECK(cosmati_create(name, NULL, &none) == COSMATI_BAD_REQUEST);
+  CHECK(strlen(cosmati_last_error()) == 4095 && strcmp(cosmati_last_error() + 4091, " ...") == 0);
+}
+
+void test_errors(cosmati_handle_t handle) {
+  cosmati_gemm gemm = product();
+  cosmati_problem_t problem = NULL;
+  cosmati_plan_t plan = NULL;
+  test_devices();
+  test_problems();
+  gemm.epilogue = "alpha*acc";
+  OK(cosmati_gemm_problem(&gemm, &problem));
+  if (OK(cosmati_make_plan(handle, problem, NULL, &plan))) test_run(handle, problem, plan);
+  cosmati_plan_destroy(plan);
+  cosmati_problem_destroy(problem);
+  test_workspace(handle);
+  test_long_message();
+}

@@ -1,0 +1,125 @@
+/* Batch normalisation in its three modes, and local response normalisation. */
+#include <math.h>
+
+#include "tests/c_api/support.h"
+
+enum { IMAGES = 5, C = 7, PIXELS = 6, X = IMAGES * C * PIXELS, COUNT = IMAGES * PIXELS };
+
+static float x[X], y[X], dy[X], dx[X], scale[C], bias[C], mean[C], variance[C], dscale[C], dbias[C];
+static float wanted[X], wanted_mean[C], wanted_variance[C], wanted_dscale[C], wanted_dbias[C];
+static double const epsilon = 1e-3;
+
+static int at(int n, int c, int pixel) { return (n * C + c) * PIXELS + pixel; }
+
+static void statistics_of(int c, double* average, double* spread) {
+  double sum = 0, squares = 0;
+  for (int i = 0; i < COUNT; ++i) sum += (double)x[at(i / PIXELS, c, i % PIXELS)];
+  *average = sum / COUNT;
+  for (int i = 0; i < COUNT; ++i) {
+    double const distance = (double)x[at(i / PIXELS, c, i % PIXELS)] - *average;
+    squares += distance * distance;
+  }
+  *spread = squares / COUNT;
+}
+
+/* Of the training mode: y, and the gradients of the sum over y * dy. */
+static void expect(int c, float* forward, float* backward) {
+  double average, spread, sum_dy = 0, sum_dy_x = 0;
+  statistics_of(c, &average, &spread);
+  double const inverse = 1 / sqrt(spread + epsilon);
+  wanted_mean[c] = (float)average, wanted_variance[c] = (float)spread;
+  for (int i = 0; i < COUNT; ++i) {
+    int const place = at(i / PIXELS, c, i % PIXELS);
+    double const normal = ((double)x[place] - average) * inverse;
+    forward[place] = (float)(normal * (double)scale[c] + (double)bias[c]);
+    sum_dy += (double)dy[place];
+    sum_dy_x += (double)dy[place] * normal;
+  }
+  wanted_dscale[c] = (float)sum_dy_x, wanted_dbias[c] = (float)sum_dy;
+  for (int i = 0; i < COUNT; ++i) {
+    int const place = at(i / PIXELS, c, i % PIXELS);
+    double const normal = ((double)x[place] - average) * inverse;
+    backward[place] = (float)((double)scale[c] * inverse *
+                              ((double)dy[place] - sum_dy / COUNT - normal * sum_dy_x / COUNT));
+  }
+}
+
+static void test_batch_norm(cosmati_handle_t handle) {
+  cosmati_batch_norm batch_norm = cosmati_default_batch_norm();
+  cosmati_problem_t problem = NULL;
+  int64_t const extent[3] = {IMAGES, C, PIXELS}, channels = C;
+  static float forward[X], backward[X];
+  cosmati_argument const training[] = {
+      cosmati_data("x", x), cosmati_data("scale", scale),     cosmati_data("bias", bias),
+      cosmati_data("y", y), cosmati_data("saved_mean", mean), cosmati_data("saved_variance", variance)};
+  cosmati_argument const inference[] = {
+      cosmati_data("x", x),       cosmati_data("scale", scale),       cosmati_data("bias", bias),
+      cosmati_data("mean", mean), cosmati_data("variance", variance), cosmati_data("y", y)};
+  cosmati_argument const gradients[] = {cosmati_data("x", x),
+                                        cosmati_data("dy", dy),
+                                        cosmati_data("scale", scale),
+                                        cosmati_data("mean", mean),
+                                        cosmati_data("variance", variance),
+                                        cosmati_data("dx", dx),
+                                        cosmati_data("dscale", dscale),
+                                        cosmati_data("dbias", dbias)};
+  for (int c = 0; c < C; ++c) expect(c, forward, backward);
+  batch_norm.x = batch_norm.y = cosmati_packed(COSMATI_F32, 3, extent);
+  batch_norm.statistics = cosmati_packed(COSMATI_F32, 1, &channels);
+  batch_norm.epsilon = epsilon;
+  batch_norm.mode = COSMATI_BATCH_NORM_TRAINING;
+  OK(cosmati_batch_norm_problem(&batch_norm, &problem));
+  RUN(handle, problem, training);
+  SAME(y, forward, X, 1e-5);
+  SAME(mean, wanted_mean, C, 1e-6);
+  SAME(variance, wanted_variance, C, 1e-5);
+
+  batch_norm.mode = COSMATI_BATCH_NORM_BACKWARD;
+  batch_norm.dx = batch_norm.x;
+  OK(cosmati_batch_norm_problem(&batch_norm, &problem));
+  RUN(handle, problem, gradients);
+  SAME(dx, backward, X, 1e-4);
+  SAME(dscale, wanted_dscale, C, 1e-4);
+  SAME(dbias, wanted_dbias, C, 1e-4);
+
+  for (int c = 0; c < C; ++c) mean[c] = (float)c, variance[c] = 4;
+  for (int i = 0; i < X; ++i) {
+    int const c = i / PIXELS % C;
+    wanted[i] = (float)(((double)x[i] - c) / sqrt(4 + epsilon) * (double)scale[c] + (double)bias[c]);
+  }
+  batch_norm.mode = COSMATI_BATCH_NORM_INFERENCE;
+  batch_norm.dx.rank = 0;
+  OK(cosmati_batch_norm_problem(&batch_norm, &problem));
+  RUN(handle, problem, inference);
+  SAME(y, wanted, X, 1e-5);
+}
+
+static void test_lrn(cosmati_handle_t handle) {
+  cosmati_lrn lrn = cosmati_default_lrn();
+  cosmati_problem_t problem = NULL;
+  int64_t const extent[3] = {IMAGES, C, PIXELS};
+  cosmati_argument const arguments[] = {cosmati_data("x", x), cosmati_data("y", y)};
+  lrn.x = lrn.y = cosmati_packed(COSMATI_F32, 3, extent);
+  lrn.window = 3, lrn.alpha = 0.5, lrn.k = 2;
+  OK(cosmati_lrn_problem(&lrn, &problem));
+  RUN(handle, problem, arguments);
+  for (int i = 0; i < X; ++i) {
+    int const c = i / PIXELS % C;
+    double squares = 0;
+    for (int near = c > 0 ? c - 1 : 0; near <= c + 1 && near < C; ++near) {
+      double const value = (double)x[i + (near - c) * PIXELS];
+      squares += value * value;
+    }
+    wanted[i] = (float)((double)x[i] / pow(2 + 0.5 / 3 * squares, 0.75));
+  }
+  SAME(y, wanted, X, 1e-5);
+}
+
+void test_normalisation(cosmati_handle_t handle) {
+  fill_reals(x, X, 1);
+  fill_reals(dy, X, 2);
+  fill_reals(scale, C, 3);
+  fill_reals(bias, C, 4);
+  test_batch_norm(handle);
+  test_lrn(handle);
+}
