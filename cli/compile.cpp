@@ -16,7 +16,8 @@ void add_options(CLI::App& command, CompileRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Compilation")
       .text("--arch", request.architecture, "NAME",
-            "sm_80, sm_89, sm_90a: plans for an a100, rtx4090 or h200; --device-description says more")
+            "sm_75, sm_80, sm_89, sm_90a: plans for a t4, a100, rtx4090 or h200; --device-description says "
+            "more")
       .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites");

@@ -29,7 +29,7 @@ struct DescribedArchitecture {
   char const* gpu;
 };
 constexpr DescribedArchitecture described_architectures[] = {
-    {"sm_80", "a100"}, {"sm_89", "rtx4090"}, {"sm_90a", "h200"}};
+    {"sm_75", "t4"}, {"sm_80", "a100"}, {"sm_89", "rtx4090"}, {"sm_90a", "h200"}};
 
 // A GPU that is described, by --device-description or --arch.
 Common with_description(CompileRequest const& request) {

@@ -111,7 +111,7 @@ void add_info_command(CLI::App& program) {
   command
       ->add_option(
           "--describe", words->described,
-          "only this GPU, as a file for --device-description: h200, h100, a100, rtx4090, the number of "
+          "only this GPU, as a file for --device-description: h200, h100, a100, rtx4090, t4, the number of "
           "one that is here, or a file")
       ->type_name("NAME|N|FILE");
   command->callback([words] {

@@ -98,6 +98,10 @@ Listing list_policies() {
   add(MainLoop::warp_specialized, Multiply::wgmma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f64, 8);
+  for (MainLoop const loop : {MainLoop::multistage, MainLoop::double_buffered}) {
+    add(loop, Multiply::wmma, DataType::f32, 2);
+    add(loop, Multiply::wmma, DataType::f64, 8);
+  }
   for (MainLoop const loop : {MainLoop::multistage, MainLoop::double_buffered})
     for (auto const& [multiply, sum] : kinds) add(loop, multiply, sum, size_of(sum));
   return listing;

@@ -122,7 +122,7 @@ void add_common_options(Options& options, Common& common, std::string* json_to_f
             "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
       .integer("--device", common.device, "which GPU of this machine; 0 if not given")
       .text("--device-description", common.device_description, "NAME|FILE",
-            "plan for this GPU: h200, h100, a100, rtx4090, or a file as cosmati info --describe prints")
+            "plan for this GPU: h200, h100, a100, rtx4090, t4, or a file as cosmati info --describe prints")
       .text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)")
       .text("--policy", common.policy, "NAME|FIELD=VALUE,...",
             "of kernels that are composed; what is not said, the plan chooses")

@@ -23,9 +23,9 @@ CONV = GEMM | {"include/cosmati/conv"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
 # The host API knows policies and runs, which are plain data.
 OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h"}
-PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",
-              "include/cosmati/gemm/arguments.h", "include/cosmati/gemm/repack_arguments.h", "include/cosmati/gemm/steps.h",
-              "include/cosmati/conv/arguments.h", "src/plan", "src/backend", "reference"}
+PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/padded_tile.h", "include/cosmati/tile/tensor_box.h",
+              "include/cosmati/gemm/policies.h", "include/cosmati/gemm/arguments.h", "include/cosmati/gemm/repack_arguments.h",
+              "include/cosmati/gemm/steps.h", "include/cosmati/conv/arguments.h", "src/plan", "src/backend", "reference"}
 # What a launch hands to a kernel.
 LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h"}
 MAY_INCLUDE = {

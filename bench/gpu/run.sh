@@ -67,11 +67,25 @@ figure() {
 
 # Tensor cores where shapes are hard: squares of bf16, products that cannot be fetched as they lie, other types.
 tensor() {
+  local words
   "$cosmati" bench gemm --suite squares --type bf16 --layout tn --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
     --json "$out/tensor.jsonl" || return
+  # By WMMA: what the figure promises, then the other types and the loop through registers.
+  local kernel
+  for kernel in multistage double_buffered; do
+    for words in "--type f16 --layout nn" "--type f16 --layout nt" "--type f16 --layout tn" "--type f16 --layout tt" \
+      "--type f16 --accumulator f16" "--type bf16" "--type tf32" "--type f64" "--type s8 --layout tn" "--type s8 --layout nn"; do
+      # shellcheck disable=SC2086
+      "$cosmati" bench gemm --size 4096x4096x4096 $words --kernel $kernel --policy multiply=wmma --backend cuda --peer cublaslt \
+        --slices 5 --slice-seconds 0.06 --json "$out/tensor.jsonl" || return
+    done
+  done
+  for words in "large" "huge" "huge,block_k=64,stages=3" "large,block_k=64,stages=3"; do
+    "$cosmati" bench gemm --size 4096x4096x4096 --type f16 --kernel multistage --policy "$words,multiply=wmma" --backend cuda \
+      --peer cublaslt --slices 5 --slice-seconds 0.06 --json "$out/tensor.jsonl" || return
+  done
   "$cosmati" bench gemm --suite ragged --type bf16 --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
     --json "$out/tensor.jsonl" || return
-  local words
   # The ways of operands that lie otherwise than wgmma wants, side by side (docs/decisions/0011).
   for words in "--size 4096x4096x4096 --type tf32 --layout nn --policy operands=repacked" \
     "--size 2048x2048x2048 --type tf32 --layout nn" "--size 8192x8192x8192 --type tf32 --layout nn" \
@@ -120,7 +134,7 @@ division() {
   done
 }
 
-# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 22 times 150 of them. Each is
+# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 36 times 150 of them. Each is
 # another kernel, so that most of the time goes into compiling, on all cores.
 verify() {
   local jobs=() seed=1
@@ -140,6 +154,11 @@ verify() {
   for words in "--type bf16 --kernel warp_specialized" "--type s8 --kernel warp_specialized" "--type f16 --kernel multistage" \
     "--type f32 --kernel multistage" "--type f64 --kernel multistage"; do
     jobs+=("$words --policy partition=stream_k --seed $((seed++))")
+  done
+  for words in "--type f16" "--type f16 --accumulator f16" "--type bf16" "--type tf32" "--type f64" "--type s8" "--type u8"; do
+    for kernel in double_buffered multistage; do
+      jobs+=("$words --kernel $kernel --policy multiply=wmma --seed $((seed++))")
+    done
   done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
     "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
@@ -167,6 +186,12 @@ sanitize() {
     "--type bf16 --layout tn --size 600x1000x1000 --policy partition=stream_k" \
     "--type bf16 --layout nn --size 64x128x4096 --policy deep_four"; do
     jobs+=("$words --kernel warp_specialized")
+  done
+  for kernel in double_buffered multistage; do
+    for words in "--type f16 --layout nt --size 129x131x67" "--type s8 --layout nn --size 33x65x200 --misalign 1" \
+      "--type f64 --layout tn --size 61x67x2048" "--type f16 --accumulator f16 --layout tt --size 128x128x96x2"; do
+      jobs+=("$words --kernel $kernel --policy multiply=wmma")
+    done
   done
   printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \
     "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"

@@ -52,7 +52,7 @@ Gpu with_rates(Gpu gpu) {
 }
 
 // Shared memory, threads, blocks and L2 as the CUDA programming guide and the architecture white papers have
-// them; memory and clock by the data sheets of the SXM modules and of the GeForce card.
+// them; memory and clock by the data sheets of the SXM modules and of the two cards.
 std::vector<std::pair<std::string, Gpu>> known_gpus() {
   Gpu h200;
   h200.name = "NVIDIA H200";
@@ -92,10 +92,24 @@ std::vector<std::pair<std::string, Gpu>> known_gpus() {
   ada.memory_bytes = 24'000'000'000;
   ada.clock_hertz = 2.52e9;
   ada.memory_bytes_per_second = 1.008e12;
+  Gpu turing;
+  turing.name = "NVIDIA T4";
+  turing.major = 7;
+  turing.minor = 5;
+  turing.multiprocessors = 40;
+  turing.shared_bytes_per_block = 65536;
+  turing.shared_bytes_per_multiprocessor = 65536;
+  turing.threads_per_multiprocessor = 1024;
+  turing.blocks_per_multiprocessor = 16;
+  turing.l2_bytes = 4194304;
+  turing.memory_bytes = 16'000'000'000;
+  turing.clock_hertz = 1.59e9;
+  turing.memory_bytes_per_second = 3.2e11;
   return {{"h200", with_rates(h200)},
           {"h100", with_rates(h100)},
           {"a100", with_rates(a100)},
-          {"rtx4090", with_rates(ada)}};
+          {"rtx4090", with_rates(ada)},
+          {"t4", with_rates(turing)}};
 }
 
 std::string legal_keys() {

@@ -105,7 +105,7 @@ def gpus():
     file = program.file("card.txt")
     open(file, "w").write(text.replace("= 132", "= 99"))
     program.check(program.call("info", "--describe", file).stdout == text.replace("= 132", "= 99"), "a description is read as it was written")
-    says(program.call("info", "--describe", "h201", expect=2), "h201", "h200, h100, a100, rtx4090")
+    says(program.call("info", "--describe", "h201", expect=2), "h201", "h200, h100, a100, rtx4090, t4")
     says(program.call("info", "--describe", "0", expect=3), "no NVIDIA driver")
     open(program.file("bad.txt"), "w").write("name = x\nsms = 3\n")
     says(program.call("explain", "gemm", "--size", "8x8x8", "--device-description", program.file("bad.txt"), expect=2), "bad.txt:2", "sms", "multiprocessors")
@@ -173,12 +173,12 @@ def compiled():
     text = compile_("gemm", "--size", "64x64x64").stdout
     program.check("cached" in text and "from the cache: median" in text, text)
     out = program.file("kernel.cubin")
-    for arch in ("sm_80", "sm_89", "sm_90a"):
+    for arch in ("sm_75", "sm_80", "sm_89", "sm_90a"):
         lines = json_lines(compile_("gemm", "--size", "32x32x32", "--arch", arch, "--out", out, "--json"), *keys)
         program.check(lines[0]["architecture"] == arch and open(out, "rb").read(4) == b"\x7fELF" and os.path.getsize(out) == lines[0]["bytes"], f"--out for {arch}")
     says(compile_("gemm", "--size", "32x32x32,64x64x64", "--out", out, expect=2), "one kernel")
     lines = json_lines(compile_("gemm", "--size", "64x64x64", "--type", "f16", "--accumulator", "f16", "--policy", "small", "--json"), *keys)
-    program.check("half2" in lines[0]["policy"] and "small" in lines[0]["policy"] and "f16 sums" in lines[0]["problem"], f"f16 sums: {lines}")
+    program.check("mma" in lines[0]["policy"] and "small" in lines[0]["policy"] and "f16 sums" in lines[0]["problem"], f"f16 sums: {lines}")
     says(compile_("gemm", "--size", "64x64x64", "--accumulator", "f16", expect=2), "f16", "legal: f32")
 
 
@@ -196,7 +196,7 @@ def half_sums():
 def policies():
     lines = json_lines(program.call("list", "policies", "--json"), "kernel", "multiply", "sums", "policy", "block", "warp", "thread", "stages", "threads", "cluster", "ping_pong")
     program.check({line["policy"] for line in lines} >= {"small", "medium", "large", "tall", "wide", "huge"}, "the named policies")
-    program.check({(line["multiply"], line["sums"]) for line in lines} == {("fma", "f32"), ("fma", "f64"), ("half2", "f16"), ("dp4a", "s32"), ("mma", "f32"), ("mma", "f64"), ("wgmma", "f32")}, "for each multiply and type of sums")
+    program.check({(line["multiply"], line["sums"]) for line in lines} == {("fma", "f32"), ("fma", "f64"), ("half2", "f16"), ("dp4a", "s32"), ("mma", "f32"), ("mma", "f64"), ("wmma", "f32"), ("wmma", "f64"), ("wgmma", "f32")}, "for each multiply and type of sums")
     program.check(program.call("list", "policies").stdout.count("\n") == len(lines) + 1, "a row each")
     kernels = {(line["backend"], line["kernel"]) for line in json_lines(program.call("list", "kernels", "--json"), "kernel") if line["subject"] == "gemm"}
     program.check({(backend, kernel) for backend in ("cuda", "emulator") for kernel in ("warp_specialized", "multistage", "double_buffered")} <= kernels, f"kernels of GPUs: {kernels}")

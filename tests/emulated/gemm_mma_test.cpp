@@ -45,6 +45,10 @@ TEST(EmulatedGemmMma, F16) {
   expect_layouts<f16, 2>();
   expect_layouts<f16, 1>();
 }
+TEST(EmulatedGemmMma, F16WithSumsInF16) {
+  expect_products<f16, f16, Along::depth, Along::outer, 8>();
+  expect_products<f16, f16, Along::outer, Along::depth, 1, float>();
+}
 TEST(EmulatedGemmMma, Bf16) { expect_layouts<bf16, 8>(); }
 TEST(EmulatedGemmMma, Tf32) {
   expect_layouts<tf32, 4>();

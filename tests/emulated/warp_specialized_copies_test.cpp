@@ -32,8 +32,9 @@ TEST(CopiedOperands, OneByThreadsTheOtherByTheEngine) {
   using Runs = Copied<four, StridedSource<bf16, depth, 4>, TensorSource<bf16, outer>>;
   Runs::expect_product({70, 40, 330}, {.batch = 2});
   Runs::expect_product({3, 4, 3}, {.clusters = 3});
-  Copied<WarpgroupTiles{.block_m = 128, .stages = 3, .split_k = true}, TensorSource<bf16, depth>,
-         StridedSource<bf16, outer, 2>>::expect_product({130, 44, 200}, {.splits = 2});
+  Copied<WarpgroupTiles{.block_m = 128, .stages = 3, .partition = Partition::split_k},
+         TensorSource<bf16, depth>, StridedSource<bf16, outer, 2>>::expect_product({130, 44, 200},
+                                                                                   {.splits = 2});
 }
 
 TEST(CopiedOperands, BothByThreads) {

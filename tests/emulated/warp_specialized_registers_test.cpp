@@ -21,8 +21,8 @@ TEST(ThroughRegisters, WarpgroupsThatShareOrTakeTurns) {
   // 128 rows of a warpgroup; the second one's; a cluster's slices of A.
   Tf32::expect_product<WarpgroupTiles{.block_m = 128, .warp_m = 32, .ping_pong = true}, AlongM>(
       {200, 40, 130}, {.d = outer});
-  Tf32::expect_product<WarpgroupTiles{.block_m = 128, .cluster_n = 2, .split_k = true}, AlongM>(
-      {132, 40, 100}, {.splits = 2, .d = outer});
+  Tf32::expect_product<WarpgroupTiles{.block_m = 128, .cluster_n = 2, .partition = Partition::split_k},
+                       AlongM>({132, 40, 100}, {.splits = 2, .d = outer});
 }
 
 TEST(AlongM, ByTheEngineAndByThreads) {

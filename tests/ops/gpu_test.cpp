@@ -68,13 +68,14 @@ TEST(DescribeGpu, EmulatorStandsForAnH200) {
 TEST(DescribeGpu, UnknownNameListsTheKnown) {
   std::string const text = complaint_of([] { describe_gpu("h201"); });
   EXPECT_EQ(
-      text.find("'h201' is no GPU that is known by name, nor a file; there are h200, h100, a100, rtx4090"),
+      text.find(
+          "'h201' is no GPU that is known by name, nor a file; there are h200, h100, a100, rtx4090, t4"),
       0U)
       << text;
 }
 
 TEST_F(GpuFile, WhatIsWrittenIsReadAgain) {
-  for (char const* const name : {"h200", "h100", "a100", "rtx4090"}) {
+  for (char const* const name : {"h200", "h100", "a100", "rtx4090", "t4"}) {
     Gpu const gpu = describe_gpu(name);
     EXPECT_EQ(to_text(read(to_text(gpu))), to_text(gpu));
   }

@@ -48,14 +48,15 @@ void multiply() {
                                               params);
 }
 
-// mma.sync and ldmatrix, which transposes where operands lie along m and n.
-template <Along along>
+// mma.sync and ldmatrix, which transposes where operands lie along m and n; WMMA, which stores to shared
+// memory.
+template <Along along, Multiply multiply = Multiply::mma>
 void multiply_by_tensor_cores() {
   constexpr GemmPolicy policy = [] {
     GemmPolicy p = policy_of(MainLoop::multistage, EpilogueSchedule::staged);
     p.block_k = 32;
     p.thread_m = 2, p.thread_n = 8;
-    p.multiply = Multiply::mma;
+    p.multiply = multiply;
     p.partition = Partition::tiles;
     return p;
   }();
@@ -85,6 +86,7 @@ race::Registered const kernels[] = {
     {"clean_gemm_stream_k", [] { multiply<multistage, staged, Along::depth, Partition::stream_k>(); }},
     {"clean_gemm_tensor_cores", [] { multiply_by_tensor_cores<Along::depth>(); }},
     {"clean_gemm_tensor_cores_transposed", [] { multiply_by_tensor_cores<Along::outer>(); }},
+    {"clean_gemm_wmma", [] { multiply_by_tensor_cores<Along::outer, Multiply::wmma>(); }},
 };
 
 }  // namespace

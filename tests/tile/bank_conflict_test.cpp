@@ -12,6 +12,7 @@
 #include "cosmati/tile/matrix_fragment.h"
 #include "cosmati/tile/operand_loader.h"
 #include "cosmati/tile/outer_fragment.h"
+#include "cosmati/tile/padded_tile.h"
 #include "cosmati/tile/partition.h"
 #include "cosmati/tile/swizzled_tile.h"
 #include "src/plan/gemm/policies.h"
@@ -246,6 +247,74 @@ void expect_stores_along_m() {
 TEST(BankConflicts, ResultsAlongMAreStoredWithoutAny) {
   expect_stores_along_m<float>();
   expect_stores_along_m<bf16>();
+}
+
+// What the assembler makes of wmma.load: where lane l reads, or for ldmatrix which line of 16 bytes it
+// brings.
+template <class Tile>
+std::vector<Access> wmma_access(int line, int byte) {
+  std::vector<Access> lanes;
+  bool const deep = Tile::along == Along::depth;
+  if (Tile::size == 2 || (Tile::size == 1 && deep)) {
+    for (int lane = 0; lane < 8; ++lane) lanes.push_back({(line + lane) * Tile::pitch + byte, 16});
+    return lanes;
+  }
+  int const lines = Tile::size == 4 && deep ? 8 : Tile::size == 8 && deep ? 8 : 4;
+  for (int lane = 0; lane < 32; ++lane) {
+    int const across = lines == 8 ? lane / 4 : lane % 4, along = lines == 8 ? lane % 4 : lane / 4;
+    int const step = Tile::size == 1 ? 4 : 1;  // four depths make a register
+    lanes.push_back({(line + across * step) * Tile::pitch + byte + along * Tile::size, Tile::size});
+  }
+  return lanes;
+}
+
+template <class Tile>
+void expect_padded(int most_wavefronts) {
+  for (int line = 0; line + 16 <= Tile::lines; line += 8)
+    for (int byte = 0; byte + 8 * Tile::size <= Tile::line_bytes; byte += 16) {
+      auto const lanes = wmma_access<Tile>(line, byte);
+      EXPECT_EQ(wavefronts(lanes), most_wavefronts) << line << ' ' << byte;
+    }
+  for (int bytes : {16, 8, 4, 2, 1}) {
+    if (bytes < Tile::size) continue;
+    PieceShape const shape = piece_shape(Tile::line_bytes, Tile::padding, bytes);
+    int const pieces = Tile::lines * Tile::line_bytes / bytes;
+    std::vector<int> hits(static_cast<std::size_t>(pieces));
+    for (int first = 0; first < pieces; first += 32) {
+      std::vector<Access> lanes;
+      for (int lane = 0; lane < 32; ++lane) {
+        PiecePlace const place = piece_place(shape, first + lane);
+        ++hits.at(static_cast<std::size_t>((place.line * Tile::line_bytes + place.byte) / bytes));
+        lanes.push_back({place.line * Tile::pitch + place.byte, bytes});
+      }
+      EXPECT_EQ(wavefronts(lanes), least_wavefronts(lanes)) << bytes << ' ' << first;
+    }
+    EXPECT_EQ(hits, std::vector<int>(hits.size(), 1)) << bytes;
+  }
+}
+
+TEST(BankConflicts, PaddedTilesHaveNone) {
+  expect_padded<PaddedTile<f16, Along::depth, 32, 128>>(1);
+  expect_padded<PaddedTile<bf16, Along::depth, 64, 64>>(1);
+  expect_padded<PaddedTile<f16, Along::outer, 32, 128>>(1);
+  expect_padded<PaddedTile<f16, Along::outer, 32, 32>>(1);
+  expect_padded<PaddedTile<s8, Along::depth, 64, 256>>(1);
+  expect_padded<PaddedTile<tf32, Along::depth, 16, 128>>(1);
+  expect_padded<PaddedTile<tf32, Along::outer, 16, 64>>(1);
+  expect_padded<PaddedTile<f64, Along::depth, 8, 64>>(2);  // 256 bytes
+  expect_padded<PaddedTile<f64, Along::outer, 16, 128>>(2);
+  expect_padded<PaddedTile<s8, Along::outer, 64, 128>>(2);  // the one that no padding saves
+}
+
+// wmma.store: two neighbours of eight rows by four columns.
+TEST(BankConflicts, RowsOfFragmentsAreStoredWithoutAny) {
+  for (int columns : {64, 128, 192, 256})
+    for (int bytes : {2, 4, 8}) {
+      std::vector<Access> lanes;
+      for (int lane = 0; lane < 32; ++lane)
+        lanes.push_back({(lane / 4 * padded_sums(columns) + lane % 4 * 2) * bytes, 2 * bytes});
+      EXPECT_EQ(wavefronts(lanes), least_wavefronts(lanes)) << columns << ' ' << bytes;
+    }
 }
 
 TEST(BankConflicts, AreCounted) {

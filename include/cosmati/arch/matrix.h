@@ -3,8 +3,10 @@
 // 4, of operands of E bytes an element,
 //   a[r]: row g + 8 * (r % 2), the four bytes of depth from 16 * (r / 2) + 4 * t;
 //   b[r]: column g, the four bytes of depth from 16 * r + 4 * t;
-//   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2.
+//   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2; f16 sums of neighbouring columns share a HalfPair: d[r]:
+//         row g + 8 * r, columns 2 * t and 2 * t + 1.
 #pragma once
+#include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/config.h"
 #include "cosmati/core/number.h"
 #if !defined(__CUDACC__)
@@ -81,6 +83,15 @@ COSMATI_DEVICE void multiply_matrices(Sum (&d)[4], unsigned const (&a)[4], unsig
     COSMATI_MMA("m16n8k32", "s32.u8.u8.s32", "r");
 }
 #undef COSMATI_MMA
+
+// The same of f16, with sums in f16.
+template <class ElementA, class ElementB>
+COSMATI_DEVICE void multiply_matrices(HalfPair (&d)[2], unsigned const (&a)[4], unsigned const (&b)[2]) {
+  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>, "mma.sync sums f16 alone in f16");
+  asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+      : "+r"(d[0].bits), "+r"(d[1].bits)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 
 #else
 
@@ -187,6 +198,18 @@ COSMATI_DEVICE void multiply_matrices(Sum (&d)[4], unsigned const (&a)[4], unsig
   emulated::MultiplyLane<Sum> lane{d, a, b};
   emulator::warp_collective("mma.sync", ~0u, &lane,
                             &emulated::multiply_matrices_of_warp<ElementA, ElementB, Sum>);
+}
+
+// The sum of sixteen products is rounded once.
+template <class ElementA, class ElementB>
+COSMATI_DEVICE void multiply_matrices(HalfPair (&d)[2], unsigned const (&a)[4], unsigned const (&b)[2]) {
+  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>, "mma.sync sums f16 alone in f16");
+  float sums[4];
+  for (int r = 0; r < 4; ++r)
+    sums[r] = static_cast<float>(r % 2 != 0 ? high_half(d[r / 2]) : low_half(d[r / 2]));
+  multiply_matrices<ElementA, ElementB>(sums, a, b);
+  for (int r = 0; r < 2; ++r)
+    d[r] = make_pair(f16(static_cast<double>(sums[2 * r])), f16(static_cast<double>(sums[2 * r + 1])));
 }
 
 #endif

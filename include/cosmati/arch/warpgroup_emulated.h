@@ -5,25 +5,12 @@
 
 #if !defined(__CUDACC__)
 
+#include "cosmati/arch/emulated_value.h"
 #include "cosmati/arch/emulator_async.h"
 
 namespace cosmati::arch {
 
 namespace emulated {
-
-// An element as the tensor core sees it: exact products of them are ints or floats.
-template <class Element>
-auto value_of(unsigned char const* bytes) {
-  Element element;
-  __builtin_memcpy(&element, bytes, sizeof(Element));
-  if constexpr (is_same<Element, s8> || is_same<Element, u8>) {
-    return static_cast<int>(element);
-  } else if constexpr (is_same<Element, tf32>) {  // the lower bits of an f32 are not looked at
-    return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, element) & 0xffffe000u);
-  } else {
-    return static_cast<float>(element);
-  }
-}
 
 // One thread computes for all; ThreadSanitizer shall not take its accesses for the kernel's.
 template <class Sum, class Value>

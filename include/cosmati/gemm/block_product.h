@@ -48,6 +48,9 @@ class BlockProduct {
   // smaller than the tile, visit is called for elements beyond its edge, too.
   template <class Visit>
   COSMATI_DEVICE void for_each(Sums const& sums, Visit&& visit) const {
+    static_assert(
+        Traits::policy.multiply != Multiply::wmma,
+        "multiply wmma does not say which thread holds which element: Sums::store_row() stores them");
     constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
     ThreadPlace const place = Traits::place(arch::thread());
     COSMATI_UNROLL

@@ -20,6 +20,8 @@ struct EpilogueScheduleOf {
 // Each thread stores the runs that it accumulated: the main loop's registers become values where they are.
 template <class Traits, class Epilogue, class Destination>
 struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destination> {
+  using Requirements = required::EpilogueOfWmma<Traits::policy.multiply == Multiply::wmma>;
+  static_assert(sizeof(Requirements) > 0);
   struct SharedStorage {};
   using Real = typename Epilogue::Real;
 
@@ -56,16 +58,37 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
   }
 };
 
-// A row of every thread at a time goes through shared memory; then the block walks over whole rows in a
-// rolled loop, so that the expression stands in the code once.
+// The block walks over the rows that lie in shared memory, row r of them being row row_of(r) of the tile, in
+// a rolled loop, so that the expression stands in the code once.
+template <GemmPolicy policy, class Epilogue, class Destination, class Value, int rows, int pitch, class RowOf>
+COSMATI_DEVICE void store_staged_rows(Value const (&staged)[rows][pitch], typename Epilogue::Tile const& tile,
+                                      typename Destination::Tile const& d, TileOfResult const& at,
+                                      RowOf const& row_of) {
+  using Real = typename Epilogue::Real;
+  // Columns a thread takes together; they divide the row, whatever the tile.
+  constexpr int count = vector_within(policy.block_n, most(Destination::width, 4));
+  constexpr int runs = policy.block_n / count;
+  COSMATI_NO_UNROLL
+  for (int item = arch::thread(); item < rows * runs; item += policy.threads()) {
+    int const row = item / runs, n = item % runs * count;
+    int const m = row_of(row);
+    int const valid = policy.whole ? count : m < at.rows ? least(at.columns - n, count) : 0;
+    if (valid <= 0) continue;
+    Real value[count];
+    COSMATI_UNROLL
+    for (int e = 0; e < count; ++e) value[e] = arch::number_cast<Real>(staged[row][n + e]);
+    Epilogue::apply(tile, m, n, valid, value);
+    d.store(m, n, valid, value);
+  }
+}
+
+// A row of every thread at a time goes through shared memory.
 template <class Traits, class Epilogue, class Destination>
 struct EpilogueScheduleOf<EpilogueSchedule::staged, Traits, Epilogue, Destination> {
   using Real = typename Epilogue::Real;
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int rows = policy.warps_m() * policy.lanes_m();  // of D, in shared memory at a time
   static constexpr int pitch = policy.block_n + 16 / static_cast<int>(sizeof(Real));
-  // Columns a thread takes together; they divide the row, whatever the tile.
-  static constexpr int count = vector_within(policy.block_n, most(Destination::width, 4));
   struct SharedStorage {
     alignas(16) Real value[rows][pitch];
   };
@@ -88,18 +111,9 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, Traits, Epilogue, Destinatio
         shared.value[place.warp_m * policy.lanes_m() + place.lane_m][partition_n.position(
             place.warp_n, place.lane_n, j)] = arch::number_cast<Real>(sums.get(i, j));
       arch::block_barrier();
-      COSMATI_NO_UNROLL
-      for (int item = thread; item < rows * (policy.block_n / count); item += Traits::threads) {
-        int const row = item / (policy.block_n / count), n = item % (policy.block_n / count) * count;
-        int const m = partition_m.position(row / policy.lanes_m(), row % policy.lanes_m(), pass);
-        int const valid = policy.whole ? count : m < at.rows ? least(at.columns - n, count) : 0;
-        if (valid <= 0) continue;
-        Real value[count];
-        COSMATI_UNROLL
-        for (int e = 0; e < count; ++e) value[e] = shared.value[row][n + e];
-        Epilogue::apply(tile, m, n, valid, value);
-        d.store(m, n, valid, value);
-      }
+      store_staged_rows<policy, Epilogue, Destination>(shared.value, tile, d, at, [&](int row) {
+        return partition_m.position(row / policy.lanes_m(), row % policy.lanes_m(), pass);
+      });
     }
   }
 };

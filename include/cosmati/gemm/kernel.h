@@ -3,6 +3,7 @@
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/multistage.h"
 #include "cosmati/gemm/stream_k.h"
+#include "cosmati/gemm/wmma_epilogue.h"
 
 namespace cosmati {
 

@@ -16,7 +16,9 @@ COSMATI_CONSTEXPR char const* name_of(PolicyName name) {
 
 // A thread's tile of sums is about half of the registers that `blocks` resident blocks leave it; a warp is 4
 // lanes by 8, or 8 by 4 where it is tall.
-// `element_bytes`, of an operand, matters to tensor cores: a step is 64 bytes deep.
+// `element_bytes`, of an operand, matters to tensor cores: a step is 64 bytes deep. In the loop
+// that goes through registers more warps share a block's tile, so that what they fetch finds room beside the
+// sums.
 COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, Multiply multiply,
                                           DataType sum, int element_bytes = 4) {
   struct Tiles {
@@ -41,16 +43,23 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
   constexpr Tiles tensor_cores_f64[policy_name_count] = {
       {32, 64, 16, 32, 2, 8, 4},   {64, 64, 32, 32, 4, 8, 3},   {128, 64, 32, 64, 4, 16, 2},
       {256, 64, 32, 64, 4, 16, 1}, {64, 256, 32, 64, 4, 16, 1}, {128, 128, 32, 64, 4, 16, 1}};
+  constexpr Tiles tensor_cores_fetched[policy_name_count] = {
+      {64, 64, 32, 32, 4, 8, 3},  {128, 64, 32, 32, 4, 8, 2},  {128, 128, 64, 32, 8, 8, 1},
+      {256, 64, 64, 32, 8, 8, 1}, {64, 256, 32, 64, 4, 16, 1}, {128, 192, 64, 48, 8, 12, 1}};
   int const at = static_cast<int>(name);
   bool const f64_sums = sum == DataType::f64;
-  Tiles const tiles = multiply == Multiply::mma ? (f64_sums ? tensor_cores_f64[at] : tensor_cores[at])
-                      : f64_sums                ? two_registers[at]
-                      : sum == DataType::f16    ? half_a_register[at]
-                                                : one_register[at];
+  bool const by_tensor_cores = multiply == Multiply::mma || multiply == Multiply::wmma;
+  bool const fetched = main_loop == MainLoop::double_buffered;
+  Tiles const tiles = by_tensor_cores && f64_sums  ? tensor_cores_f64[at]
+                      : by_tensor_cores && fetched ? tensor_cores_fetched[at]
+                      : by_tensor_cores            ? tensor_cores[at]
+                      : f64_sums                   ? two_registers[at]
+                      : sum == DataType::f16       ? half_a_register[at]
+                                                   : one_register[at];
   GemmPolicy policy;
   policy.block_m = tiles.block_m;
   policy.block_n = tiles.block_n;
-  policy.block_k = multiply == Multiply::mma ? 64 / element_bytes : 8 * pack_depth_of(multiply);
+  policy.block_k = by_tensor_cores ? 64 / element_bytes : 8 * pack_depth_of(multiply);
   policy.warp_m = tiles.warp_m;
   policy.warp_n = tiles.warp_n;
   policy.thread_m = tiles.thread_m;
@@ -59,6 +68,7 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
   policy.blocks = multiply == Multiply::dp4a && tiles.blocks > 1 ? tiles.blocks - 1 : tiles.blocks;
   policy.main_loop = main_loop;
   policy.multiply = multiply;
+  if (multiply == Multiply::wmma) policy.epilogue = EpilogueSchedule::staged;
   policy.stages = main_loop == MainLoop::multistage ? 4 : 2;
   return policy;
 }

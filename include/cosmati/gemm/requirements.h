@@ -57,7 +57,8 @@ template <int block_k, int pack_depth>
 struct StepDepth {
   static_assert(divides(pack_depth, block_k),
                 "block_k must be a multiple of the multiply's pack_depth (dp4a multiplies 4 depths at once, "
-                "mma 32 bytes)");
+                ""
+                "mma 32 bytes, wmma 4 f64, 8 tf32 or 16 others)");
   static_assert(quotient(block_k, pack_depth) % 2 == 0,
                 "block_k / pack_depth must be even: fragments alternate between two sets of registers");
 };
@@ -103,7 +104,8 @@ struct HalvesByCopies {
 
 template <Multiply multiply, MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands {
-  static_assert(multiply == Multiply::fma, "no such multiply: the policy names fma, half2, dp4a or mma");
+  static_assert(multiply == Multiply::fma,
+                "no such multiply: the policy names fma, half2, dp4a, wmma or mma");
 };
 template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands<Multiply::fma, main_loop, thread_n, ElementA, ElementB, Sum> : SumsOfFma<Sum> {};
@@ -126,6 +128,22 @@ struct LoopOfMma {
   static_assert(main_loop == MainLoop::multistage, "multiply mma is for the multistage main loop");
 };
 template <class ElementA, class ElementB, class Sum>
+struct OperandsOfWmma {
+  static constexpr bool floats =
+      is_same<ElementA, f16> || is_same<ElementA, bf16> || is_same<ElementA, tf32> || is_same<ElementA, f64>;
+  static_assert(is_same<ElementA, ElementB> && (floats || is_byte<ElementA>),
+                "multiply wmma takes two operands of one type: f16, bf16, tf32, f64, s8 or u8");
+  static_assert(!floats || is_same<ElementA, f64> || is_same<Sum, f32> ||
+                    (is_same<ElementA, f16> && is_same<Sum, f16>),
+                "multiply wmma accumulates f16 in f32 or f16, bf16 and tf32 in f32");
+  static_assert(!is_same<ElementA, f64> || is_same<Sum, f64>, "multiply wmma accumulates f64 in f64");
+  static_assert(!is_byte<ElementA> || is_same<Sum, s32>, "multiply wmma accumulates 8-bit integers in s32");
+};
+template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
+struct Operands<Multiply::wmma, main_loop, thread_n, ElementA, ElementB, Sum>
+    : OperandsOfWmma<ElementA, ElementB, Sum> {};
+
+template <class ElementA, class ElementB, class Sum>
 struct OperandsOfMma {
   static constexpr bool floats =
       (is_same<ElementA, ElementB> &&
@@ -134,7 +152,8 @@ struct OperandsOfMma {
   static constexpr bool bytes = is_byte<ElementA> && is_byte<ElementB>;
   static_assert(floats || bytes,
                 "multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8");
-  static_assert(!floats || is_same<Sum, f32>, "multiply mma accumulates floats in f32");
+  static_assert(!floats || is_same<Sum, f32> || (is_same<ElementA, f16> && is_same<Sum, f16>),
+                "multiply mma accumulates floats in f32, f16 in f16 too");
   static_assert(!bytes || is_same<Sum, s32>, "multiply mma accumulates 8-bit integers in s32");
 };
 template <class ElementA, class ElementB>
@@ -155,6 +174,22 @@ struct WarpTileOfMma<true, warp_m, warp_n, thread_m, thread_n> {
                 "multiply mma: warp_m and warp_n must be multiples of 16");
   static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
                 "multiply mma: thread_m is warp_m / 8, thread_n is warp_n / 4");
+};
+
+// wmma does not say which elements a thread has, only how many: as many as with mma.
+template <bool by_wmma, int warp_m, int warp_n, int thread_m, int thread_n>
+struct WarpTileOfWmma {};
+template <int warp_m, int warp_n, int thread_m, int thread_n>
+struct WarpTileOfWmma<true, warp_m, warp_n, thread_m, thread_n> {
+  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0,
+                "multiply wmma: warp_m and warp_n must be multiples of 16");
+  static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
+                "multiply wmma: thread_m is warp_m / 8, thread_n is warp_n / 4");
+};
+template <bool by_wmma>
+struct EpilogueOfWmma {
+  static_assert(!by_wmma,
+                "multiply wmma does not say which thread holds which element of D: its epilogue is staged");
 };
 
 template <MainLoop main_loop, int stages>
@@ -191,6 +226,7 @@ struct ProductRequirements
       required::StepDepth<p.block_k, pack_depth_of(p.multiply, static_cast<int>(sizeof(ElementA)))>,
       required::Scheduling<p.blocks, p.raster_width>,
       required::WarpTileOfMma<p.multiply == Multiply::mma, p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
+      required::WarpTileOfWmma<p.multiply == Multiply::wmma, p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
       required::Stages<p.main_loop, p.stages>,
       required::Operands<p.multiply, p.main_loop, p.thread_n, ElementA, ElementB, Sum> {
   static constexpr bool satisfied = true;

@@ -8,7 +8,9 @@
 #include "cosmati/tile/fragment.h"
 #include "cosmati/tile/matrix_fragment.h"
 #include "cosmati/tile/operand_loader.h"
+#include "cosmati/tile/padded_loader.h"
 #include "cosmati/tile/swizzled_loader.h"
+#include "cosmati/tile/wmma_fragment.h"
 
 namespace cosmati {
 
@@ -113,6 +115,26 @@ requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, 
   COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int pack,
                                   ThreadPlace const& place) {
     read_double_fragment(fragment, a, b, pack, place);
+  }
+};
+
+// For fragments of unspecified layout, which are loaded from padded lines.
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+requires(policy.multiply == Multiply::wmma) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
+  using Element = typename SourceA::Element;
+  static constexpr int pack_depth = pack_depth_of(policy.multiply, static_cast<int>(sizeof(Element)));
+  static constexpr int packs_deep = policy.block_k / pack_depth;
+  using TileA = PaddedTile<Element, SourceA::along, policy.block_k, policy.block_m>;
+  using TileB = PaddedTile<Element, SourceB::along, policy.block_k, policy.block_n>;
+  using LoaderA = PaddedLoader<SourceA, TileA, policy.threads(), policy.whole>;
+  using LoaderB = PaddedLoader<SourceB, TileB, policy.threads(), policy.whole>;
+  using Fragment = WmmaFragments<Element, SourceA::along, SourceB::along, policy.warp_m, policy.warp_n>;
+  using Product = WmmaAccumulators<Element, Sum, policy.warp_m, policy.warp_n>;
+
+  COSMATI_DEVICE static ThreadPlace place(int thread) { return matrix_place(thread, policy.warps_m()); }
+  COSMATI_DEVICE static void read(Fragment& fragment, TileA const& a, TileB const& b, int pack,
+                                  ThreadPlace const& place) {
+    fragment.read(a, b, pack, place.warp_m * policy.warp_m, place.warp_n * policy.warp_n);
   }
 };
 

@@ -55,7 +55,7 @@ std::vector<Gpu> devices();
 // True if there is at least one; where there is no driver, this is known at once.
 bool has_cuda_device();
 
-// A GPU that need not be here: h200, h100, a100, rtx4090 (by their data sheets), or a file of lines
+// A GPU that need not be here: h200, h100, a100, rtx4090, t4 (by their data sheets), or a file of lines
 // "key = value" as to_text() writes them; # begins a comment. Keys are the fields of Gpu, but for ordinal,
 // and compute_capability; those that are not given follow from the compute capability or are as in struct
 // Gpu. Throws Error: bad_request for a name that is neither, bad_file with the line and the legal keys.

@@ -44,6 +44,24 @@ struct MatrixAccumulators : Accumulators<Multiply::fma, Sum_, rows_, columns_> {
   }
 };
 
+// f16 sums, two neighbouring columns in a register, as half2 has them.
+template <int rows_, int columns_>
+struct MatrixAccumulators<f16, rows_, columns_> : Accumulators<Multiply::half2, f16, rows_, columns_> {
+  template <class Fragment>
+  COSMATI_DEVICE void add_product(Fragment const& fragment) {
+    COSMATI_UNROLL
+    for (int i = 0; i < rows_ / 2; ++i) {
+      COSMATI_UNROLL
+      for (int j = 0; j < columns_ / 2; ++j) {
+        arch::HalfPair d[2] = {this->value[2 * i][j], this->value[2 * i + 1][j]};
+        arch::multiply_matrices<typename Fragment::ElementA, typename Fragment::ElementB>(d, fragment.a[i],
+                                                                                          fragment.b[j]);
+        this->value[2 * i][j] = d[0], this->value[2 * i + 1][j] = d[1];
+      }
+    }
+  }
+};
+
 // A block of 16 outer positions from `first_outer` by the 32 bytes of depth from `pack`, as four 8 x 8
 // matrices in the order of mma's A (outer first) or of two neighbouring columns of B (depth first).
 template <bool is_a, class Tile>

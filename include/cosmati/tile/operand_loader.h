@@ -45,6 +45,18 @@ COSMATI_CONSTEXPR ItemPlace item_place(Along along, ItemShape shape, int pack_de
           i / lanes_deep % outer};
 }
 
+// A run of global memory, zeros where it has fewer elements; `whole`: it has all.
+template <bool whole, class Element, int width, class AnyRun>
+COSMATI_DEVICE void fetch_run(Vector<Element, width>& to, AnyRun const& run) {
+  if (whole || run.valid >= width) {
+    to = arch::load_constant<Vector<Element, width>>(run.address);
+  } else {
+    COSMATI_UNROLL
+    for (int e = 0; e < width; ++e)
+      to[e] = e < run.valid ? arch::load_constant<Element>(run.address + e) : Element{};
+  }
+}
+
 template <class Source, class Tile, int pack_depth, int threads, bool whole, bool prefer_copies>
 class OperandLoader {
   using Element = typename Source::Element;
@@ -128,19 +140,7 @@ class OperandLoader {
   template <class Step>
   COSMATI_DEVICE void fetch_item(Elements (&to)[shape.runs], int v, Step const& step) const {
     COSMATI_UNROLL
-    for (int r = 0; r < shape.runs; ++r) fetch_run(to[r], run_of(v, step, r));
-  }
-  template <class AnyRun>
-  COSMATI_DEVICE static void fetch_run(Elements& to, AnyRun const& run) {
-    if constexpr (whole) {
-      to = arch::load_constant<Elements>(run.address);
-    } else if (run.valid >= shape.width) {
-      to = arch::load_constant<Elements>(run.address);
-    } else {
-      COSMATI_UNROLL
-      for (int e = 0; e < shape.width; ++e)
-        to[e] = e < run.valid ? arch::load_constant<Element>(run.address + e) : Element{};
-    }
+    for (int r = 0; r < shape.runs; ++r) fetch_run<whole>(to[r], run_of(v, step, r));
   }
 
   COSMATI_DEVICE static Pack pack_of(Element element) {

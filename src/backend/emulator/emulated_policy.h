@@ -10,7 +10,7 @@ inline constexpr int emulated_places = 8;
 
 constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int element_bytes = 4,
                                      Partition partition = Partition::split_k) {
-  bool const tensor_cores = multiply == Multiply::mma;
+  bool const tensor_cores = multiply == Multiply::mma || multiply == Multiply::wmma;
   GemmPolicy policy;
   policy.block_m = policy.block_n = 32;
   policy.block_k = tensor_cores ? 64 / element_bytes : 8 * pack_depth_of(multiply);
@@ -22,6 +22,7 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
   policy.main_loop = main_loop;
   policy.multiply = multiply;
   policy.partition = partition;  // tiles are one part of k
+  if (multiply == Multiply::wmma) policy.epilogue = EpilogueSchedule::staged;
   if (main_loop == MainLoop::warp_specialized) {
     policy.block_m = 64;  // of one warpgroup
     policy.block_k = 128 / element_bytes;

@@ -24,7 +24,7 @@ struct KernelTypes {
 
 // The types of the operands in the kernel: their own if it is in the catalogue, else that of the sums.
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply) {
-  if (multiply == Multiply::mma || multiply == Multiply::wgmma) return {a, b};
+  if (multiply == Multiply::mma || multiply == Multiply::wmma || multiply == Multiply::wgmma) return {a, b};
   bool const known = plan::is_byte(a)
                          ? plan::is_byte(b)
                          : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
@@ -38,7 +38,8 @@ void widen(TensorDescription const& from, void const* data, DataType type, void*
 
 CatalogueEntry find(KernelTypes types, GemmRecipe const& recipe, Variant const& variant) {
   if (recipe.policy.partition == Partition::stream_k) return find_f32_stream_k(variant.a, variant.b);
-  if (recipe.policy.multiply == Multiply::mma) return find_mma(types.a, types.b, variant);
+  if (recipe.policy.multiply == Multiply::mma) return find_mma(types.a, types.b, recipe.sum, variant);
+  if (recipe.policy.multiply == Multiply::wmma) return find_wmma(types.a, recipe.sum, variant);
   switch (types.a) {
     case DataType::f64: return find_f64(variant);
     case DataType::f16: return recipe.sum == DataType::f16 ? find_f16_half2(variant) : find_f16(variant);

@@ -24,7 +24,8 @@ CatalogueEntry find_f16(Variant const& variant);                            // s
 CatalogueEntry find_f16_half2(Variant const& variant);                      // sums in f16
 CatalogueEntry find_bytes(DataType a, DataType b, Variant const& variant);  // s8 and u8
 CatalogueEntry find_s32(Variant const& variant);
-CatalogueEntry find_mma(DataType a, DataType b, Variant const& variant);  // what mma_takes()
+CatalogueEntry find_mma(DataType a, DataType b, DataType sum, Variant const& variant);  // what mma_takes()
+CatalogueEntry find_wmma(DataType type, DataType sum, Variant const& variant);          // what wmma_takes()
 
 template <GemmPolicy policy, class ElementA, class ElementB, class Sum, Along a, Along b, int width>
 void launch_entry(Grid grid, HostGemmParameters const& parameters, int host_threads) {

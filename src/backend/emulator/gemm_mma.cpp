@@ -28,7 +28,9 @@ CatalogueEntry find_deep(Variant const& variant) {
 
 }  // namespace
 
-CatalogueEntry find_mma(DataType a, DataType b, Variant const& variant) {
+CatalogueEntry find_mma(DataType a, DataType b, DataType sum, Variant const& variant) {
+  if (sum == DataType::f16)
+    return entry_of_width<policy<f16, f16, f16>, f16, f16, f16, 1>(variant.a, variant.b);
   switch (a) {
     case DataType::f64: return find_any<f64, f64>(variant);
     case DataType::f16: return find_any<f16>(variant);

@@ -168,6 +168,19 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   return {};
 }
 
+// The same of wmma, which takes operands as they lie.
+std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
+  if (!wmma_takes(form.a.type, form.b.type, form.sum))
+    return fmt::format("multiply wmma takes no {} and {} with sums in {}",
+                       name_of(form.swapped ? form.b.type : form.a.type),
+                       name_of(form.swapped ? form.a.type : form.b.type), name_of(form.sum));
+  bool const early = form.a.type == DataType::f16 || is_byte(form.a.type);
+  int const capability = 10 * gpu.major + gpu.minor, needed = early ? 75 : 80;
+  if (capability >= needed) return {};
+  return fmt::format("multiply wmma of {} needs compute capability {}.{}; {} has {}.{}", name_of(form.a.type),
+                     needed / 10, needed % 10, gpu.name, gpu.major, gpu.minor);
+}
+
 // "fma" of "large,multiply=fma" for the field "multiply="; empty if the text names none.
 std::string value_of(std::string_view field, std::string const& policy) {
   std::size_t const at = policy.find(field);
@@ -217,7 +230,9 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     return;
   }
   std::string const asked = value_of("partition=", options.policy);
-  bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked;
+  // Who says no more than the division or the multiply has all the policies.
+  bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked ||
+                          options.policy == std::string("multiply=") + name_of(multiply);
   if (!options.policy.empty()) {
     std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // whose fields are changed
     NamedPolicy named = parse_policy(options.policy, policies, policies[large]);
@@ -241,9 +256,10 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     recipe.policy = named.policy;
     // Tensor cores leave a thread two neighbours of a row, but four of f64: whole stores need shared memory.
     if (!own_schedule && !emulated)
-      recipe.policy.epilogue = multiply == Multiply::mma && form.sum != DataType::f64
-                                   ? EpilogueSchedule::staged
-                                   : schedule_of(problem.epilogue.expression);
+      recipe.policy.epilogue =
+          multiply == Multiply::wmma || (multiply == Multiply::mma && form.sum != DataType::f64)
+              ? EpilogueSchedule::staged
+              : schedule_of(problem.epilogue.expression);
     // What the copy engine cannot store goes by whole runs of a row.
     if (!own_schedule && multiply == Multiply::wgmma && !stores_by_engine(recipe.policy, form))
       recipe.policy.epilogue = EpilogueSchedule::staged;
@@ -348,8 +364,16 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     offer.refusal = "--policy " + options.policy + ": operands= is a word of warp_specialized";
     return offer;
   }
+  // wmma does what mma does where that is, a little slower: it is for GPUs without, and for who asks.
+  if (asked == name_of(Multiply::wmma) || (asked.empty() && device.gpu.major < 8 && !copies)) {
+    std::string const refusal = wmma_violation(form, device.gpu);
+    if (refusal.empty())
+      better(offer, main_loop, Multiply::wmma, problem, form, device, options);
+    else if (!asked.empty())
+      offer.refusal = refusal;
+  }
   Multiply const simple = simple_multiply(form);
-  if (asked != name_of(Multiply::mma)) {
+  if (asked != name_of(Multiply::mma) && asked != name_of(Multiply::wmma)) {
     // A matter of speed, which does not bind who asks for this kernel.
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
@@ -358,6 +382,8 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     else
       offer.refusal = slow;
   }
+  if (!copies && asked == name_of(Multiply::mma))
+    offer.refusal = "multiply mma is for the multistage main loop";
   // Single bytes would each be loaded and stored by themselves.
   bool const single_bytes =
       size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;
@@ -377,7 +403,9 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
   std::string sentence = form_violation(recipe, form, gpu);
   if (sentence.empty() && p.multiply == Multiply::wgmma) sentence = wgmma_violation(form, gpu);
   if (sentence.empty() && p.multiply == Multiply::mma) sentence = mma_violation(form, gpu);
-  bool const by_tensor_cores = p.multiply == Multiply::wgmma || p.multiply == Multiply::mma;
+  if (sentence.empty() && p.multiply == Multiply::wmma) sentence = wmma_violation(form, gpu);
+  bool const by_tensor_cores =
+      p.multiply == Multiply::wgmma || p.multiply == Multiply::mma || p.multiply == Multiply::wmma;
   if (sentence.empty() && !by_tensor_cores && p.multiply != simple_multiply(form))
     sentence = fmt::format("multiply {} is not for these types", name_of(p.multiply));
   if (sentence.empty()) sentence = division_violation(recipe, {p.partition, recipe.splits}, form);

@@ -154,8 +154,8 @@ std::vector<TuningContender> contenders(GemmProblem const& problem, Device const
     if (candidate.offer == nullptr || (!options.kernel.empty() && options.kernel != candidate.name)) continue;
     add_policy(candidate, "");
     for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
-      for (Multiply const multiply :
-           {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma})
+      for (Multiply const multiply : {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma,
+                                      device.gpu.major < 8 ? Multiply::wmma : Multiply::wgmma})
         for (char const* const partition : {"", ",partition=stream_k"})
           add_policy(candidate, fmt::format("{},multiply={}{}", name, name_of(multiply), partition));
   }

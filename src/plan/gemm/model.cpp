@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cosmati/tile/padded_tile.h"
 #include "cosmati/tile/shared_tile.h"
 #include "src/plan/gemm/warp_specialized.h"
 
@@ -21,9 +22,11 @@ int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
 }
 
 // Of mma.sync with 16-bit operands, multiply-adds a clock and multiprocessor; on Hopper it reaches about 0.62
-// of what wgmma does.
-double tensor_rate(Gpu const& gpu) {
+// of what wgmma does. GeForce cards sum in f16 twice as fast as in f32.
+double tensor_rate(Gpu const& gpu, DataType sum) {
   if (gpu.major == 9) return 1270;
+  if (gpu.major == 7) return 512;
+  if (gpu.major == 8 && gpu.minor > 0 && sum == DataType::f16) return 1024;
   return gpu.major == 8 && gpu.minor > 0 ? 512 : 1024;
 }
 
@@ -32,12 +35,23 @@ double tensor_rate_f64(Gpu const& gpu) {
   return gpu.major == 8 && gpu.minor == 0 ? 61 : 0.9 * gpu.fma_f64;  // others make it of multiply-adds
 }
 
+// Of the rate of mma.sync: the shapes of wmma are half of the largest for bytes from Ampere on, and for f64
+// on Hopper.
+double wmma_share(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
+  if (recipe.policy.multiply != Multiply::wmma) return 1;
+  bool const halves =
+      (size_of(problem.a.type) == 1 && gpu.major >= 8) || (recipe.sum == DataType::f64 && gpu.major >= 9);
+  return halves ? 0.5 : 0.98;
+}
+
 // Multiply-adds a clock and multiprocessor.
 double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   switch (recipe.policy.multiply) {
     case Multiply::mma:
-      return recipe.sum == DataType::f64 ? tensor_rate_f64(gpu)
-                                         : tensor_rate(gpu) * 2 / size_of(problem.a.type);
+    case Multiply::wmma:
+      return wmma_share(recipe, problem, gpu) *
+             (recipe.sum == DataType::f64 ? tensor_rate_f64(gpu)
+                                          : tensor_rate(gpu, recipe.sum) * 2 / size_of(problem.a.type));
     case Multiply::half2: return 2.0 * gpu.fma_half2;
     case Multiply::dp4a: return 4.0 * gpu.dp4a;
     case Multiply::wgmma:
@@ -46,12 +60,22 @@ double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& g
   return recipe.sum == DataType::f64 ? gpu.fma_f64 : gpu.fma_f32;
 }
 
+bool by_tensor_cores(GemmPolicy const& policy) {
+  return policy.multiply == Multiply::mma || policy.multiply == Multiply::wmma;
+}
+
 // The share of issued instructions that multiply: for thread_m * thread_n products a thread reads thread_m +
 // thread_n packs in accesses of 16 bytes, and walks the loop.
 double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, int resident) {
   GemmPolicy const& p = recipe.policy;
-  if (p.multiply == Multiply::mma) {  // a warp's tile is read from shared memory at 128 bytes a clock
-    double const reads = (p.warp_m + p.warp_n) * 32.0 / 128;
+  if (by_tensor_cores(p)) {  // a warp's tile is read from shared memory at 128 bytes a clock
+    // wmma reads bytes that lie along m or n one by one, two lines of them from the same banks
+    auto const times = [&](OperandAccess const& access, DataType type) {
+      return p.multiply == Multiply::wmma && size_of(type) == 1 && access.along == Along::outer ? 8 : 1;
+    };
+    double const reads =
+        (p.warp_m * times(recipe.a, problem.a.type) + p.warp_n * times(recipe.b, problem.b.type)) * 32.0 /
+        128;
     double const clocks = recipe.sum == DataType::f64 ? 2 : 1;  // of the four tensor cores
     double const products = clocks * p.warp_m * p.warp_n / 16.0 / 8.0;
     double const tile = 1 / (1 + 32.0 / p.block_m + 32.0 / p.block_n);  // measured: larger tiles wait less
@@ -79,6 +103,14 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
 int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem) {
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop == MainLoop::warp_specialized) return warp_specialized_shared_bytes(p, problem);
+  int const value = size_of(problem.evaluation);
+  if (p.multiply == Multiply::wmma) {
+    int const size = size_of(problem.a.type);
+    int const rows = p.warps_m() * (recipe.sum == DataType::f64 ? 8 : 16);  // of D at a time, a fragment's
+    return std::max(p.stages * (padded_tile_bytes(size, recipe.a.along, p.block_k, p.block_m) +
+                                padded_tile_bytes(size, recipe.b.along, p.block_k, p.block_n)),
+                    (rows * padded_sums(p.block_n) * size_of(recipe.sum) + 127) / 128 * 128);
+  }
   bool const swizzled = p.multiply == Multiply::mma && recipe.sum != DataType::f64;
   int const depth = p.multiply == Multiply::mma ? p.block_k : p.block_k / pack_depth_of(p.multiply);
   int const stage = swizzled
@@ -87,7 +119,6 @@ int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem)
                               shared_tile_bytes(pack_bytes(recipe, problem.b.type, false), depth, p.block_n);
   int const main_loop = p.stages * stage;
   if (p.epilogue == EpilogueSchedule::direct) return main_loop;
-  int const value = size_of(problem.evaluation);
   return std::max(main_loop, p.warps_m() * p.lanes_m() * (p.block_n * value + 16));
 }
 
@@ -128,8 +159,9 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
                            (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, resident));
   // Measured on an H200: what is narrower than the 4 bytes of cp.async comes element by element, each a load
   // that is waited for.
-  constexpr double clocks_of_element = 1.5;
-  if (p.multiply == Multiply::mma) {
+  // Expected of wmma, whose loader has all of a thread's in flight.
+  double const clocks_of_element = p.multiply == Multiply::wmma ? 0.3 : 1.5;
+  if (by_tensor_cores(p)) {
     auto const lone = [&](OperandAccess const& access, DataType type) {
       return access.width * size_of(type) < 4;
     };

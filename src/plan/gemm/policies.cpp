@@ -49,9 +49,10 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
   if (name == "partition")
     return choose(name, value, {Partition::tiles, Partition::split_k, Partition::stream_k}, policy.partition);
   if (name == "multiply")
-    return choose(name, value,
-                  {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma},
-                  policy.multiply);
+    return choose(
+        name, value,
+        {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::wmma, Multiply::mma, Multiply::wgmma},
+        policy.multiply);
   if (name == "ping_pong") {
     if (value != "true" && value != "false")
       throw Error(ErrorCode::bad_request, fmt::format("--policy {}={}: legal are true, false", name, value));
@@ -83,8 +84,11 @@ bool mma_takes(DataType a, DataType b, DataType sum) {
   if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
   if (a == DataType::f64 && b == DataType::f64) return sum == DataType::f64;
   bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
+  if (sum == DataType::f16) return a == DataType::f16 && b == DataType::f16;
   return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
 }
+
+bool wmma_takes(DataType a, DataType b, DataType sum) { return a == b && !is_fp8(a) && mma_takes(a, b, sum); }
 
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
@@ -132,6 +136,36 @@ std::string text_of(GemmPolicy const& policy) {
                             policy.ping_pong, name_of(policy.partition));
 }
 
+namespace {
+
+std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
+  if (!wmma_takes(a, b, sum))
+    return fmt::format(
+        "multiply wmma takes two operands of one type: f16 with sums in f32 or f16, bf16 or tf32 with f32, "
+        "f64 "
+        "with f64, s8 or u8 with s32; not {} and {} with {}",
+        name_of(a), name_of(b), name_of(sum));
+  if (p.warp_m % 16 != 0 || p.warp_n % 16 != 0 || p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
+    return fmt::format(
+        "multiply wmma needs a warp tile of multiples of 16 and thread_m = warp_m / 8, thread_n = warp_n / "
+        "4; "
+        "the warp tile is {}x{}, the thread's {}x{}",
+        p.warp_m, p.warp_n, p.thread_m, p.thread_n);
+  if (p.epilogue != EpilogueSchedule::staged)
+    return "epilogue = direct; multiply wmma does not say which thread holds which element of D: its "
+           "epilogue "
+           "is staged";
+  if (is_byte(a) && (p.block_m % 32 != 0 || p.block_n % 32 != 0))
+    return fmt::format("block_m = {}, block_n = {}; multiply wmma of {} takes multiples of 32", p.block_m,
+                       p.block_n, name_of(a));
+  if (p.block_k * size_of(a) % 32 != 0)
+    return fmt::format("block_k = {} is {} bytes of {}; multiply wmma takes multiples of 32 bytes", p.block_k,
+                       p.block_k * size_of(a), name_of(a));
+  return {};
+}
+
+}  // namespace
+
 std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
   if (p.main_loop == MainLoop::warp_specialized) {
     if (!wgmma_takes(a, b, sum))
@@ -162,12 +196,14 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
   bool const many = p.main_loop == MainLoop::multistage;
   if (many ? p.stages < 3 || p.stages > 5 : p.stages != 2)
     return fmt::format("stages = {}; {} takes {}", p.stages, name_of(p.main_loop), many ? "3 to 5" : "2");
+  if (p.multiply == Multiply::wmma) return wmma_policy_violation(p, a, b, sum);
   if (p.multiply == Multiply::mma) {
     if (p.main_loop != MainLoop::multistage) return "multiply mma is for the multistage main loop";
     if (!mma_takes(a, b, sum))
       return fmt::format(
-          "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, f64 with f64, s8 and u8 with s32; not "
-          "{} and {} with {}",
+          "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, f16 with f16 too, f64 with f64, s8 "
+          "and "
+          "u8 with s32; not {} and {} with {}",
           name_of(a), name_of(b), name_of(sum));
     if (p.warp_m % 16 != 0 || p.warp_n % 16 != 0 || p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
       return fmt::format(
@@ -178,7 +214,8 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
   }
   if (p.multiply == Multiply::half2 && (sum != DataType::f16 || p.thread_n % 2 != 0))
     return "multiply half2 sums in f16 (--accumulator f16), with an even thread_n";
-  if (p.multiply != Multiply::half2 && sum == DataType::f16) return "sums in f16 are for multiply half2";
+  if (p.multiply != Multiply::half2 && sum == DataType::f16)
+    return "sums in f16 are for multiply half2, mma and wmma";
   if (p.multiply == Multiply::dp4a && sum != DataType::s32) return "multiply dp4a sums in s32";
   return {};
 }

@@ -31,6 +31,7 @@ std::string policy_violation(GemmPolicy const& policy, DataType a, DataType b, D
 
 // The tensor cores take these operands, wherever they lie.
 bool mma_takes(DataType a, DataType b, DataType sum);
+bool wmma_takes(DataType a, DataType b, DataType sum);
 
 // ".block_m = 128, .block_n = 128, ...": the fields as C++ initialises them.
 std::string initialiser(GemmPolicy const& policy);

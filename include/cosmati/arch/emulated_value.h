@@ -1,0 +1,27 @@
+// An element as a tensor core of the emulator sees it.
+#pragma once
+#include "cosmati/core/number.h"
+
+#if !defined(__CUDACC__)
+
+namespace cosmati::arch::emulated {
+
+// Exact products of these are ints or floats; of f64, doubles that are rounded once with the sum.
+template <class Element>
+auto value_of(unsigned char const* bytes) {
+  Element element;
+  __builtin_memcpy(&element, bytes, sizeof(Element));
+  if constexpr (is_same<Element, f64>) {
+    return element;
+  } else if constexpr (is_same<Element, s8> || is_same<Element, u8>) {
+    return static_cast<int>(element);
+  } else if constexpr (is_same<Element, tf32>) {  // the lower bits of an f32 are not looked at
+    return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, element) & 0xffffe000u);
+  } else {
+    return static_cast<float>(element);
+  }
+}
+
+}  // namespace cosmati::arch::emulated
+
+#endif

@@ -1,0 +1,66 @@
+// Tensor cores by WMMA (sm_75; of bf16, tf32 and f64 sm_80): the fragments of a warp, loaded from shared
+// memory, multiplied, and stored there. Which thread holds which element PTX leaves open, so nothing here
+// tells: equal fragments may be added register by register, and that is all.
+//   A (m, k), B (k, n), D (m, n); `by_depth`: the operand's neighbours in memory lie along k, so that A is
+//   row-major and B column-major; else the other way round. The instruction has all four combinations.
+// In memory, a line of neighbours begins `stride` elements after the one before: CUDA's guide ("wmma::
+// load_matrix_sync") wants a multiple of 16 bytes. Where a matrix begins, PTX ("wmma.load") wants a multiple
+// of its fragment's bytes in a thread. All lanes of the warp bring the same address.
+#pragma once
+#include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/config.h"
+#include "cosmati/core/number.h"
+
+namespace cosmati::arch {
+
+struct WmmaShape {
+  int m, n, k;
+};
+
+// Of one instruction, by the type of both operands.
+template <class Element>
+inline constexpr WmmaShape wmma_shape = sizeof(Element) == 8   ? WmmaShape{8, 8, 4}
+                                        : sizeof(Element) == 4 ? WmmaShape{16, 16, 8}
+                                                               : WmmaShape{16, 16, 16};
+
+// The registers of a thread that hold its part of an operand. PTX gives f16 twice as many as its elements
+// fill.
+template <class Element>
+struct WmmaOperand {
+  static constexpr int registers = is_same<Element, f16> ? 8 : sizeof(Element) == 1 ? 2 : 4;
+  unsigned value[registers];
+};
+template <>
+struct WmmaOperand<f64> {
+  static constexpr int registers = 1;
+  double value[registers];
+};
+
+// Those of sums: of f16 two share a register.
+template <class Sum>
+struct WmmaSums {
+  using Register = Sum;
+  static constexpr int registers = is_same<Sum, f64> ? 2 : 8;
+  Register value[registers] = {};
+};
+template <>
+struct WmmaSums<f16> {
+  using Register = HalfPair;
+  static constexpr int registers = 4;
+  Register value[registers] = {};
+};
+
+template <class Element, class Sum>
+inline constexpr bool wmma_takes = (is_same<Element, f16> && (is_same<Sum, float> || is_same<Sum, f16>)) ||
+                                   ((is_same<Element, bf16> ||
+                                     is_same<Element, tf32>)&&is_same<Sum, float>) ||
+                                   ((is_same<Element, s8> || is_same<Element, u8>)&&is_same<Sum, int>) ||
+                                   (is_same<Element, f64> && is_same<Sum, f64>);
+
+}  // namespace cosmati::arch
+
+#if defined(__CUDACC__)
+#include "cosmati/arch/wmma_ptx.h"
+#else
+#include "cosmati/arch/wmma_emulated.h"
+#endif

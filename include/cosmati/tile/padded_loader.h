@@ -1,0 +1,106 @@
+// Brings tiles of one operand into shared memory as they lie in global memory, in padded lines: through
+// registers, or by cp.async where 16, 8 or 4 bytes are aligned.
+#pragma once
+#include "cosmati/arch/thread.h"
+#include "cosmati/tile/operand_loader.h"
+#include "cosmati/tile/padded_tile.h"
+
+namespace cosmati {
+
+template <class Source, class Tile, int threads, bool whole>
+class PaddedLoader {
+  using Element = typename Source::Element;
+  static constexpr int width = least(Source::width, 16 / Tile::size);
+  static constexpr PieceShape shape = piece_shape(Tile::line_bytes, Tile::padding, width* Tile::size);
+  static constexpr int pieces = Tile::lines * (Tile::line_bytes / shape.bytes);
+  static constexpr int pieces_per_thread = (pieces + threads - 1) / threads;
+  // The pieces of a thread lie at one distance, which is a whole number of bands; or several share a line.
+  static constexpr int band = shape.pieces_of_band();
+  static constexpr bool by_bands = threads % band == 0,
+                        by_parts = shape.lines_deep == 1 && band % threads == 0;
+  static_assert(Tile::lines % shape.lines_deep == 0, "a tile has whole bands of lines");
+  // Of single elements a thread has many: their addresses would not find room, and are computed each time.
+  static constexpr bool keeps_rows = pieces_per_thread <= 8;
+
+ public:
+  static constexpr bool by_copies = shape.bytes >= 4;
+
+  COSMATI_DEVICE PaddedLoader(Source const& source, int thread) : source_(source), thread_(thread) {
+    own_ = piece_place(shape, thread);
+    if constexpr (keeps_rows) {
+      COSMATI_UNROLL
+      for (int v = 0; v < pieces_per_thread; ++v) rows_[v] = row_of(place_of(own_, v));
+    }
+  }
+
+  // Global memory -> registers.
+  COSMATI_DEVICE void fetch(Index first_depth) {
+    auto const step = source_.step(first_depth);
+    PiecePlace own = own_;
+    if constexpr (!keeps_rows) arch::hold(own.line);
+    COSMATI_UNROLL
+    for (int v = 0; v < pieces_per_thread; ++v)
+      if (exists(v)) fetch_run<whole>(element_[v], run_of(own, v, step));
+  }
+
+  // Registers -> shared memory.
+  COSMATI_DEVICE void put(Tile& tile) const {
+    COSMATI_UNROLL
+    for (int v = 0; v < pieces_per_thread; ++v)
+      if (exists(v)) arch::store(to(tile, v), element_[v]);
+  }
+
+  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once.
+  COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
+    if constexpr (by_copies) {
+      auto const step = source_.step(first_depth);
+      PiecePlace own = own_;
+      if constexpr (!keeps_rows) arch::hold(own.line);
+      COSMATI_UNROLL
+      for (int v = 0; v < pieces_per_thread; ++v)
+        if (exists(v)) {
+          auto const run = run_of(own, v, step);
+          arch::copy_async<shape.bytes>(to(tile, v), run.address, least(run.valid, width) * Tile::size);
+        }
+    } else {
+      fetch(first_depth);
+      put(tile);
+    }
+  }
+
+ private:
+  COSMATI_DEVICE bool exists(int v) const { return pieces % threads == 0 || thread_ + v * threads < pieces; }
+  COSMATI_DEVICE PiecePlace place_of(PiecePlace own, int v) const {
+    if constexpr (by_bands) {
+      return {own.line + v * (threads / band * shape.lines_deep), own.byte};
+    } else if constexpr (by_parts) {
+      constexpr int parts = band / threads;
+      return {own.line + v / parts, own.byte + v % parts * (threads * shape.bytes)};
+    } else {
+      return piece_place(shape, thread_ + v * threads);
+    }
+  }
+  COSMATI_DEVICE typename Source::Row row_of(PiecePlace const& place) const {
+    int const along = place.byte / Tile::size;
+    return Source::along == Along::depth ? source_.row(place.line, along) : source_.row(along, place.line);
+  }
+  template <class Step>
+  COSMATI_DEVICE auto run_of(PiecePlace const& own, int v, Step const& step) const {
+    if constexpr (keeps_rows)
+      return source_.template run<whole>(rows_[v], step, 0);
+    else
+      return source_.template run<whole>(row_of(place_of(own, v)), step, 0);
+  }
+  COSMATI_DEVICE unsigned char* to(Tile& tile, int v) const {
+    PiecePlace const place = place_of(own_, v);
+    return &tile.bytes[0][0] + place.line * Tile::pitch + place.byte;
+  }
+
+  Source source_;
+  int thread_;
+  PiecePlace own_;  // of the thread's first piece
+  typename Source::Row rows_[keeps_rows ? pieces_per_thread : 1];
+  Vector<Element, width> element_[pieces_per_thread];
+};
+
+}  // namespace cosmati
