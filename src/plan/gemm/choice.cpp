@@ -276,8 +276,8 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
       if (offer.text.empty()) offer.refusal = std::move(refusal);
       continue;
     }
-    bool const may_stream =
-        !emulated || (!asked.empty() && emulator::has_stream_k(problem, main_loop, multiply));
+    bool const may_stream = !emulated || (!asked.empty() && !recipe.a.by_threads && !recipe.b.by_threads &&
+                                          emulator::has_stream_k(problem, main_loop, multiply));
     std::vector<Division> const divisions =
         divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
     if (divisions.empty() && offer.text.empty())
