@@ -78,7 +78,9 @@ ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& 
                            unsigned long long seed) {
   ContestResult result;
   nets::Random random(seed, 3);
-  for (Slot const& slot : task.slots()) result.bytes += slot.description.bytes();
+  // What is changed in place is read and written.
+  for (Slot const& slot : task.slots())
+    result.bytes += slot.description.bytes() * (slot.role == Role::in_out ? 2 : 1);
   result.buffers = sets_needed(result.bytes, device.threads, rules.hot);
   std::vector<Operands> sets;
   for (long long i = 0; i < result.buffers; ++i)

@@ -64,7 +64,9 @@ class GpuContest {
         random_(seed, 3),
         timer_(ordinal_) {
     result_.gpu.emplace();
-    for (Slot const& slot : task.slots()) result_.bytes += slot.description.bytes();
+    // What is changed in place is read and written.
+    for (Slot const& slot : task.slots())
+      result_.bytes += slot.description.bytes() * (slot.role == Role::in_out ? 2 : 1);
     result_.buffers = sets_needed(result_.bytes, device.gpu.l2_bytes, rules.hot);
     operands_.emplace(task, device, result_.buffers, rules.misalignment, random_);
   }

@@ -61,7 +61,7 @@ std::vector<std::unique_ptr<Subject>> make_subjects() {
   std::vector<std::unique_ptr<Subject>> subjects;
   for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_softmax,
                     make_lrn, make_cross_entropy, make_rbf, make_dropout, make_transform, make_reduce,
-                    make_add, make_sgd, make_adam})
+                    make_add, make_elementwise, make_sgd, make_adam})
     subjects.push_back(make());
   return subjects;
 }

@@ -143,6 +143,7 @@ std::unique_ptr<Subject> make_dropout();
 std::unique_ptr<Subject> make_transform();
 std::unique_ptr<Subject> make_reduce();
 std::unique_ptr<Subject> make_add();
+std::unique_ptr<Subject> make_elementwise();
 std::unique_ptr<Subject> make_sgd();
 std::unique_ptr<Subject> make_adam();
 

@@ -3,10 +3,14 @@
 
 #include <cmath>
 
+#include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<ActivationProblem> : PrimitiveComposer<ActivationProblem> {};
 namespace {
 
 std::vector<std::string> function_names() {

@@ -4,10 +4,20 @@
 #include <cmath>
 
 #include "cli/image.h"
+#include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<DropoutProblem> : PrimitiveComposer<DropoutProblem> {};
+template <>
+struct Composer<TransformProblem> : PrimitiveComposer<TransformProblem> {};
+template <>
+struct Composer<ReduceProblem> : PrimitiveComposer<ReduceProblem> {};
+template <>
+struct Composer<AddProblem> : PrimitiveComposer<AddProblem> {};
 namespace {
 
 Inputs made_array(char const* name, std::vector<Index> const& size, TypeChoice const& types) {

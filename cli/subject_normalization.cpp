@@ -2,10 +2,16 @@
 #include "cosmati/ops/normalization.h"
 
 #include "cli/image.h"
+#include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<BatchNormProblem> : PrimitiveComposer<BatchNormProblem> {};
+template <>
+struct Composer<LrnProblem> : PrimitiveComposer<LrnProblem> {};
 namespace {
 
 TensorFormat format_of(std::string const& layout) {

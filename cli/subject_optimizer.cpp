@@ -1,9 +1,13 @@
 // sgd and adam: one step of an optimiser on arrays.
 #include "cosmati/ops/optimizer.h"
 
+#include "cli/primitive_composition.h"
 #include "cli/subject.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<OptimizerProblem> : PrimitiveComposer<OptimizerProblem> {};
 namespace {
 
 class Optimizer final : public Subject {

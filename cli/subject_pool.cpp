@@ -2,10 +2,14 @@
 #include "cosmati/ops/pooling.h"
 
 #include "cli/image.h"
+#include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<PoolingProblem> : PrimitiveComposer<PoolingProblem> {};
 namespace {
 
 class Pool final : public Subject {

@@ -1,10 +1,18 @@
 // softmax, cross-entropy and rbf: from arrays of scores to their problems.
 #include "cosmati/ops/softmax.h"
 
+#include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
+
+template <>
+struct Composer<SoftmaxProblem> : PrimitiveComposer<SoftmaxProblem> {};
+template <>
+struct Composer<CrossEntropyProblem> : PrimitiveComposer<CrossEntropyProblem> {};
+template <>
+struct Composer<RbfProblem> : PrimitiveComposer<RbfProblem> {};
 namespace {
 
 class Softmax final : public Subject {

@@ -5,6 +5,7 @@
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/optimizer.h"
@@ -26,6 +27,7 @@ void run(AddProblem const& problem, AddProblem::Arguments const& arguments);
 void run(DropoutProblem const& problem, DropoutProblem::Arguments const& arguments);
 void run(TransformProblem const& problem, TransformProblem::Arguments const& arguments);
 void run(ReduceProblem const& problem, ReduceProblem::Arguments const& arguments);
+void run(ElementwiseProblem const& problem, ElementwiseProblem::Arguments const& arguments);
 void run(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
 
 }  // namespace cosmati::reference

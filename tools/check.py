@@ -20,12 +20,14 @@ ARCH = CORE | {"include/cosmati/arch"}
 TILE = ARCH | {"include/cosmati/tile"}
 GEMM = TILE | {"include/cosmati/gemm"}
 CONV = GEMM | {"include/cosmati/conv"}
+PRIMITIVE = ARCH | {"include/cosmati/primitive"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
 # The host API knows policies and runs, which are plain data.
 OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h"}
 PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/padded_tile.h", "include/cosmati/tile/tensor_box.h",
               "include/cosmati/gemm/policies.h", "include/cosmati/gemm/arguments.h", "include/cosmati/gemm/repack_arguments.h",
-              "include/cosmati/gemm/steps.h", "include/cosmati/conv/arguments.h", "src/plan", "src/backend", "reference"}
+              "include/cosmati/gemm/steps.h", "include/cosmati/conv/arguments.h", "include/cosmati/primitive/arguments.h",
+              "src/plan", "src/backend", "reference"}
 # What a launch hands to a kernel.
 LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h"}
 MAY_INCLUDE = {
@@ -36,6 +38,7 @@ MAY_INCLUDE = {
     "include/cosmati/tile": TILE,
     "include/cosmati/gemm": GEMM,
     "include/cosmati/conv": CONV,
+    "include/cosmati/primitive": PRIMITIVE,
     "include/cosmati/epilogue": EPILOGUE | {"include/cosmati/ops/error.h"},
     "include/cosmati/ops": OPS,
     "reference": OPS | {"reference"},
@@ -47,7 +50,7 @@ MAY_INCLUDE = {
     "src/plan": PLAN,
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h"},
     "src/backend/cuda": PLAN | LAUNCHES | {"src/jit"},
-    "src/backend/emulator": PLAN | CONV,
+    "src/backend/emulator": PLAN | CONV | PRIMITIVE,
     "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h"},
     "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h"},
     "cli": None,
@@ -56,7 +59,7 @@ MAY_INCLUDE = {
     "examples": None,
     "tools": None,
 }
-STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv"))  # device headers
+STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
 ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn",
            "boost/context/fiber.hpp": "src/backend/emulator"}
 

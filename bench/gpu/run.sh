@@ -167,6 +167,52 @@ verify() {
   return $status
 }
 
+# Every other primitive: random problems of each type, and large tensors by the share of the copy bandwidth.
+primitives() {
+  local jobs=() seed=100 subject type
+  for subject in activation add elementwise dropout transform reduce sgd adam batchnorm lrn pool softmax cross-entropy rbf; do
+    for type in f32 f16 bf16 f64; do jobs+=("$subject --type $type --seed $((seed++))"); done
+  done
+  for type in s8 u8 s32; do
+    for subject in add transform reduce pool; do jobs+=("$subject --type $type --seed $((seed++))"); done
+  done
+  printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
+    "'$cosmati' verify {} --backend cuda --count 40 --json >'$parts/primitives.'\$\$"
+  local status=$?
+  cat "$parts"/primitives.* >"$out/primitives.jsonl"
+  for type in f32 f16; do
+    # shellcheck disable=SC2086
+    while read -r words; do
+      "$cosmati" bench $words --type $type --backend cuda --slices 5 --slice-seconds 0.05 --json "$out/primitives.jsonl" || status=1
+    done <<'LINES'
+activation --size 67108864 --function relu
+activation --size 67108864 --function gelu
+activation --size 67108864 --function gelu --direction backward
+add --size 8192x8192
+elementwise --size 64x256x56x56 --epilogue relu(acc*scale[c]+bias[c])+residual[n,c,h,w]
+dropout --size 8192x8192
+adam --size 8192x8192
+transform --size 64x256x56x56 --from nchw --to nhwc
+transform --size 64x256x56x56 --from nhwc --to nchw
+reduce --size 64x256x56x56 --axes 0,2,3
+reduce --size 65536x1024 --axes 0
+reduce --size 65536x1024 --axes 1
+batchnorm --size 64x256x56x56
+batchnorm --size 64x256x56x56 --training
+batchnorm --size 64x256x56x56 --training --layout nhwc
+softmax --size 65536x1024
+softmax --size 1024x131072
+softmax --size 65536x1024 --direction backward
+cross-entropy --size 65536x1000
+pool --size 64x256x56x56
+pool --size 64x256x56x56 --layout nhwc
+pool --size 64x256x56x56 --layout nhwc --direction backward
+lrn --shape 64x256x27x27 --size 5
+LINES
+  done
+  return $status
+}
+
 # Every main loop, multiply and epilogue schedule, split K, ragged edges.
 sanitize() {
   local tool=$1 jobs=()
@@ -207,7 +253,7 @@ tests() {
   return $status
 }
 
-export -f environment figure tensor division verify sanitize tests
+export -f environment figure tensor division verify primitives sanitize tests
 export build cosmati here out parts
 : >"$out/summary.txt"
 step environment 60 "$out/environment.txt" bash -c environment
@@ -216,6 +262,7 @@ step figure9 300 "$out/bench.txt" bash -c figure
 step tensor 120 "$out/bench.txt" bash -c tensor
 step division 180 "$out/bench.txt" bash -c division
 step verify 240 "$out/log.txt" bash -c verify
+step primitives 240 "$out/log.txt" bash -c primitives
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
 step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests

@@ -1,7 +1,15 @@
 // The ways to add, drop out, transform and reduce.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
+#include "src/plan/primitive/candidate.h"
 
+COSMATI_PRIMITIVE(ElementwiseProblem)
+COSMATI_PRIMITIVE(AddProblem)
+COSMATI_PRIMITIVE(DropoutProblem)
+COSMATI_PRIMITIVE(TransformProblem)
+COSMATI_PRIMITIVE(ReduceProblem)
+
+COSMATI_PLAN(ElementwiseProblem, {})
 COSMATI_PLAN(AddProblem, {cpu::add_candidate()})
 COSMATI_PLAN(DropoutProblem, {cpu::dropout_candidate()})
 COSMATI_PLAN(TransformProblem, {cpu::transform_candidate()})

@@ -1,5 +1,9 @@
 // The ways to normalise.
 #include "src/plan/candidates.h"
+#include "src/plan/primitive/candidate.h"
+
+COSMATI_PRIMITIVE(BatchNormProblem)
+COSMATI_PRIMITIVE(LrnProblem)
 
 COSMATI_PLAN(BatchNormProblem, {})
 COSMATI_PLAN(LrnProblem, {})

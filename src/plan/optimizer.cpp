@@ -1,5 +1,8 @@
 // The ways to take an optimiser's step.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
+#include "src/plan/primitive/candidate.h"
+
+COSMATI_PRIMITIVE(OptimizerProblem)
 
 COSMATI_PLAN(OptimizerProblem, {cpu::optimizer_candidate()})

@@ -1,6 +1,11 @@
 // The ways to compute softmax and the losses.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
+#include "src/plan/primitive/candidate.h"
+
+COSMATI_PRIMITIVE(SoftmaxProblem)
+COSMATI_PRIMITIVE(CrossEntropyProblem)
+COSMATI_PRIMITIVE(RbfProblem)
 
 COSMATI_PLAN(SoftmaxProblem, {}, {cpu::softmax_candidate()})
 COSMATI_PLAN(CrossEntropyProblem, {cpu::cross_entropy_candidate()})

@@ -173,6 +173,9 @@ def transforms():
     program.equal("to f16", program.run("transform", "--x", program.save("x", x), "--d-type", "f16"), x.astype(np.float16))
 
 
-for part in (convolutions, pools, normalisations, response_normalisation, transforms):
+parts = [pools, normalisations, response_normalisation, transforms]
+if program.has_kernels("conv"):
+    parts.insert(0, convolutions)
+for part in parts:
     part()
 program.finish()

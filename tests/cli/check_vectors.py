@@ -154,6 +154,20 @@ def optimisers():
     program.close("the files of the inputs stay", np.load(files[0]), P)
 
 
-for part in (activations, softmaxes, losses, dropouts, reductions, optimisers):
+def expressions():
+    x, bias, scale, residual = normal(3, 5, 4, 6), normal(5), normal(3, 5), normal(3, 5, 4, 6)
+    files = {name: program.save(name, array) for name, array in (("bias", bias), ("scale", scale), ("residual", residual))}
+    operands = [word for name, file in files.items() for word in ("--operand", f"{name}={file}")]
+    text = "let t = acc * scale[n, c] + s * bias[c]; store(pre, t); relu(t) + residual[n, c, h, w]"
+    pre = program.file("pre.npy")
+    words = ["--x", program.save("x", x), *operands, "--set", "s=0.5", "--store", f"pre={pre}", "--epilogue", text]
+    t = wide(x) * wide(scale)[:, :, None, None] + 0.5 * wide(bias)[None, :, None, None]
+    program.close("an expression of four arrays", program.run("elementwise", *words), np.maximum(t, 0) + wide(residual), 4)
+    program.close("what it stores", program.load("pre.npy"), t, 4)
+    row = normal(4099)
+    program.close("one dimension", program.run("elementwise", "--x", program.save("r", row), "--epilogue", "tanh(acc) * acc"), np.tanh(wide(row)) * wide(row), 2)
+
+
+for part in (expressions, activations, softmaxes, losses, dropouts, reductions, optimisers):
     part()
 program.finish()

@@ -32,6 +32,12 @@ class Program:
         done = self.call("run", *words, "--backend", self.backend, "--out", path, expect=expect)
         return np.load(path) if done.returncode == 0 and os.path.exists(path) else None
 
+    def has_kernels(self, subject):
+        """True if the backend computes the subject at all."""
+        done = self.call("list", "kernels", "--json")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return any(line["subject"] == subject and line["backend"] == self.backend for line in lines)
+
     def check(self, right, message):
         self.checks += 1
         if not right:

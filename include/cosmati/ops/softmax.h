@@ -37,7 +37,7 @@ struct SoftmaxProblem {
 
 // loss[0] = mean over n of -log softmax(x[n])[label[n]]; backward: dx = (softmax(x) - one_hot(label)) / N.
 // Forward gives dx too where dx is present: both come from one pass. A label outside [0, classes) throws
-// Error.
+// Error where the host can read it; on a GPU the loss and that row of dx are NaN.
 struct CrossEntropyProblem {
   Direction direction = Direction::forward;
   TensorDescription x;       // (N, classes)

@@ -1,0 +1,133 @@
+// Runs of elements of tensors: as wide as their addresses allow, converted to the type that is computed in.
+#pragma once
+#include "cosmati/arch/convert.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/core/philox.h"
+#include "cosmati/primitive/arguments.h"
+
+namespace cosmati {
+
+// How a run begins and what of it exists: `count` of the elements from `offset` on.
+struct Run {
+  Index offset;
+  int count;
+};
+
+// Exact where Real holds Element.
+template <class Real, class Element>
+COSMATI_DEVICE Real widened(Element value) {
+  if constexpr (is_same<Element, double> || is_same<Element, int> || is_same<Element, signed char> ||
+                is_same<Element, unsigned char> || is_same<Element, float>)
+    return static_cast<Real>(value);
+  else
+    return static_cast<Real>(arch::Widen<Element>::of(value));
+}
+
+// Elements of a type that is known at compile time. `same`: all elements of a run are one.
+template <class Element_, bool same = false>
+struct Elements {
+  using Element = Element_;
+  static constexpr bool random = false;
+
+  template <class Real, int width>
+  COSMATI_DEVICE static void load(PrimitiveParameters const&, PrimitiveTensor const& tensor, Run run,
+                                  Real (&to)[width]) {
+    Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
+    if constexpr (same) {
+      Real const value = run.count > 0 ? widened<Real>(*from) : Real(0);
+      COSMATI_UNROLL
+      for (int i = 0; i < width; ++i) to[i] = value;
+    } else if (width > 1 && run.count >= width) {
+      constexpr int piece = pieces_of<width>();
+      COSMATI_UNROLL
+      for (int i = 0; i < width; i += piece) {
+        auto const some = arch::load<Vector<Element, piece>>(from + i);
+        COSMATI_UNROLL
+        for (int j = 0; j < piece; ++j) to[i + j] = widened<Real>(some[j]);
+      }
+    } else {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; ++i) to[i] = i < run.count ? widened<Real>(from[i]) : Real(0);
+    }
+  }
+
+  template <class Real, int width>
+  COSMATI_DEVICE static void store(PrimitiveTensor const& tensor, Run run, Real const (&from)[width]) {
+    Element* const to = arch::as_global(static_cast<Element*>(tensor.data)) + run.offset;
+    if (width > 1 && run.count >= width) {
+      constexpr int piece = pieces_of<width>();
+      COSMATI_UNROLL
+      for (int i = 0; i < width; i += piece) {
+        Vector<Element, piece> some;
+        COSMATI_UNROLL
+        for (int j = 0; j < piece; ++j) some[j] = arch::number_cast<Element>(from[i + j]);
+        arch::store_global(to + i, some);
+      }
+    } else {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; ++i)
+        if (i < run.count) to[i] = arch::number_cast<Element>(from[i]);
+    }
+  }
+
+  COSMATI_DEVICE static int integer(PrimitiveTensor const& tensor, Index offset) {
+    return static_cast<int>(arch::as_global(static_cast<Element const*>(tensor.data))[offset]);
+  }
+  COSMATI_DEVICE static void store_integer(PrimitiveTensor const& tensor, Index offset, int value) {
+    arch::as_global(static_cast<Element*>(tensor.data))[offset] = static_cast<Element>(value);
+  }
+
+ private:
+  template <int width>
+  static COSMATI_CONSTEXPR int pieces_of() {
+    return width * static_cast<int>(sizeof(Element)) > 16 ? 16 / static_cast<int>(sizeof(Element)) : width;
+  }
+};
+
+// 1 where dropout keeps the element whose number is its offset, else 0.
+struct KeptElements {
+  static constexpr bool random = true;
+  template <class Real, int width>
+  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const&, Run run,
+                                  Real (&to)[width]) {
+    auto const number = static_cast<unsigned long long>(run.offset);
+    if (width % 4 == 0 && number % 4 == 0) {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; i += 4) {
+        PhiloxBlock const block =
+            philox_block(params.seed, params.step, number / 4 + static_cast<unsigned>(i / 4));
+        COSMATI_UNROLL
+        for (int j = 0; j < 4 && i + j < width; ++j)
+          to[i + j] = block.word[j] >= params.threshold ? Real(1) : Real(0);
+      }
+      return;
+    }
+    COSMATI_UNROLL
+    for (int i = 0; i < width; ++i) {
+      PhiloxBlock const block =
+          philox_block(params.seed, params.step, (number + static_cast<unsigned>(i)) / 4);
+      auto const word = static_cast<unsigned>(number + static_cast<unsigned>(i)) % 4;
+      unsigned const bits = word == 0   ? block.word[0]
+                            : word == 1 ? block.word[1]
+                            : word == 2 ? block.word[2]
+                                        : block.word[3];
+      to[i] = bits >= params.threshold ? Real(1) : Real(0);
+    }
+  }
+};
+
+// The inputs or the outputs of a kernel, in the order of PrimitiveParameters::tensor.
+template <class... Access>
+struct AccessList {
+  static constexpr int size = sizeof...(Access);
+};
+template <int i, class List>
+struct AccessAt;
+template <class First, class... Rest>
+struct AccessAt<0, AccessList<First, Rest...>> {
+  using type = First;
+};
+template <int i, class First, class... Rest>
+struct AccessAt<i, AccessList<First, Rest...>> : AccessAt<i - 1, AccessList<Rest...>> {};
+
+}  // namespace cosmati

@@ -1,0 +1,63 @@
+// y... = f(x...), element by element over any strides: a thread has a few runs of neighbours, all of whose
+// operands are on their way before the first is used.
+#pragma once
+#include "cosmati/primitive/traits.h"
+
+namespace cosmati {
+
+template <class Traits>
+COSMATI_DEVICE void map_block(PrimitiveParameters const& params, unsigned block) {
+  using Real = typename Traits::Real;
+  constexpr int width = Traits::width;
+  int const axes = Traits::policy(params).kept;
+  auto const first = block * (Traits::threads * Traits::unroll) + static_cast<unsigned>(arch::thread());
+  Real in[Traits::unroll][Traits::inputs][width];  // (run, operand, element)
+  COSMATI_UNROLL
+  for (int u = 0; u < Traits::unroll; ++u) {
+    unsigned const position = first + static_cast<unsigned>(u) * Traits::threads;
+    if (position >= params.positions) break;
+    Place const place(params.axis, axes, position);
+    load_inputs<Traits>(
+        params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); },
+        run_count<width>(params.run_extent, place.at[0]), in[u]);
+  }
+  COSMATI_UNROLL
+  for (int u = 0; u < Traits::unroll; ++u) {
+    unsigned const position = first + static_cast<unsigned>(u) * Traits::threads;
+    if (position >= params.positions) break;
+    Real out[Traits::outputs][width];
+    apply_to_run<typename Traits::Function>(params, in[u], out);
+    Place const place(params.axis, axes, position);
+    store_outputs<Traits>(
+        params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); },
+        run_count<width>(params.run_extent, place.at[0]), out);
+  }
+}
+
+// Grid: ceil(positions / (threads * unroll)) blocks.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 1)
+map_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
+  map_block<Traits>(params, static_cast<unsigned>(arch::block_x()));
+}
+
+// Grid: the blocks of all members.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 1)
+map_group_kernel(COSMATI_PARAMETER PrimitiveGroup group) {
+  auto const block = static_cast<unsigned>(arch::block_x());
+  int member = 0;
+  for (int m = 1; m < group.members; ++m)
+    if (block >= group.first_block[m]) member = m;
+  PrimitiveParameters params = group.common;
+  COSMATI_UNROLL
+  for (int i = 0; i < Traits::inputs && i < group_inputs; ++i) params.tensor[i].data = group.input[member][i];
+  COSMATI_UNROLL
+  for (int i = 0; i < Traits::outputs && i < group_outputs; ++i)
+    params.tensor[primitive_inputs + i].data = group.output[member][i];
+  params.run_extent = group.extent[member];
+  params.positions = static_cast<unsigned>((params.run_extent + Traits::width - 1) / Traits::width);
+  map_block<Traits>(params, block - group.first_block[member]);
+}
+
+}  // namespace cosmati

@@ -1,0 +1,110 @@
+// What the kernels of primitives share: their one trait type, places in a strided index space, runs of all
+// inputs and outputs.
+#pragma once
+#include "cosmati/arch/thread.h"
+#include "cosmati/primitive/access.h"
+
+namespace cosmati {
+
+// Function: Real, inputs, outputs, and apply(params, in, out) for one element. Final: the same, from what is
+// left of the terms of one position to the outputs, where there are such. Inputs, Outputs: AccessList.
+template <PrimitivePolicy policy_, class Function_, class Inputs_, class Outputs_, class Final_ = Function_>
+struct PrimitiveTraits {
+  using Function = Function_;
+  using Final = Final_;
+  using Real = typename Function::Real;
+  using Inputs = Inputs_;
+  using Outputs = Outputs_;
+  static constexpr int threads = 256;
+  static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached;
+  static constexpr bool runs_of_terms = policy_.runs_of_terms;
+  static constexpr int inputs = Function::inputs, outputs = Final::outputs;
+  // In the emulator, which has one kernel for many policies, it comes with the parameters.
+  COSMATI_DEVICE static constexpr PrimitivePolicy policy(PrimitiveParameters const&) { return policy_; }
+};
+
+// Where position `position` of the `count` axes from `axis` on lies: one coordinate an axis.
+struct Place {
+  unsigned at[max_rank];
+  int count;
+
+  COSMATI_DEVICE Place(FastDivision const* axis, int axes, unsigned position) : count(axes) {
+    COSMATI_UNROLL
+    for (int d = 0; d < max_rank; ++d) {
+      if (d >= count) break;
+      unsigned const rest = d + 1 < count ? axis[d].quotient(position) : 0;
+      at[d] = position - rest * axis[d].divisor;
+      position = rest;
+    }
+  }
+  COSMATI_DEVICE Index offset(Index const* stride) const {
+    Index sum = 0;
+    COSMATI_UNROLL
+    for (int d = 0; d < max_rank; ++d) {
+      if (d >= count) break;
+      sum += at[d] * stride[d];
+    }
+    return sum;
+  }
+};
+
+// How many of a run's elements exist.
+template <int width>
+COSMATI_DEVICE int run_count(Index extent, unsigned run) {
+  Index const left = extent - static_cast<Index>(run) * width;
+  return left < width ? static_cast<int>(left) : width;
+}
+
+// The run of every input; offset_of(tensor) says where it begins.
+template <class Traits, int i = 0, class OffsetOf>
+COSMATI_DEVICE void load_inputs(PrimitiveParameters const& params, OffsetOf const& offset_of, int count,
+                                typename Traits::Real (&in)[Traits::inputs][Traits::width]) {
+  if constexpr (i < Traits::inputs) {
+    using Access = typename AccessAt<i, typename Traits::Inputs>::type;
+    Access::load(params, params.tensor[i], Run{offset_of(params.tensor[i]), count}, in[i]);
+    load_inputs<Traits, i + 1>(params, offset_of, count, in);
+  }
+}
+
+template <class Traits, int i = 0, class OffsetOf, int width>
+COSMATI_DEVICE void store_outputs(PrimitiveParameters const& params, OffsetOf const& offset_of, int count,
+                                  typename Traits::Real const (&out)[Traits::outputs][width]) {
+  if constexpr (i < Traits::outputs) {
+    using Access = typename AccessAt<i, typename Traits::Outputs>::type;
+    PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
+    Access::store(tensor, Run{offset_of(tensor), count}, out[i]);
+    store_outputs<Traits, i + 1>(params, offset_of, count, out);
+  }
+}
+
+template <class Function, class Real, int inputs, int outputs, int width>
+COSMATI_DEVICE void apply_to_run(PrimitiveParameters const& params, Real const (&in)[inputs][width],
+                                 Real (&out)[outputs][width]) {
+  COSMATI_UNROLL
+  for (int e = 0; e < width; ++e) {
+    Real of[inputs], to[outputs];
+    COSMATI_UNROLL
+    for (int i = 0; i < inputs; ++i) of[i] = in[i][e];
+    Function::apply(params, of, to);
+    COSMATI_UNROLL
+    for (int i = 0; i < outputs; ++i) out[i][e] = to[i];
+  }
+}
+
+// Which position and which share of its terms a thread of the block has. Neighbours in a warp have neighbours
+// in memory.
+struct Team {
+  int along;           // threads of a position
+  int across;          // positions of the block
+  int member, column;  // of this thread
+
+  COSMATI_DEVICE Team(PrimitivePolicy const& policy, int threads)
+      : along(policy.along),
+        across(threads / policy.along),
+        member(policy.runs_of_terms ? arch::thread() % along : arch::thread() / across),
+        column(policy.runs_of_terms ? arch::thread() / along : arch::thread() % across) {}
+  // Where a value of member `m` of this thread's position lies among those of the block.
+  COSMATI_DEVICE int slot(int m) const { return m * across + column; }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,138 @@
+// Text of the kernels of primitives, and their launches.
+#include "src/backend/cuda/primitive.h"
+
+#include <fmt/format.h>
+
+#include "cosmati/epilogue/cuda_text.h"
+#include "src/backend/cuda/gemm_source.h"
+#include "src/jit/cache.h"
+
+namespace cosmati::cuda {
+namespace {
+
+using plan::PassTensor;
+using plan::PrimitiveFamily;
+using plan::PrimitiveFunction;
+
+std::string access_text(PassTensor const& tensor) {
+  if (tensor.binding.mask) return "KeptElements";
+  return fmt::format("Elements<{}, {}>", name_of(tensor.type), tensor.same);
+}
+
+std::string list_text(std::vector<PassTensor> const& tensors) {
+  std::string text;
+  for (PassTensor const& tensor : tensors) text += (text.empty() ? "" : ", ") + access_text(tensor);
+  return "AccessList<" + text + ">";
+}
+
+// One element: the expression's names become inputs, outputs and scalars of the parameters.
+std::string function_text(char const* name, PrimitiveFunction const& function, char const* real,
+                          std::string const& more) {
+  auto const& expression = function.expression;
+  std::string text = fmt::format(
+      "struct {} {{\nusing Real = {};\n{}static constexpr int inputs = {}, outputs = {};\n"
+      "COSMATI_DEVICE static Real value(Real acc, Real c, Real const* scalar, Real const* operand, Real* "
+      "store) {{\n"
+      "{}}}\n"
+      "COSMATI_DEVICE static void apply(PrimitiveParameters const& params, Real const (&in)[inputs], "
+      "Real (&out)[outputs]) {{\n",
+      name, real, more, function.inputs, function.outputs, epilogue::to_cuda(expression));
+  auto const array = [&text](char const* array_name, std::vector<std::string> const& values, bool is_const) {
+    std::string list;
+    for (std::string const& value : values) list += (list.empty() ? "" : ", ") + value;
+    text += fmt::format("Real {}{}[{}] = {{{}}};\n", is_const ? "const " : "", array_name,
+                        std::max<std::size_t>(values.size(), 1), list);
+  };
+  std::vector<std::string> scalars, operands;
+  for (int const scalar : function.scalars) scalars.push_back(fmt::format("Real(params.scalar[{}])", scalar));
+  for (int const operand : function.operands) operands.push_back(fmt::format("in[{}]", operand));
+  array("scalar", scalars, true);
+  array("operand", operands, true);
+  array("store", std::vector<std::string>(function.stores.size(), "Real(0)"), false);
+  text += fmt::format("out[{}] = value(in[{}], Real(0), scalar, operand, store);\n", function.result,
+                      function.accumulator);
+  for (std::size_t i = 0; i < function.stores.size(); ++i)
+    text += fmt::format("out[{}] = store[{}];\n", function.stores[i], i);
+  return text + "}\n};\n";
+}
+
+// Of the families that have no expression.
+std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::string const& more) {
+  return fmt::format(
+      "struct ComposedFunction {{\nusing Real = {};\n{}static constexpr int inputs = {}, outputs = 1;\n}};\n",
+      real, more, pass.inputs.size());
+}
+
+char const* header_of(PrimitiveFamily family) {
+  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn"};
+  return names[static_cast<int>(family)];
+}
+char const* kernel_of(PrimitiveFamily family) {
+  constexpr char const* names[] = {"map", "transpose", "reduce", "row", "window", "lrn"};
+  return names[static_cast<int>(family)];
+}
+
+}  // namespace
+
+jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
+  char const* const real = name_of(pass.real);
+  std::string const counts = pass.counts.empty() ? "u8" : name_of(pass.counts[0].type);
+  std::string const more =
+      fmt::format("using Labels = Elements<{0}>;\nusing Indices = Elements<{0}>;\n", counts);
+  bool const composed = pass.family == PrimitiveFamily::map || pass.family == PrimitiveFamily::reduce ||
+                        pass.family == PrimitiveFamily::transpose;
+  bool const reduces = pass.family == PrimitiveFamily::reduce;
+  std::string text =
+      fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass.family));
+  text +=
+      composed ? function_text("ComposedFunction", pass.function, real, "") : plain_text(pass, real, more);
+  if (reduces) text += function_text("ComposedResult", pass.last, real, "");
+  text += fmt::format(
+      "using ComposedTraits = PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>;\n",
+      plan::initialiser(pass.parameters.policy), list_text(pass.inputs), list_text(pass.outputs),
+      reduces ? "ComposedResult" : "ComposedFunction");
+  // The host lays out the parameters for a kernel that it has not compiled.
+  text +=
+      fmt::format("static_assert(sizeof(PrimitiveParameters) == {} && sizeof(PrimitiveGroup) == {});\n}}\n",
+                  sizeof(PrimitiveParameters), sizeof(PrimitiveGroup));
+  jit::Source source;
+  source.text = std::move(text);
+  bool const grouped = !pass.members.empty();
+  source.name_expression = fmt::format("cosmati::{}{}_kernel<cosmati::ComposedTraits>",
+                                       kernel_of(pass.family), grouped ? "_group" : "");
+  source.architecture = architecture_of(gpu);
+  source.label = composed ? pass.function.expression.text() : "";
+  return source;
+}
+
+PrimitiveLaunches::PrimitiveLaunches(plan::PrimitiveProgram program, Gpu const& gpu)
+    : program_(std::move(program)), ordinal_(gpu.ordinal) {
+  std::vector<jit::Source> sources;
+  for (plan::PrimitivePass const& pass : program_.passes) sources.push_back(primitive_source(pass, gpu));
+  auto const cubins = jit::kernel_cache().get_all(sources);
+  for (std::size_t i = 0; i < cubins.size(); ++i) {
+    functions_.push_back(Module(gpu.ordinal, cubins[i].image.data()).function(cubins[i].lowered_name));
+    functions_.back().allow_shared_bytes(program_.passes[i].shared_bytes);
+  }
+}
+
+void PrimitiveLaunches::enqueue(plan::PrimitiveRun const& run, Stream stream) const {
+  if (program_.passes.empty()) return;
+  Current const current(ordinal_);
+  for (std::size_t i = 0; i < functions_.size(); ++i) {
+    plan::PrimitivePass const& pass = program_.passes[i];
+    if (!pass.members.empty()) {
+      PrimitiveGroup group;
+      group.common = pass.parameters;
+      plan::bind(pass, run, group);
+      functions_[i].launch({pass.blocks, 1, 1}, 256, 0, group, stream);
+      continue;
+    }
+    PrimitiveParameters parameters = pass.parameters;
+    plan::bind(pass, run, parameters);
+    functions_[i].launch({pass.blocks, pass.splits, 1}, 256, static_cast<unsigned>(pass.shared_bytes),
+                         parameters, stream);
+  }
+}
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,27 @@
+// The kernels of primitives on a GPU: composed as text, compiled or found in the cache, launched one after
+// another.
+#pragma once
+#include <vector>
+
+#include "src/backend/cuda/module.h"
+#include "src/jit/compile.h"
+#include "src/plan/primitive/program.h"
+
+namespace cosmati::cuda {
+
+// What the run-time compiler gets for each pass; pure.
+jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu);
+
+// A program whose kernels are compiled and loaded. Immutable; enqueue() may be called by many threads.
+class PrimitiveLaunches {
+ public:
+  PrimitiveLaunches(plan::PrimitiveProgram program, Gpu const& gpu);
+  void enqueue(plan::PrimitiveRun const& run, Stream stream) const;
+
+ private:
+  plan::PrimitiveProgram program_;
+  int ordinal_;
+  std::vector<Function> functions_;  // of each pass
+};
+
+}  // namespace cosmati::cuda

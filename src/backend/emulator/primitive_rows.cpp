@@ -1,0 +1,42 @@
+// Reductions and rows in the emulator.
+#include "cosmati/primitive/rows.h"
+#include "src/backend/emulator/primitive_host.h"
+
+namespace cosmati::emulator {
+namespace {
+
+constexpr int values = 4;  // of a partial result
+using Terms = HostFunction<false, primitive_inputs, values>;
+using Result = HostFunction<true, values, primitive_outputs>;
+template <int width, bool runs_of_terms>
+using Reduce = HostTraits<width, runs_of_terms, 0, Terms, Result>;
+
+using Row = HostFunction<false, 2, 1>;
+template <int width, bool runs_of_terms, int cached>
+using Rows = HostTraits<width, runs_of_terms, cached, Row, Row>;
+
+}  // namespace
+
+void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
+  PrimitivePolicy const& policy = parameters.policy;
+  if (policy.width == 1)  // where neither way has runs, they are one
+    launch_pass<&reduce_kernel<Reduce<1, true>>>(pass, parameters, host_threads);
+  else if (policy.runs_of_terms)
+    launch_pass<&reduce_kernel<Reduce<4, true>>>(pass, parameters, host_threads);
+  else
+    launch_pass<&reduce_kernel<Reduce<4, false>>>(pass, parameters, host_threads);
+}
+
+void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
+  PrimitivePolicy const& policy = parameters.policy;
+  if (policy.width == 1)
+    launch_pass<&row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);
+  else if (!policy.runs_of_terms)
+    launch_pass<&row_kernel<Rows<4, false, 0>>>(pass, parameters, host_threads);
+  else if (policy.cached == 0)
+    launch_pass<&row_kernel<Rows<4, true, 0>>>(pass, parameters, host_threads);
+  else
+    launch_pass<&row_kernel<Rows<4, true, 2>>>(pass, parameters, host_threads);
+}
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,18 @@
+// Validation of the step of many tensors.
+#include "cosmati/ops/optimizer_group.h"
+
+#include <fmt/format.h>
+
+#include "src/ops/check.h"
+
+namespace cosmati {
+
+void validate(OptimizerGroupProblem const& problem) {
+  for (std::size_t i = 0; i < problem.tensors.size(); ++i) try {
+      validate(problem.tensors[i]);
+    } catch (Error const& error) {
+      throw Error(error.code(), fmt::format("tensor {} of {}: {}", i, problem.tensors.size(), error.what()));
+    }
+}
+
+}  // namespace cosmati

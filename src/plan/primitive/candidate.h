@@ -1,0 +1,143 @@
+// A primitive's program as a candidate of the backends cuda and emulator.
+#pragma once
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "src/backend/cuda/primitive.h"
+#include "src/backend/emulator/primitive.h"
+#include "src/plan/primitive/lower.h"
+
+namespace cosmati::plan {
+
+inline constexpr int most_run_arguments = 64;
+
+template <class Problem>
+PrimitiveTarget target_of(Plan<Problem> const& plan) {
+  return {plan.device.gpu, plan.device.backend == Backend::emulator};
+}
+
+// Calls use(PrimitiveRun) with the pointers in the order that Binding::argument counts.
+template <class Problem, class Use>
+void with_run(Problem const& problem, typename Problem::Arguments const& arguments, std::byte* workspace,
+              Use const& use) {
+  std::array<void*, most_run_arguments> pointers;
+  std::size_t count = 0;
+  Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
+    pointers[count++] = const_cast<void*>(static_cast<void const*>(arguments.*member));
+  });
+  if constexpr (requires { arguments.operands; }) {
+    for (std::size_t i = 0; i < problem.epilogue.operands.size(); ++i)
+      pointers[count++] = const_cast<void*>(arguments.operands[i]);
+    for (std::size_t i = 0; i < problem.epilogue.stores.size(); ++i) pointers[count++] = arguments.stores[i];
+  }
+  RunValues const values = run_values(problem, arguments);
+  use(PrimitiveRun{{pointers.data(), count}, workspace, {values.scalar.data(), values.count}, values.step});
+}
+
+// Of as many tensors as there are. Throws Error(bad_request) for pointers that are missing or misaligned.
+void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
+                    Backend backend);
+template <class Use>
+void with_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
+              std::byte* workspace, Use const& use) {
+  static_assert(sizeof(OptimizerGroupProblem::Pointers) == 4 * sizeof(void*));
+  RunValues const values = run_values(problem, arguments);
+  use(PrimitiveRun{{reinterpret_cast<void* const*>(arguments.pointers.data()), 4 * arguments.pointers.size()},
+                   workspace,
+                   {values.scalar.data(), values.count},
+                   values.step});
+}
+
+template <class Problem>
+void check_run(Problem const&, typename Problem::Arguments const&, Backend) {}
+inline void check_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
+                      Backend backend) {
+  check_pointers(problem, arguments, backend);
+}
+
+template <class Problem>
+class CudaPrimitive final : public Kernel<Problem> {
+ public:
+  explicit CudaPrimitive(Plan<Problem> const& plan)
+      : problem_(plan.problem), launches_(lower(plan.problem, target_of(plan)), plan.device.gpu) {}
+  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const override {
+    check_run(problem_, arguments, Backend::cuda);
+    with_run(problem_, arguments, workspace,
+             [&](PrimitiveRun const& run) { launches_.enqueue(run, stream); });
+  }
+
+ private:
+  Problem problem_;
+  cuda::PrimitiveLaunches launches_;
+};
+
+// Labels that the host can read are checked as on the other backends of the host.
+template <class Problem>
+void check_labels_of(Problem const& problem, typename Problem::Arguments const& arguments) {
+  if constexpr (requires { arguments.labels; }) {
+    if (!problem.labels.present()) return;
+    if constexpr (requires { problem.centres; })
+      check_labels("rbf", problem.labels, arguments.labels, problem.centres.extent(0));
+    else
+      check_labels("cross-entropy", problem.labels, arguments.labels, problem.x.extent(1));
+  }
+}
+
+template <class Problem>
+class EmulatedPrimitive final : public HostKernel<Problem> {
+ public:
+  explicit EmulatedPrimitive(Plan<Problem> const& plan)
+      : problem_(plan.problem),
+        program_(lower(plan.problem, target_of(plan))),
+        threads_(plan.device.threads) {}
+  void run(typename Problem::Arguments const& arguments, std::byte* workspace) const override {
+    check_run(problem_, arguments, Backend::emulator);
+    check_labels_of(problem_, arguments);
+    with_run(problem_, arguments, workspace,
+             [&](PrimitiveRun const& run) { emulator::run_primitive(program_, run, threads_); });
+  }
+
+ private:
+  Problem problem_;
+  PrimitiveProgram program_;
+  int threads_;
+};
+
+template <class Problem>
+std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
+  Candidate<Problem> candidate{"composed", {}, nullptr, nullptr};
+  if (backend == Backend::cuda)
+    candidate.prepare = [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
+      return std::make_unique<CudaPrimitive<Problem>>(plan);
+    };
+  else
+    candidate.prepare = [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
+      return std::make_unique<EmulatedPrimitive<Problem>>(plan);
+    };
+  candidate.offer = [](Problem const& problem, Device const& device, PlanOptions const& options) {
+    Offer<Problem> offer;
+    PrimitiveProgram const program =
+        lower(problem, PrimitiveTarget{device.gpu, device.backend == Backend::emulator});
+    offer.refusal = program.refusal;
+    if (offer.refusal.empty() && !options.policy.empty())
+      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    offer.workspace_bytes = program.workspace_bytes;
+    offer.predicted_seconds = predict(program, device.gpu);
+    offer.text = to_string(program);
+    return offer;
+  };
+  return {candidate};
+}
+
+}  // namespace cosmati::plan
+
+// Their place among the candidates of all backends.
+#define COSMATI_PRIMITIVE(Problem)                                     \
+  namespace cosmati {                                                  \
+  template <>                                                          \
+  std::vector<Candidate<Problem>> gpu_list<Problem>(Backend backend) { \
+    return plan::primitive_candidates<Problem>(backend);               \
+  }                                                                    \
+  }

@@ -1,0 +1,57 @@
+// Each primitive as a program of passes.
+#pragma once
+#include <array>
+#include <span>
+
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/normalization.h"
+#include "cosmati/ops/optimizer_group.h"
+#include "cosmati/ops/softmax.h"
+#include "src/plan/primitive/builder.h"
+
+namespace cosmati::plan {
+
+PrimitiveProgram lower(ActivationProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(ElementwiseProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(AddProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(DropoutProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(TransformProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(ReduceProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(OptimizerGroupProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target);
+
+// What the kernels of a problem get beside tensors, from the arguments of a run.
+struct RunValues {
+  std::array<double, primitive_scalars> scalar{};
+  std::size_t count = 0;
+  unsigned long long step = 0;
+};
+template <class Problem>
+RunValues run_values(Problem const&, typename Problem::Arguments const&) {
+  return {};
+}
+RunValues run_values(DropoutProblem const& problem, DropoutProblem::Arguments const& arguments);
+RunValues run_values(ElementwiseProblem const& problem, ElementwiseProblem::Arguments const& arguments);
+RunValues run_values(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
+RunValues run_values(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments);
+
+// The position of a tensor among the arguments: that of its name in visit_tensors.
+template <class Problem>
+Binding argument_named(Problem const& problem, char const* name) {
+  int next = 0, found = -1;
+  Problem::visit_tensors(problem, [&](char const* each, Role, TensorDescription const&, auto) {
+    if (found < 0 && std::string(each) == name) found = next;
+    ++next;
+  });
+  return argument(found);
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,123 @@
+// Element by element: maps, and transposes where neighbours of x are no neighbours of y.
+#include <algorithm>
+
+#include "src/plan/primitive/builder.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr unsigned threads = 256;
+std::vector<Seen const*> pointers_to(std::vector<Seen> const& inputs, std::vector<Seen> const& outputs) {
+  std::vector<Seen const*> list;
+  for (Seen const& tensor : inputs) list.push_back(&tensor);
+  for (Seen const& tensor : outputs) list.push_back(&tensor);
+  return list;
+}
+
+// How many runs a thread has on their way: some 64 bytes of every thread.
+int unroll_for(std::vector<Seen> const& inputs, int width, PrimitiveTarget const& target) {
+  if (target.emulated) return 2;
+  int bytes = 0;
+  for (Seen const& tensor : inputs)
+    if (!tensor.binding.mask) bytes += width * size_of(tensor.description.type);
+  return bytes >= 64 ? 1 : bytes >= 32 ? 2 : 4;
+}
+
+bool is_transposition(CollapsedSpace const& space) {
+  if (space.positions.size() < 2) return false;
+  SpaceAxis const& inner = space.positions.front();  // y's neighbours
+  if (inner.stride[1] != 1 || inner.stride[0] == 1 || inner.extent < 8) return false;
+  for (SpaceAxis const& axis : space.positions)
+    if (axis.stride[0] == 1 && axis.extent >= 8) return true;
+  return false;
+}
+
+void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula const& formula,
+                   std::vector<Seen> const& inputs, std::vector<Seen> const& outputs,
+                   PrimitiveTarget const& target) {
+  auto const along_x =
+      std::find_if(space.positions.begin(), space.positions.end(),
+                   [](SpaceAxis const& axis) { return axis.stride[0] == 1 && axis.extent >= 8; });
+  std::rotate(space.positions.begin() + 1, along_x, along_x + 1);
+  PrimitivePass pass;
+  pass.family = PrimitiveFamily::transpose;
+  std::vector<Seen> both = inputs;
+  both.push_back(outputs[0]);
+  pass.real = real_of(both);
+  // Pairs of 8- and 16-bit elements, where both sides are aligned to them.
+  int width = 1;
+  auto const size = [](Seen const& tensor) { return size_of(tensor.description.type); };
+  if (!target.emulated && size(inputs[0]) <= 2 && size(outputs[0]) <= 2) {
+    width = 2;
+    for (std::size_t i = 0; i < 2; ++i) {
+      Seen const& tensor = i == 0 ? inputs[0] : outputs[0];
+      if (std::max(tensor.description.alignment, size(tensor)) % (2 * size(tensor)) != 0) width = 1;
+      for (SpaceAxis const& axis : space.positions)
+        if (axis.stride[i] != 1 && axis.stride[i] % 2 != 0) width = 1;
+    }
+  }
+  fill_space(pass, space, inputs, outputs, 1, false);
+  PrimitiveParameters& p = pass.parameters;
+  p.policy.width = width;
+  Index const side = 32 * width;
+  double blocks = 1;
+  for (std::size_t d = 0; d < space.positions.size(); ++d) {
+    Index extent = space.positions[d].extent;
+    if (d < 2) {
+      p.window[d].image = static_cast<int>(extent);
+      extent = (extent + side - 1) / side;
+      p.axis[d] = FastDivision(static_cast<unsigned>(extent));
+    }
+    blocks *= static_cast<double>(extent);
+  }
+  pass.blocks = static_cast<unsigned>(blocks);
+  pass.shared_bytes = static_cast<int>(side * (side + 1)) * (target.emulated ? 8 : size_of(pass.real));
+  pass.function = function_of(formula, {inputs[0].name}, {outputs[0].name}, p);
+  finish(pass, space);
+  program.passes.push_back(std::move(pass));
+}
+
+void add_piece(PrimitiveProgram& program, Shape const& shape, Formula const& formula,
+               std::vector<Seen> const& inputs, std::vector<Seen> const& outputs,
+               PrimitiveTarget const& target, bool may_transpose) {
+  auto const tensors = pointers_to(inputs, outputs);
+  CollapsedSpace const space =
+      collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size());
+  if (may_transpose && inputs.size() == 1 && is_transposition(space))
+    return add_transpose(program, space, formula, inputs, outputs, target);
+  std::vector<std::string> input_names, output_names;
+  for (Seen const& tensor : inputs) input_names.push_back(tensor.name);
+  for (Seen const& tensor : outputs) output_names.push_back(tensor.name);
+  std::vector<Seen> all = inputs;
+  all.insert(all.end(), outputs.begin(), outputs.end());
+  PrimitivePass pass;
+  pass.real = real_of(all);
+  int const width = run_width(tensors, space, false, target);
+  fill_space(pass, space, inputs, outputs, width, false);
+  PrimitiveParameters& p = pass.parameters;
+  p.policy.unroll = unroll_for(inputs, width, target);
+  pass.function = function_of(formula, input_names, output_names, p);
+  unsigned const of_block = threads * static_cast<unsigned>(p.policy.unroll);
+  pass.blocks = (p.positions + of_block - 1) / of_block;
+  finish(pass, space);
+  program.passes.push_back(std::move(pass));
+}
+
+}  // namespace
+
+void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formula, std::vector<Seen> inputs,
+             std::vector<Seen> const& outputs, PrimitiveTarget const& target, bool may_transpose) {
+  if (shape.size() == 0) return;
+  // What the formula does not read is not loaded, but a kernel has one input.
+  auto const names = names_in(formula);
+  auto const unused = [&](Seen const& tensor) {
+    return std::find(names.begin(), names.end(), tensor.name) == names.end();
+  };
+  Seen const first_input = inputs.front();
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(), unused), inputs.end());
+  if (inputs.empty()) inputs.push_back(first_input);
+  for (Piece const& piece : pieces_of(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank))))
+    add_piece(program, piece.shape, formula, piece.of(inputs), piece.of(outputs), target, may_transpose);
+}
+
+}  // namespace cosmati::plan

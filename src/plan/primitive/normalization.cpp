@@ -1,0 +1,187 @@
+// Batch normalisation in one or two passes, and local response normalisation.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/plan/primitive/lower.h"
+
+namespace cosmati::plan {
+namespace {
+
+std::vector<bool> all_but_channels(Shape const& shape) {
+  std::vector<bool> reduced(static_cast<std::size_t>(shape.rank), true);
+  reduced[1] = false;
+  return reduced;
+}
+
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the statistics where `mean` and `variance`
+// are.
+void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, Seen mean, Seen variance,
+                       PrimitiveTarget const& target) {
+  Formula formula;
+  formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
+  formula.constants = {{"epsilon", problem.epsilon}};
+  formula.result = "y";
+  auto const statistic = [&](char const* name) {
+    return seen_along(name, problem.statistics, 1, argument_named(problem, name));
+  };
+  mean.name = "mean";
+  variance.name = "variance";
+  add_map(program, problem.x.shape(), formula,
+          {seen("x", problem.x, argument_named(problem, "x")), std::move(mean), std::move(variance),
+           statistic("scale"), statistic("bias")},
+          {seen("y", problem.y, argument_named(problem, "y"))}, target);
+}
+
+void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, PrimitiveTarget const& target) {
+  Shape const& shape = problem.x.shape();
+  std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
+                                  seen_along("scale", problem.statistics, 1, {})};
+  DataType const real = real_of(tensors);
+  auto const own = [&](char const* name) {
+    return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
+  };
+  Seen const mean = own("mean"), variance = own("variance");
+  Reduction statistics;
+  statistics.shape = shape;
+  statistics.reduced = all_but_channels(shape);
+  statistics.combine = 3;  // moments
+  statistics.values = 3;
+  statistics.terms = {"x[e]", "v0", {}};
+  // The saved statistics may be of a narrower type than the sums; y is made from the sums.
+  statistics.last = {
+      "let v = s2[e] / s0[e]; store(saved_variance, v); store(variance, v); store(mean, s1[e]); s1[e]",
+      "saved_mean",
+      {}};
+  statistics.inputs = {tensors[0]};
+  statistics.outputs = {
+      seen_along("saved_mean", problem.statistics, 1, argument_named(problem, "saved_mean")),
+      seen_along("saved_variance", problem.statistics, 1, argument_named(problem, "saved_variance")), mean,
+      variance};
+  add_reduction(program, statistics, target);
+  add_normalization(program, problem, mean, variance, target);
+}
+
+void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
+                   PrimitiveTarget const& target) {
+  Shape const& shape = problem.x.shape();
+  double const count = shape[1] == 0 ? 1 : static_cast<double>(shape.size() / shape[1]);
+  auto const statistic = [&](char const* name) {
+    return seen_along(name, problem.statistics, 1, argument_named(problem, name));
+  };
+  std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
+                                  seen("dy", problem.y, argument_named(problem, "dy")), statistic("mean"),
+                                  statistic("variance")};
+  std::vector<Seen> all = tensors;
+  all.push_back(seen("dx", problem.dx, argument_named(problem, "dx")));
+  DataType const real = real_of(all);
+  auto const own = [&](char const* name) {
+    return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
+  };
+  Seen const sum = own("sum"), sum_with_u = own("sum_with_u");
+  Reduction sums;
+  sums.shape = shape;
+  sums.reduced = all_but_channels(shape);
+  sums.values = 2;
+  sums.terms = {"store(v1, dy[e] * (x[e] - mean[e]) / sqrt(variance[e] + epsilon)); dy[e]",
+                "v0",
+                {{"epsilon", problem.epsilon}}};
+  sums.last = {"store(dscale, s1[e]); store(sum_with_u, s1[e]); store(sum, s0[e]); s0[e]", "dbias", {}};
+  sums.inputs = tensors;
+  sums.outputs = {statistic("dbias"), statistic("dscale"), sum, sum_with_u};
+  add_reduction(program, sums, target);
+  Formula formula;
+  formula.text =
+      "let inverse = 1 / sqrt(variance[e] + epsilon); let u = (x[e] - mean[e]) * inverse; "
+      "scale[e] * inverse * (dy[e] - sum[e] / count - u * (sum_with_u[e] / count))";
+  formula.constants = {{"epsilon", problem.epsilon}, {"count", count}};
+  formula.result = "dx";
+  std::vector<Seen> inputs = tensors;
+  for (Seen const& more : {statistic("scale"), sum, sum_with_u}) inputs.push_back(more);
+  add_map(program, shape, formula, inputs, {all.back()}, target);
+}
+
+void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& shape,
+             std::vector<Seen> const& inputs, std::vector<Seen> const& outputs,
+             PrimitiveTarget const& target) {
+  bool const forward = inputs.size() == 1;
+  std::vector<Seen const*> tensors;
+  for (Seen const& tensor : inputs) tensors.push_back(&tensor);
+  tensors.push_back(&outputs[0]);
+  CollapsedSpace space =
+      collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size(), {1});
+  // The channels are first, where they are neighbours, or else last: that is where a kernel looks for them.
+  auto channels = space.positions.begin();
+  while (channels != space.positions.end() &&
+         !(channels->extent == shape[1] && channels->stride[0] == inputs[0].stride[1] &&
+           channels->stride.back() == outputs[0].stride[1]))
+    ++channels;
+  bool innermost = false;
+  if (channels == space.positions.end()) {  // one channel
+    space.positions.push_back({1, std::vector<Index>(tensors.size(), 0)});
+  } else {
+    innermost = channels == space.positions.begin() && space.positions.size() > 1;
+    if (!innermost) std::rotate(channels, channels + 1, space.positions.end());
+  }
+  int const width = innermost ? 1 : run_width(tensors, space, false, target, 16);
+  PrimitivePass pass;
+  pass.family = PrimitiveFamily::lrn;
+  std::vector<Seen> all = inputs;
+  all.push_back(outputs[0]);
+  pass.real = real_of(all);
+  int const last = static_cast<int>(space.positions.size()) - 1;
+  bool const runs_along_channels = last == 0;
+  fill_space(pass, space, inputs, outputs, runs_along_channels ? 1 : width, false);
+  PrimitiveParameters& p = pass.parameters;
+  p.policy.columns_axis = innermost ? 0 : last;
+  p.policy.operation = forward ? 0 : 1;
+  p.scalar[0] = problem.k;
+  p.scalar[1] = problem.alpha / static_cast<double>(problem.size);
+  p.scalar[2] = problem.beta;
+  p.classes = static_cast<int>(shape[1]);
+  p.window[0].taps = static_cast<int>(problem.size);
+  p.window[0].tap_step = inputs[0].stride[1];
+  p.window[0].pair_step = forward ? 0 : inputs[1].stride[1];
+  pass.blocks = (p.positions + 255) / 256;
+  finish(pass, space);
+  program.passes.push_back(std::move(pass));
+}
+
+}  // namespace
+
+PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& target) {
+  PrimitiveProgram program;
+  switch (problem.mode) {
+    case BatchNormMode::inference: {
+      auto const statistic = [&](char const* name) {
+        return seen_along(name, problem.statistics, 1, argument_named(problem, name));
+      };
+      add_normalization(program, problem, statistic("mean"), statistic("variance"), target);
+      break;
+    }
+    case BatchNormMode::training: add_training(program, problem, target); break;
+    case BatchNormMode::backward: add_gradients(program, problem, target); break;
+  }
+  return program;
+}
+
+PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target) {
+  PrimitiveProgram program;
+  Shape const& shape = problem.x.shape();
+  if (shape.size() == 0) return program;
+  bool const forward = problem.direction == Direction::forward;
+  std::vector<Seen> inputs{seen("x", problem.x, argument_named(problem, "x"))};
+  if (!forward) inputs.push_back(seen("dy", problem.y, argument_named(problem, "dy")));
+  std::vector<Seen> const outputs{forward ? seen("y", problem.y, argument_named(problem, "y"))
+                                          : seen("dx", problem.dx, argument_named(problem, "dx"))};
+  std::vector<bool> channels(static_cast<std::size_t>(shape.rank));
+  channels[1] = true;
+  if (shape[1] > Index{1} << 30)
+    program.refusal = fmt::format("x has {} channels; this kernel counts up to {}", shape[1], Index{1} << 30);
+  if (!program.refusal.empty()) return program;
+  for (Piece const& part : pieces_of(shape, channels, 0x1p30 / static_cast<double>(shape[1])))
+    add_lrn(program, problem, part.shape, part.of(inputs), part.of(outputs), target);
+  return program;
+}
+
+}  // namespace cosmati::plan

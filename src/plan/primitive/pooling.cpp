@@ -1,0 +1,142 @@
+// Pooling: which axes the positions have, and where the taps of a window lie.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/plan/primitive/lower.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr Index most = Index{1} << 30;  // that a kernel counts up to
+
+std::string violation(PoolingProblem const& problem) {
+  for (int i = 0; i < 2; ++i) {
+    Index const reach = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i] +
+                        problem.window[i] * problem.dilation[i] + problem.stride[i];
+    if (reach > most)
+      return fmt::format(
+          "image, padding, window and stride along dimension {} reach over {} places; these kernels "
+          "count up to {}",
+          2 + i, reach, most);
+  }
+  return {};
+}
+
+WindowSide side_of(PoolingProblem const& problem, int i, TensorDescription const* saved) {
+  WindowSide side;
+  auto const number = [](Index value) { return static_cast<int>(value); };
+  side.image = number(problem.x.extent(2 + i));
+  side.windows = number(problem.y.extent(2 + i));
+  side.taps = number(problem.window[i]);
+  side.stride = number(problem.stride[i]);
+  side.pad = number(problem.pad_begin[i]);
+  side.pad_end = number(problem.pad_end[i]);
+  side.dilation = number(problem.dilation[i]);
+  side.by_stride = FastDivision(static_cast<unsigned>(side.stride));
+  side.by_dilation = FastDivision(static_cast<unsigned>(side.dilation));
+  side.tap_step = problem.x.layout.stride[2 + i];
+  side.pair_step = problem.y.layout.stride[2 + i];
+  side.index_step = saved != nullptr ? saved->layout.stride[2 + i] : 0;
+  return side;
+}
+
+}  // namespace
+
+PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target) {
+  PrimitiveProgram program;
+  program.refusal = violation(problem);
+  bool const forward = problem.direction == Direction::forward, max = problem.mode == PoolingMode::max;
+  TensorDescription const& result = forward ? problem.y : problem.x;
+  if (result.layout.size() == 0 || !program.refusal.empty()) return program;
+  std::vector<Seen> inputs, outputs;
+  if (forward) {
+    inputs = {seen("x", problem.x, argument_named(problem, "x"))};
+    outputs = {seen("y", problem.y, argument_named(problem, "y"))};
+  } else {
+    inputs = {seen("dy", problem.y, argument_named(problem, "dy"))};
+    if (problem.backward_needs_x()) inputs.push_back(seen("x", problem.x, argument_named(problem, "x")));
+    outputs = {seen("dx", problem.x, argument_named(problem, "dx"))};
+  }
+  // Windows have their own strides.
+  for (Seen& input : inputs) input.stride[2] = input.stride[3] = 0;
+  auto const& strides = result.layout.stride;
+  auto const is_inner = [&](int d) {
+    return result.extent(d) > 1 && strides[d] == 1 && inputs[0].stride[d] == 1;
+  };
+  bool const channels_first = is_inner(0) || is_inner(1);
+  int const a = is_inner(0) ? 0 : is_inner(1) ? 1 : strides[0] < strides[1] ? 0 : 1, b = 1 - a;
+  std::vector<int> const order = channels_first ? std::vector<int>{a, 3, 2, b} : std::vector<int>{3, 2, a, b};
+  std::vector<Seen const*> tensors;
+  for (Seen const& tensor : inputs) tensors.push_back(&tensor);
+  tensors.push_back(&outputs[0]);
+  CollapsedSpace space;
+  for (int const d : order) {
+    SpaceAxis axis{result.extent(d), {}};
+    for (Seen const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
+    space.positions.push_back(std::move(axis));
+  }
+  int width = 1;
+  if (channels_first) {
+    // The taps' steps must be whole runs too.
+    CollapsedSpace with_taps = space;
+    for (int i = 0; i < 2; ++i) {
+      SpaceAxis axis{2, {}};
+      for (std::size_t t = 0; t < tensors.size(); ++t)
+        axis.stride.push_back((tensors[t]->name == "dy" ? problem.y : problem.x).layout.stride[2 + i] *
+                              (t < inputs.size() ? 1 : 0));
+      with_taps.positions.push_back(std::move(axis));
+    }
+    width = run_width(tensors, with_taps, false, target, 16);
+  }
+  Index const of_slowest = space.positions[0].extent * space.positions[1].extent * space.positions[2].extent;
+  if (of_slowest > most) {
+    program.refusal =
+        fmt::format("{} positions of one image or channel; these kernels count up to {}", of_slowest, most);
+    return program;
+  }
+  Index const step = std::max<Index>(1, most / of_slowest), slowest = space.positions[3].extent;
+  std::vector<Seen> all = inputs;
+  all.push_back(outputs[0]);
+  TensorDescription const* const saved = problem.indices.present() ? &problem.indices : nullptr;
+  for (Index first = 0; first < slowest; first += step) {
+    CollapsedSpace part = space;
+    part.positions[3].extent = std::min(step, slowest - first);
+    PrimitivePass pass;
+    pass.family = PrimitiveFamily::windows;
+    pass.real = real_of(all);
+    fill_space(pass, part, inputs, outputs, width, false);
+    PrimitiveParameters& p = pass.parameters;
+    p.policy.columns_axis = channels_first ? 1 : 0;
+    p.policy.operation = static_cast<int>(problem.mode) + (forward ? 0 : 3);
+    p.policy.indices = !max || saved == nullptr ? 0 : saved->type == DataType::s32 ? 1 : 2;
+    for (int i = 0; i < 2; ++i) p.window[i] = side_of(problem, i, saved);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      pass.inputs[i].binding.first += first * inputs[i].stride[b];
+    pass.outputs[0].binding.first += first * outputs[0].stride[b];
+    if (saved != nullptr) {
+      PrimitiveTensor& indices = p.tensor[forward ? primitive_inputs + 1 : primitive_inputs - 1];
+      indices.type = saved->type;
+      for (int d = 0; d < 4; ++d) {
+        int const axis = order[static_cast<std::size_t>(d)];
+        bool const in_window = !forward && axis >= 2;
+        indices.stride[d] = in_window ? 0 : saved->layout.stride[axis] * (d == 0 ? width : 1);
+      }
+      indices.run_stride = static_cast<int>(saved->layout.stride[order[0]]);
+      Binding binding = argument_named(problem, "indices");
+      binding.first = first * saved->layout.stride[b];
+      pass.counts = {{binding, saved->type, false}};
+    }
+    pass.blocks = (p.positions + 255) / 256;
+    finish(pass, part);
+    // A tap that several windows see is read from memory once.
+    double const image = static_cast<double>(problem.x.layout.size()) * size_of(problem.x.type);
+    double const windows = static_cast<double>(problem.y.layout.size()) * size_of(problem.y.type);
+    pass.bytes =
+        (image + windows) * static_cast<double>(part.positions[3].extent) / static_cast<double>(slowest);
+    program.passes.push_back(std::move(pass));
+  }
+  return program;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,92 @@
+// What a primitive becomes on a GPU: a few passes over memory, each a kernel composed of expressions and
+// tensors. The backends cuda and emulator run the same programs.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cosmati/epilogue/expression.h"
+#include "cosmati/ops/device.h"
+#include "cosmati/ops/tensor.h"
+#include "cosmati/primitive/arguments.h"
+
+namespace cosmati::plan {
+
+enum class PrimitiveFamily : unsigned char { map, transpose, reduce, rows, windows, lrn };
+char const* name_of(PrimitiveFamily family);
+
+// Where a tensor of a pass lies: in an argument of the run, or in the workspace.
+struct Binding {
+  int argument = -1;          // in the order of visit_tensors, then operands and stores of an epilogue
+  std::size_t workspace = 0;  // bytes, where argument is -1
+  bool mask = false;          // nowhere: which elements dropout keeps
+  Index first = 0;            // elements
+};
+inline Binding argument(int number) { return {number, 0, false, 0}; }
+inline Binding workspace_at(std::size_t offset) { return {-1, offset, false, 0}; }
+
+// An expression as a function from the inputs of a kernel to its outputs.
+struct PrimitiveFunction {
+  epilogue::Expression expression;
+  int inputs = 1, outputs = 1;
+  std::vector<int> operands;  // operand i is this input
+  int accumulator = 0;        // acc is this input
+  std::vector<int> scalars;   // scalar i is this one of the parameters
+  std::vector<int> stores;    // store i is this output
+  int result = 0;             // the result is this output
+};
+
+struct PassTensor {
+  Binding binding;
+  DataType type = DataType::f32;
+  bool same = false;  // all elements of a run are one
+};
+
+// One of several tensors that share a launch: its arguments are so many after those of the first tensor.
+struct GroupMember {
+  int arguments = 0;
+  Index extent = 0;
+  unsigned blocks = 0;
+};
+
+struct PrimitivePass {
+  PrimitiveFamily family = PrimitiveFamily::map;
+  DataType real = DataType::f32;
+  PrimitiveParameters parameters;  // but for pointers and what only the run knows
+  std::vector<PassTensor> inputs, outputs;
+  std::vector<PassTensor> counts;  // labels or saved indices: the last input of the parameters
+  PrimitiveFunction function, last;
+  std::vector<GroupMember> members;  // not empty: the parameters are a PrimitiveGroup
+  unsigned blocks = 0, splits = 1;
+  int shared_bytes = 0;
+  double bytes = 0;  // that move
+  std::string text;  // for people
+};
+
+struct PrimitiveProgram {
+  std::vector<PrimitivePass> passes;  // none: there is nothing to do
+  std::size_t workspace_bytes = 0;
+  std::string refusal;
+};
+
+// What the passes of one run share.
+struct PrimitiveRun {
+  std::span<void* const> arguments;
+  std::byte* workspace = nullptr;
+  std::span<double const> scalars;
+  unsigned long long step = 0;
+};
+
+// The parameters of a launch.
+void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveParameters& parameters);
+
+void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveGroup& group);
+
+double predict(PrimitiveProgram const& program, Gpu const& gpu);
+std::string to_string(PrimitiveProgram const& program);
+
+// The text of a policy as an initialiser: ".width = 4, ...".
+std::string initialiser(PrimitivePolicy const& policy);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,225 @@
+// Reductions: who adds what, and how many blocks share one result.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/plan/primitive/builder.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr int moments = 3, joined_moments = 4;  // Combine
+
+Formula same_values(int values, char const* input, char const* output) {
+  Formula formula;
+  for (int i = 1; i < values; ++i) formula.text += fmt::format("store({}{}, {}{}[e]); ", output, i, input, i);
+  formula.text += fmt::format("{}0[e]", input);
+  formula.result = fmt::format("{}0", output);
+  return formula;
+}
+
+std::vector<std::string> numbered(char const* name, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", name, i));
+  return names;
+}
+
+std::vector<std::string> names_of(std::vector<Seen> const& tensors) {
+  std::vector<std::string> names;
+  for (Seen const& tensor : tensors) names.push_back(tensor.name);
+  return names;
+}
+
+struct Shares {
+  int along;
+  unsigned splits;
+};
+
+// Enough threads to keep the memory busy; neighbouring threads have neighbouring elements.
+Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll,
+                 PrimitiveTarget const& target) {
+  auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
+  unsigned along;
+  if (of_terms) {
+    along = std::clamp(
+        power_of_two_from((terms + static_cast<unsigned>(unroll) - 1) / static_cast<unsigned>(unroll)), 1u,
+        threads);
+    // Long rows are one block's; short ones as many as there are.
+    if (along > 32 && positions / (threads / 32) > 8 * multiprocessors && terms <= 32u * 16) along = 32;
+  } else {
+    unsigned const across = std::clamp(power_of_two_from(positions), 1u, 32u);
+    along = std::min(threads / across, power_of_two_from(terms));
+    if (positions / threads > 8 * multiprocessors && terms <= 64) along = 1;
+  }
+  unsigned const across = threads / along, blocks = (positions + across - 1) / across;
+  unsigned const wanted = 8 * multiprocessors;
+  unsigned const worth = terms / (along * static_cast<unsigned>(unroll) * 2);
+  unsigned const splits =
+      blocks >= wanted / 2 ? 1 : std::clamp(std::min(wanted / std::max(blocks, 1u), worth), 1u, 1024u);
+  return {static_cast<int>(along), splits};
+}
+
+// One pass, or one for each part of an axis that is too long.
+struct Stage {
+  CollapsedSpace space;
+  std::vector<Seen> inputs, outputs;
+  Formula terms, last;
+  int values, combine;
+};
+
+PrimitivePass pass_of(Stage const& stage, int width, bool of_terms, PrimitiveTarget const& target,
+                      DataType real) {
+  PrimitivePass pass;
+  pass.family = PrimitiveFamily::reduce;
+  pass.real = real;
+  fill_space(pass, stage.space, stage.inputs, stage.outputs, width, of_terms);
+  PrimitiveParameters& p = pass.parameters;
+  int bytes = 0;
+  for (Seen const& tensor : stage.inputs) bytes += width * size_of(tensor.description.type);
+  p.policy.unroll = target.emulated ? 2 : bytes >= 32 ? 2 : 4;
+  p.policy.operation = stage.combine;
+  pass.function = function_of(stage.terms, names_of(stage.inputs),
+                              numbered("v", stage.combine == moments ? 1 : stage.values), p);
+  pass.last = function_of(stage.last, numbered("s", stage.values), names_of(stage.outputs), p);
+  return pass;
+}
+
+void size_launch(PrimitivePass& pass, Shares const& shares, PrimitiveTarget const& target,
+                 CollapsedSpace const& space) {
+  PrimitiveParameters& p = pass.parameters;
+  p.policy.along = shares.along;
+  unsigned const across = threads / static_cast<unsigned>(shares.along);
+  pass.blocks = (p.positions + across - 1) / across;
+  pass.splits = shares.splits;
+  p.terms_of_split = (p.terms + shares.splits - 1) / shares.splits;
+  int const results = p.policy.runs_of_terms ? 1 : p.policy.width;
+  int const values = target.emulated ? 4 : pass.last.inputs;
+  pass.shared_bytes =
+      results * values * static_cast<int>(threads) * (target.emulated ? 8 : size_of(pass.real));
+  finish(pass, space);
+}
+
+void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
+  std::vector<Seen const*> tensors;
+  for (Seen const& tensor : r.inputs) tensors.push_back(&tensor);
+  for (Seen const& tensor : r.outputs) tensors.push_back(&tensor);
+  std::vector<Seen> all = r.inputs;
+  all.insert(all.end(), r.outputs.begin(), r.outputs.end());
+  DataType const real = real_of(all);
+  Stage stage{
+      collapse(r.shape, r.reduced, tensors, 0), r.inputs, r.outputs, r.terms, r.last, r.values, r.combine};
+  auto const stride_of = [&](std::vector<SpaceAxis> const& axes) {
+    return axes.empty() || axes[0].extent == 1 || axes[0].stride[0] == 0 ? Index{1} << 62 : axes[0].stride[0];
+  };
+  bool const of_terms = stride_of(stage.space.terms) <= stride_of(stage.space.positions);
+  // Registers and shared memory hold a few results of a thread.
+  int const width = run_width(tensors, stage.space, of_terms, target, of_terms || r.values == 1 ? 64 : 32);
+
+  // Terms that one launch cannot count are several parts.
+  constexpr Index most_terms = Index{1} << 30;
+  Index terms = 1, parts = 1;
+  for (SpaceAxis const& axis : stage.space.terms) terms *= axis.extent;
+  Index slowest_extent = 1;
+  if (terms > most_terms) {
+    SpaceAxis& slowest = stage.space.terms.back();
+    Index const others = terms / slowest.extent;
+    slowest_extent = std::max<Index>(1, most_terms / std::max<Index>(others, 1) / 64 * 64);
+    parts = (slowest.extent + slowest_extent - 1) / slowest_extent;
+  }
+  PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
+  Shares shares = shares_of(pass.parameters.positions, pass.parameters.terms, of_terms,
+                            pass.parameters.policy.unroll, target);
+  if (parts == 1 && shares.splits == 1) {
+    size_launch(pass, shares, target, stage.space);
+    program.passes.push_back(std::move(pass));
+    return;
+  }
+
+  // Each part leaves its values in the workspace: value by value, part by part, positions as they were
+  // sorted.
+  Index positions = 1;
+  for (SpaceAxis const& axis : stage.space.positions) positions *= axis.extent;
+  auto const whole_parts = parts * static_cast<Index>(shares.splits);
+  DataType const stored = real;
+  std::size_t const room = reserve(program, positions * whole_parts * r.values, stored);
+  Stage first = stage;
+  first.outputs.clear();
+  first.last = same_values(r.values, "s", "o");
+  for (int v = 0; v < r.values; ++v) {
+    Seen value{fmt::format("o{}", v),
+               {},
+               workspace_at(room + static_cast<std::size_t>(v * whole_parts * positions * size_of(stored))),
+               {}};
+    value.description.type = stored;
+    first.outputs.push_back(value);
+  }
+  auto const with_partial_strides = [&](std::vector<SpaceAxis>& axes, std::size_t inputs, bool of_positions) {
+    Index step = 1;
+    for (SpaceAxis& axis : axes) {
+      axis.stride.resize(inputs);
+      axis.stride.resize(inputs + static_cast<std::size_t>(r.values), of_positions ? step : 0);
+      step *= axis.extent;
+    }
+  };
+  with_partial_strides(first.space.positions, r.inputs.size(), true);
+  with_partial_strides(first.space.terms, r.inputs.size(), false);
+  bool const partial_runs_fit = positions * size_of(stored) % 16 == 0;
+  int const first_width = of_terms || partial_runs_fit ? width : 1;
+  Index const extent = first.space.terms.back().extent;
+  for (Index part = 0; part < parts; ++part) {
+    Stage piece = first;
+    if (parts > 1) {
+      piece.space.terms.back().extent = std::min(slowest_extent, extent - part * slowest_extent);
+      for (std::size_t i = 0; i < piece.inputs.size(); ++i)
+        piece.inputs[i].binding.first += part * slowest_extent * first.space.terms.back().stride[i];
+      for (Seen& output : piece.outputs) output.binding.first += part * shares.splits * positions;
+    }
+    PrimitivePass one = pass_of(piece, first_width, of_terms, target, real);
+    one.parameters.split_stride = positions;
+    size_launch(one, shares, target, piece.space);
+    program.passes.push_back(std::move(one));
+  }
+  // The parts' values become the result.
+  Stage last = stage;
+  last.inputs = first.outputs;
+  last.terms = same_values(r.values, "o", "v");
+  if (r.combine == moments) last.combine = joined_moments;
+  last.space.terms = {
+      {whole_parts, std::vector<Index>(static_cast<std::size_t>(r.values) + r.outputs.size(), 0)}};
+  std::fill_n(last.space.terms[0].stride.begin(), r.values, positions);
+  Index step = 1;
+  for (SpaceAxis& axis : last.space.positions) {
+    std::vector<Index> strides(static_cast<std::size_t>(r.values), step);
+    strides.insert(strides.end(), axis.stride.begin() + static_cast<std::ptrdiff_t>(r.inputs.size()),
+                   axis.stride.end());
+    axis.stride = strides;
+    step *= axis.extent;
+  }
+  PrimitivePass join = pass_of(last, 1, false, target, real);
+  // Eight results side by side fill a sector of memory; the parts are many.
+  unsigned const across =
+      std::clamp(power_of_two_from(join.parameters.positions), 1u, whole_parts > 64 ? 8u : 32u);
+  size_launch(
+      join,
+      {static_cast<int>(std::min(threads / across, power_of_two_from(static_cast<unsigned>(whole_parts)))),
+       1},
+      target, last.space);
+  program.passes.push_back(std::move(join));
+}
+
+}  // namespace
+
+void add_reduction(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
+  for (int d = 0; d < r.shape.rank; ++d)
+    if (!r.reduced[static_cast<std::size_t>(d)] && r.shape[d] == 0) return;
+  for (Piece const& piece : pieces_of(r.shape, r.reduced)) {
+    Reduction part = r;
+    part.shape = piece.shape;
+    part.inputs = piece.of(r.inputs);
+    part.outputs = piece.of(r.outputs);
+    add_piece(program, part, target);
+  }
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,245 @@
+// Softmax and the losses of classifiers: rows, and the sums around them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "src/plan/primitive/lower.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr unsigned threads = 256;
+
+// As in primitive/rows.h.
+enum : int { softmax, log_softmax, softmax_gradient, log_softmax_gradient, loss, loss_and_gradient };
+
+// Who shares a row, and whether it stays in registers.
+void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) {
+  PrimitiveParameters& p = pass.parameters;
+  PrimitivePolicy& policy = p.policy;
+  auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
+  auto const most_cached = static_cast<unsigned>(std::max(1, 64 / (policy.width * inputs)));
+  unsigned along;
+  if (policy.runs_of_terms) {
+    along = std::min(32u, power_of_two_from(p.terms));
+    bool const few = p.positions < 8 * multiprocessors;
+    if (p.terms > 32 * most_cached || (few && p.terms > 32))
+      along = std::min(threads, power_of_two_from(p.terms));
+  } else {
+    unsigned across = std::clamp(power_of_two_from(p.positions), 1u, 32u);
+    // Whole lines of memory side by side; fewer of them where blocks would be few.
+    auto const line = static_cast<unsigned>(std::max(8 / policy.width, 1) * 4);
+    while (across > line && p.positions / across < 2 * multiprocessors) across /= 2;
+    along = std::min(threads / across, power_of_two_from(p.terms));
+    if (p.positions / threads > 8 * multiprocessors && p.terms <= most_cached) along = 1;
+  }
+  policy.along = static_cast<int>(along);
+  unsigned const share = (p.terms + along - 1) / along;
+  policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * inputs)));
+  policy.cached = share <= most_cached ? static_cast<int>(std::max(1u, share)) : 0;
+  if (target.emulated) policy.cached = policy.runs_of_terms && policy.width == 4 && share <= 2 ? 2 : 0;
+  unsigned const across = threads / along;
+  pass.blocks = (p.positions + across - 1) / across;
+  int const results = policy.runs_of_terms ? 1 : policy.width;
+  pass.shared_bytes = results * 2 * static_cast<int>(threads) * (target.emulated ? 8 : size_of(pass.real));
+}
+
+// A pass over rows along axis `axis`; nothing is launched where there is nothing.
+PrimitivePass row_pass(Shape const& shape, int axis, int operation, std::vector<Seen> const& inputs,
+                       std::vector<Seen> const& outputs, PrimitiveTarget const& target,
+                       CollapsedSpace& space) {
+  std::vector<bool> reduced(static_cast<std::size_t>(shape.rank));
+  reduced[static_cast<std::size_t>(axis)] = true;
+  std::vector<Seen> all = inputs;
+  all.insert(all.end(), outputs.begin(), outputs.end());
+  std::vector<Seen const*> tensors;
+  for (Seen const& tensor : all) tensors.push_back(&tensor);
+  space = collapse(shape, reduced, tensors, 0);
+  Index const row_stride = inputs[0].stride[axis];
+  bool const of_terms = shape[axis] > 1 && (row_stride == 1 || space.positions[0].extent == 1 ||
+                                            space.positions[0].stride[0] > row_stride);
+  PrimitivePass pass;
+  pass.family = PrimitiveFamily::rows;
+  pass.real = real_of(all);
+  fill_space(pass, space, inputs, outputs, run_width(tensors, space, of_terms, target, 32), of_terms);
+  pass.parameters.policy.operation = operation;
+  share_rows(pass, static_cast<int>(inputs.size()), target);
+  finish(pass, space);
+  return pass;
+}
+
+std::string too_many(Index rows, Index classes) {
+  constexpr Index most = Index{1} << 30;
+  if (rows <= most && classes <= most) return {};
+  return fmt::format("{} rows of {} classes; one launch of this kernel counts up to {} of either", rows,
+                     classes, most);
+}
+
+// Of (N, classes) scores: the loss of each row into `losses` of the workspace, and the gradient.
+void add_losses(PrimitiveProgram& program, Shape const& shape, Seen const& scores, Seen const* gradient,
+                TensorDescription const& labels, Binding label_binding, std::size_t losses, DataType real,
+                double sign, double rubbish, PrimitiveTarget const& target) {
+  Seen const loss_of_row = seen_in_workspace("losses", real, shape, {0}, losses);
+  CollapsedSpace space;
+  PrimitivePass pass = row_pass(shape, 1, gradient != nullptr ? loss_and_gradient : loss, {scores},
+                                {gradient != nullptr ? *gradient : loss_of_row, loss_of_row}, target, space);
+  PrimitiveParameters& p = pass.parameters;
+  pass.real = real;
+  p.scalar[0] = sign;
+  p.scalar[1] = 1 / static_cast<double>(shape[0]);
+  p.scalar[2] = rubbish;
+  p.classes = static_cast<int>(shape[1]);
+  PrimitiveTensor& label = p.tensor[primitive_inputs - 1];
+  label.type = labels.type;
+  label.run_stride = static_cast<int>(labels.layout.stride[0]);
+  label.stride[0] = labels.layout.stride[0] * (p.policy.runs_of_terms ? 1 : p.policy.width);
+  pass.counts = {{label_binding, labels.type, false}};
+  program.passes.push_back(std::move(pass));
+}
+
+void add_mean(PrimitiveProgram& program, Index count, std::size_t losses, DataType real, Seen loss_tensor,
+              PrimitiveTarget const& target) {
+  Reduction mean;
+  mean.shape = Shape(count);
+  mean.reduced = {true};
+  mean.terms = {"losses[e]", "v0", {}};
+  mean.last = {"s0[e] / count", "loss", {{"count", static_cast<double>(count)}}};
+  mean.inputs = {seen_in_workspace("losses", real, mean.shape, {0}, losses)};
+  loss_tensor.name = "loss";
+  std::fill_n(loss_tensor.stride, max_rank, Index{0});
+  mean.outputs = {std::move(loss_tensor)};
+  add_reduction(program, mean, target);
+}
+
+}  // namespace
+
+PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& target) {
+  PrimitiveProgram program;
+  bool const forward = problem.direction == Direction::forward;
+  Shape const& shape = problem.y.shape();
+  if (shape.size() == 0) return program;
+  std::vector<Seen> inputs, outputs;
+  if (forward) {
+    inputs = {seen("x", problem.x, argument_named(problem, "x"))};
+    outputs = {seen("y", problem.y, argument_named(problem, "y"))};
+  } else {
+    inputs = {seen("y", problem.y, argument_named(problem, "y")),
+              seen("dy", problem.dy, argument_named(problem, "dy"))};
+    outputs = {seen("dx", problem.x, argument_named(problem, "dx"))};
+  }
+  int const operation = (forward ? softmax : softmax_gradient) + (problem.logarithm ? 1 : 0);
+  std::vector<bool> row(static_cast<std::size_t>(shape.rank));
+  row[static_cast<std::size_t>(problem.axis)] = true;
+  CollapsedSpace space;
+  for (Piece const& piece : pieces_of(shape, row))
+    program.passes.push_back(
+        row_pass(piece.shape, problem.axis, operation, piece.of(inputs), piece.of(outputs), target, space));
+  return program;
+}
+
+PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const& target) {
+  PrimitiveProgram program;
+  Shape const& shape = problem.x.shape();
+  bool const forward = problem.direction == Direction::forward;
+  if (shape.size() == 0) return program;
+  program.refusal = too_many(shape[0], shape[1]);
+  if (!program.refusal.empty()) return program;
+  std::vector<Seen> all{seen("x", problem.x, argument_named(problem, "x"))};
+  if (problem.dx.present()) all.push_back(seen("dx", problem.dx, argument_named(problem, "dx")));
+  if (forward) all.push_back(seen("loss", problem.loss, argument_named(problem, "loss")));
+  DataType const real = real_of(all);
+  std::size_t const losses = reserve(program, shape[0], real);
+  add_losses(program, shape, all[0], problem.dx.present() ? &all[1] : nullptr, problem.labels,
+             argument_named(problem, "labels"), losses, real, 1, std::numeric_limits<double>::infinity(),
+             target);
+  if (forward) add_mean(program, shape[0], losses, real, all.back(), target);
+  return program;
+}
+
+namespace {
+
+// sum over `reduced` of the formula: x and centres as (N, classes, F) sees them, in the order of `axes`.
+void add_sum(PrimitiveProgram& program, Shape const& shape, char const* text, std::vector<Seen> inputs,
+             std::vector<Seen> outputs, std::string const& last, PrimitiveTarget const& target) {
+  Reduction sum;
+  sum.shape = shape;
+  sum.reduced = {false, false, true};
+  sum.terms = {text, "v0", {}};
+  sum.last = {last, outputs[0].name, {}};
+  sum.inputs = std::move(inputs);
+  sum.outputs = std::move(outputs);
+  add_reduction(program, sum, target);
+}
+
+// A matrix whose axes are axes `a` and `b` of the space.
+Seen matrix(std::string name, TensorDescription const& tensor, int a, int b, Binding binding) {
+  Seen result{std::move(name), tensor, binding, {}};
+  result.stride[a] = tensor.layout.stride[0];
+  result.stride[b] = tensor.layout.stride[1];
+  return result;
+}
+
+}  // namespace
+
+PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target) {
+  PrimitiveProgram program;
+  Index const count = problem.x.extent(0), features = problem.x.extent(1),
+              classes = problem.centres.extent(0);
+  bool const labelled = problem.labels.present(), forward = problem.direction == Direction::forward;
+  auto const x = [&](int a, int b) { return matrix("x", problem.x, a, b, argument_named(problem, "x")); };
+  auto const centre = [&](int a, int b) {
+    return matrix("centre", problem.centres, a, b, argument_named(problem, "centres"));
+  };
+  std::vector<Seen> all{x(0, 1), centre(0, 1)};
+  for (TensorDescription const* tensor : {&problem.distances, &problem.loss, &problem.dcentres})
+    if (tensor->present()) all.push_back({"", *tensor, {}, {}});
+  DataType const real = real_of(all);
+  Shape const table(count, classes);
+  if (labelled) program.refusal = too_many(count, classes);
+  if (!program.refusal.empty()) return program;
+  std::size_t const own = labelled ? reserve(program, count * classes, real) : 0;
+  Seen const distances = seen_in_workspace("d", real, table, {0, 1}, own);
+  if (forward || labelled) {
+    std::vector<Seen> outputs;
+    std::string last = "s0[e]";
+    if (labelled) outputs.push_back(distances);
+    if (forward && problem.distances.present()) {
+      outputs.push_back(matrix("distances", problem.distances, 0, 1, argument_named(problem, "distances")));
+      if (labelled) last = "store(distances, s0[e]); s0[e]";
+    }
+    add_sum(program, {count, classes, features}, "let t = x[e] - centre[e]; t * t", {x(0, 2), centre(1, 2)},
+            outputs, last, target);
+  }
+  Seen gradient = distances;
+  gradient.name = "g";
+  if (labelled && table.size() > 0) {
+    std::size_t const losses = reserve(program, count, real);
+    // The gradients take the place of the distances: a row is read before it is written.
+    add_losses(program, table, distances, forward ? nullptr : &gradient, problem.labels,
+               argument_named(problem, "labels"), losses, real, -1, problem.rubbish, target);
+    if (forward)
+      add_mean(program, count, losses, real, seen("loss", problem.loss, argument_named(problem, "loss")),
+               target);
+  }
+  if (forward) return program;
+  auto const g = [&](int a, int b) {
+    if (!labelled) return matrix("g", problem.distances, a, b, argument_named(problem, "ddistances"));
+    Seen result = gradient;
+    std::fill_n(result.stride, max_rank, Index{0});
+    result.stride[a] = classes;
+    result.stride[b] = 1;
+    return result;
+  };
+  add_sum(program, {count, features, classes}, "g[e] * 2 * (x[e] - centre[e])",
+          {g(0, 2), x(0, 1), centre(2, 1)}, {matrix("dx", problem.x, 0, 1, argument_named(problem, "dx"))},
+          "s0[e]", target);
+  if (problem.dcentres.present())
+    add_sum(program, {classes, features, count}, "g[e] * 2 * (centre[e] - x[e])",
+            {g(2, 0), x(2, 1), centre(0, 1)},
+            {matrix("dcentres", problem.dcentres, 0, 1, argument_named(problem, "dcentres"))}, "s0[e]",
+            target);
+  return program;
+}
+
+}  // namespace cosmati::plan

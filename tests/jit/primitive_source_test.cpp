@@ -1,0 +1,85 @@
+// The text that the run-time compiler gets for primitives: what it says, and that it becomes machine code
+// without spills. Skipped where there is no NVRTC.
+#include <gtest/gtest.h>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/cuda/primitive.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/primitive/lower.h"
+
+namespace cosmati {
+namespace {
+
+using enum DataType;
+
+plan::PrimitiveTarget h200() { return {describe_gpu("h200"), false}; }
+
+template <class Problem>
+void expect_machine_code(Problem const& problem, std::size_t passes) {
+  validate(problem);
+  plan::PrimitiveProgram const program = plan::lower(problem, h200());
+  SCOPED_TRACE(plan::to_string(program));
+  EXPECT_EQ(program.passes.size(), passes);
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  for (plan::PrimitivePass const& pass : program.passes) {
+    jit::Cubin const cubin = jit::compile(cuda::primitive_source(pass, h200().gpu));
+    EXPECT_EQ(cubin.local_bytes, 0);
+    EXPECT_LE(cubin.registers, 128);
+    EXPECT_EQ(cubin.compiler_warnings, "");
+  }
+}
+
+TEST(PrimitiveSource, NamesTypesRunsAndTheFunction) {
+  ActivationProblem relu;
+  relu.x = describe(f16, Shape(64, 64));
+  relu.y = describe(f32, Shape(64, 64));
+  plan::PrimitiveProgram const program = plan::lower(relu, h200());
+  ASSERT_EQ(program.passes.size(), 1u);
+  std::string const text = cuda::primitive_source(program.passes[0], h200().gpu).text;
+  for (char const* part : {".width = 8", "Elements<f16, false>", "Elements<f32, false>",
+                           "< Real(0) ? Real(0)", "using Real = f32"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST(PrimitiveSource, Steps) {
+  OptimizerGroupProblem group;
+  for (Index const size : {1000, 30, 77}) {
+    OptimizerProblem adam;
+    adam.kind = OptimizerKind::adam;
+    adam.parameter = adam.gradient = adam.state = describe(f32, Shape(size));
+    group.tensors.push_back(adam);
+  }
+  expect_machine_code(group, 1);
+}
+
+TEST(PrimitiveSource, MasksAndTransposes) {
+  expect_machine_code(DropoutProblem{describe(f16, Shape(64, 64)), describe(f16, Shape(64, 64)), 0.5, 1}, 1);
+  expect_machine_code(TransformProblem{describe(bf16, Shape(2, 64, 8, 8)),
+                                       describe(f16, image_layout(TensorFormat::nhwc, 2, 64, 8, 8))},
+                      1);
+}
+
+TEST(PrimitiveSource, BatchNormInTwoTypesAndThreePasses) {
+  BatchNormProblem norm;
+  norm.mode = BatchNormMode::training;
+  norm.x = norm.y = describe(f16, image_layout(TensorFormat::nhwc, 32, 64, 56, 56));
+  norm.statistics = describe(f32, Shape(64));
+  expect_machine_code(norm, 3);
+}
+
+TEST(PrimitiveSource, LossesOfRows) {
+  CrossEntropyProblem loss{Direction::forward, describe(bf16, Shape(512, 1000)), describe(s32, Shape(512)),
+                           describe(f32, Shape(1)), describe(bf16, Shape(512, 1000))};
+  expect_machine_code(loss, 2);
+}
+
+TEST(PrimitiveSource, Windows) {
+  PoolingProblem pool;
+  pool.direction = Direction::backward;
+  pool.x = describe(f64, image_layout(TensorFormat::nhwc, 2, 16, 8, 8));
+  pool.y = describe(f64, image_layout(TensorFormat::nhwc, 2, 16, 4, 4));
+  expect_machine_code(pool, 1);
+}
+
+}  // namespace
+}  // namespace cosmati

@@ -1,0 +1,98 @@
+// Programs of primitives, without a GPU: axes, runs, tensors that one launch cannot count.
+#include <gtest/gtest.h>
+
+#include "src/plan/primitive/lower.h"
+
+namespace cosmati::plan {
+namespace {
+
+using enum DataType;
+
+PrimitiveTarget h200() { return {describe_gpu("h200"), false}; }
+
+// Elements that the passes write, by the axes that their positions have.
+double written(PrimitiveProgram const& program) {
+  double sum = 0;
+  for (PrimitivePass const& pass : program.passes) {
+    EXPECT_LE(pass.parameters.positions, 1u << 30);
+    sum += static_cast<double>(pass.parameters.positions) * pass.parameters.policy.width;
+  }
+  return sum;
+}
+
+TEST(PrimitiveProgram, FastDivisionIsDivision) {
+  for (unsigned divisor : {1u, 2u, 3u, 7u, 10u, 641u, 65535u, 65536u, 1000003u, 0x40000000u, 0x7fffffffu}) {
+    FastDivision const by(divisor);
+    for (unsigned n : {0u, 1u, divisor - 1, divisor, divisor + 1, 123456789u, 0x7ffffffeu, 0x7fffffffu})
+      EXPECT_EQ(by.quotient(n & 0x7fffffffu), (n & 0x7fffffffu) / divisor) << n << " / " << divisor;
+  }
+}
+
+TEST(PrimitiveProgram, TensorsPastWhatALaunchCountsAreSeveral) {
+  ActivationProblem relu;
+  relu.x = relu.y = describe(f16, Shape(Index{1} << 33, 5));
+  validate(relu);
+  PrimitiveProgram const program = lower(relu, h200());
+  EXPECT_EQ(written(program), 0x1p33 * 5);
+  Index next = 0;
+  for (PrimitivePass const& pass : program.passes) {
+    EXPECT_EQ(pass.inputs[0].binding.first, next);
+    EXPECT_EQ(next % 64, 0);
+    next += pass.parameters.run_extent;
+  }
+  EXPECT_EQ(next, 5 * (Index{1} << 33));
+}
+
+TEST(PrimitiveProgram, RowsAndReductionsToo) {
+  SoftmaxProblem softmax;
+  softmax.x = softmax.y = describe(f16, Shape(Index{1} << 31, 16));
+  EXPECT_EQ(lower(softmax, h200()).passes.size(), 2u);
+  ReduceProblem rows{ReduceOperation::sum, softmax.x, describe(f16, Shape(Index{1} << 31, 1))};
+  EXPECT_EQ(lower(rows, h200()).passes.size(), 2u);
+  // One result of 2^35 terms: parts that are counted apart, then joined.
+  ReduceProblem all{ReduceOperation::sum, softmax.x, describe(f32, Shape(1, 1))};
+  PrimitiveProgram const program = lower(all, h200());
+  ASSERT_GT(program.passes.size(), 16u);
+  Index terms = 0;
+  for (std::size_t i = 0; i + 1 < program.passes.size(); ++i) {
+    EXPECT_EQ(program.passes[i].inputs[0].binding.first, terms);
+    EXPECT_LE(program.passes[i].parameters.terms, 1u << 30);
+    terms += program.passes[i].parameters.run_extent;
+  }
+  EXPECT_EQ(terms, Index{1} << 35);
+}
+
+TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
+  AddProblem add{describe(f16, Shape(64, 64)), describe(f32, Shape(64, 64)), describe(f16, Shape(64, 64))};
+  auto const width = [&] { return lower(add, h200()).passes[0].parameters.policy.width; };
+  EXPECT_EQ(width(), 8);
+  add.a.alignment = 4;
+  EXPECT_EQ(width(), 2);
+  add.a.alignment = 16;
+  add.b.layout.stride[0] = 65;  // rows of f32 begin anywhere
+  EXPECT_EQ(width(), 1);
+  add.b.layout.stride[0] = 66;
+  EXPECT_EQ(width(), 2);
+  add.b.layout.stride[0] = 68;  // f32 by 16 bytes, f16 by 16 bytes
+  EXPECT_EQ(width(), 8);
+}
+
+TEST(PrimitiveProgram, DropoutsMaskDecidesWhichAxesJoin) {
+  auto const chwn = describe(f32, image_layout(TensorFormat::chwn, 8, 3, 4, 5));
+  PrimitiveProgram const program = lower(DropoutProblem{chwn, chwn, 0.5, 1}, h200());
+  EXPECT_EQ(program.passes[0].parameters.policy.kept, 2);  // the batch apart from the others
+  auto const dense = describe(f32, Shape(8, 3, 4, 5));
+  EXPECT_EQ(lower(DropoutProblem{dense, dense, 0.5, 1}, h200()).passes[0].parameters.policy.kept, 1);
+}
+
+TEST(PrimitiveProgram, WindowsThatReachTooFarAreRefusedInASentence) {
+  PoolingProblem pool;
+  pool.mode = PoolingMode::average_with_padding;
+  pool.x = describe(f32, Shape(1, 1, 4, 4));
+  pool.y = describe(f32, Shape(1, 1, 2, 2));
+  pool.stride[0] = Index{1} << 30;
+  EXPECT_NE(lower(pool, h200()).refusal.find("along dimension 2 reach over"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cosmati::plan
