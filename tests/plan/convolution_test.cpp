@@ -180,14 +180,25 @@ TEST(ConvolutionForms, AStridedDataGradientMultipliesNoZero) {
   EXPECT_EQ(products, geometry.n * 8 * 8 * geometry.c * 25 * geometry.k);  // 9 + 6 + 6 + 4 taps
 }
 
-TEST(ConvolutionForms, BiasGradientsAreRefusedWithTheReason) {
-  auto p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, {});
-  p.db = describe(DataType::f32, {6});
-  try {
-    make_plan(p, emulator());
-    FAIL();
-  } catch (Error const& error) {
-    EXPECT_NE(std::string(error.what()).find("sums no bias gradient"), std::string::npos);
+TEST(EmulatedConvolution, BiasGradientsComeWithTheFiltersOrAlone) {
+  for (ConvolutionDirection const direction : {ConvolutionDirection::filter, ConvolutionDirection::bias}) {
+    auto p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, geometries().front());
+    p.db = describe(DataType::f32, {6});
+    Tensor const x = filled(p.x, 1), dy = filled(p.y, 3);
+    for (Device const& device : {emulator(), this_device(Backend::reference)}) {
+      auto const prepared = prepare(make_plan(p, device));
+      Tensor dw = filled(p.w, 9), db = filled(p.db, 9);
+      Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
+      prepared.run({.x = x.data(), .dy = dy.data(), .dw = dw.data(), .db = db.data()}, workspace.data());
+      for (Index k = 0; k < 6; ++k) {
+        double sum = 0;
+        for (Index n = 0; n < p.y.extent(0); ++n)
+          for (Index q = 0; q < p.y.extent(2); ++q)
+            for (Index r = 0; r < p.y.extent(3); ++r)
+              sum += load(DataType::f32, dy.data(), p.y.layout.offset(n, k, q, r));
+        EXPECT_EQ(db.get(k), sum) << name_of(device.backend) << ' ' << k;
+      }
+    }
   }
 }
 

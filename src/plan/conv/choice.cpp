@@ -8,6 +8,7 @@
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/emulator/convolution.h"
 #include "src/backend/emulator/emulated_policy.h"
+#include "src/plan/conv/bias.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
@@ -274,6 +275,22 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   return offer;
 }
 
+// The filter's gradient may have the bias gradient with it: another launch, behind it in the workspace.
+template <Offer<Problem> (*offer_of)(Problem const&, Device const&, PlanOptions const&)>
+Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer = offer_of(problem, device, options);
+  if (!problem.db.present() || !offer.refusal.empty()) return offer;
+  offer.workspace_bytes = (offer.workspace_bytes + 255) / 256 * 256 + bias_workspace(problem, device);
+  offer.text += ", then the bias gradient";
+  return offer;
+}
+
+template <std::unique_ptr<Kernel<Problem>> (*prepare)(Plan<Problem> const&)>
+std::unique_ptr<Kernel<Problem>> prepare_on(Plan<Problem> const& plan) {
+  auto product = prepare(plan);
+  return plan.problem.db.present() ? with_bias(plan, std::move(product)) : std::move(product);
+}
+
 }  // namespace
 
 std::vector<ConvolutionForm> planned_forms(Problem const& problem, ConvolutionRecipe const& recipe) {
@@ -301,13 +318,13 @@ CanonicalGemm gemm_view(ConvolutionForm const& form) {
 }
 
 std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
-  auto* const prepare =
-      backend == Backend::cuda ? &cuda::prepare_convolution : &emulator::prepare_convolution;
+  auto* const prepare = backend == Backend::cuda ? &prepare_on<&cuda::prepare_convolution>
+                                                 : &prepare_on<&emulator::prepare_convolution>;
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
-  general.offer = &implicit_gemm;
+  general.offer = &offer_with_bias<&implicit_gemm>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
-  simple.offer = &direct;
-  return {general, simple};
+  simple.offer = &offer_with_bias<&direct>;
+  return {general, simple, bias_candidate()};
 }
 
 }  // namespace cosmati::plan

@@ -1,0 +1,60 @@
+// Bias gradients by the reductions of the same backend.
+#include "src/plan/conv/bias.h"
+
+#include <utility>
+
+#include "cosmati/ops/elementwise.h"
+
+namespace cosmati::plan {
+namespace {
+
+ReduceProblem reduction_of(ConvolutionProblem const& problem) {
+  ReduceProblem sum{ReduceOperation::sum, problem.y, {}};
+  sum.y = problem.db;
+  sum.y.layout = {{1, problem.db.extent(0), 1, 1}, {0, problem.db.layout.stride[0], 0, 0}};
+  return sum;
+}
+
+class WithBias final : public Kernel<ConvolutionProblem> {
+ public:
+  WithBias(Plan<ConvolutionProblem> const& plan, std::unique_ptr<Kernel<ConvolutionProblem>> product)
+      : product_(std::move(product)),
+        sum_(prepare(make_plan(reduction_of(plan.problem), plan.device))),
+        before_(plan.workspace_bytes - bias_workspace(plan.problem, plan.device)) {}
+
+  void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const override {
+    if (product_) product_->enqueue(arguments, workspace, stream);
+    sum_.run({.x = arguments.dy, .y = arguments.db}, workspace + before_, stream);
+  }
+
+ private:
+  std::unique_ptr<Kernel<ConvolutionProblem>> product_;
+  Prepared<ReduceProblem> sum_;
+  std::size_t before_;  // bytes of the product's workspace
+};
+
+}  // namespace
+
+std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device) {
+  return (make_plan(reduction_of(problem), device).workspace_bytes + 255) / 256 * 256;
+}
+
+std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> const& plan,
+                                                      std::unique_ptr<Kernel<ConvolutionProblem>> product) {
+  return std::make_unique<WithBias>(plan, std::move(product));
+}
+
+Candidate<ConvolutionProblem> bias_candidate() {
+  Candidate<ConvolutionProblem> candidate{
+      "bias_gradient",
+      {{[](ConvolutionProblem const& problem, Device const&) {
+        return problem.direction == ConvolutionDirection::bias ? std::string()
+                                                               : std::string("sums bias gradients alone");
+      }}},
+      &bias_workspace,
+      [](Plan<ConvolutionProblem> const& plan) { return with_bias(plan, nullptr); }};
+  return candidate;
+}
+
+}  // namespace cosmati::plan

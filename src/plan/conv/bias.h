@@ -1,0 +1,20 @@
+// The bias gradient, db[k] = sum over n, p, q of dy[n, k, p, q]: a reduction, beside the filter's gradient or
+// alone.
+#pragma once
+#include <memory>
+
+#include "cosmati/ops/convolution.h"
+
+namespace cosmati::plan {
+
+// Bytes of workspace that it takes: a multiple of 256.
+std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device);
+
+// The whole plan's kernel: `product` (null for the bias alone), whose workspace comes first, then the sum.
+std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> const& plan,
+                                                      std::unique_ptr<Kernel<ConvolutionProblem>> product);
+
+// For problems that ask for nothing else.
+Candidate<ConvolutionProblem> bias_candidate();
+
+}  // namespace cosmati::plan
