@@ -17,9 +17,9 @@ template <>
 struct Composer<GemmProblem> {
   static std::optional<Composition> compose(Plan<GemmProblem> const& plan) {
     if (plan.device.backend != Backend::cuda) return {};
-    return Composition{cuda::gemm_source(plan), cuda::repack_sources(plan), plan.kernel,
-                       to_string(plan.recipe),
-                       plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
+    return Composition{
+        cuda::gemm_source(plan), cuda::repack_sources(plan), plan.kernel, to_string(plan.recipe),
+        plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
   }
 };
 
