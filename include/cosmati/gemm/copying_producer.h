@@ -9,10 +9,6 @@
 
 namespace cosmati {
 
-// Strided matrices come by threads, tensor maps by the copy engine.
-template <class Source>
-inline constexpr bool is_copied = is_same<typename Source::Arguments, MatrixArguments>;
-
 // Registers of a thread that copies; what is not aligned passes through some.
 template <class SourceA, class SourceB>
 struct CopiedOperands {

@@ -2,6 +2,7 @@
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
 #include "cosmati/core/number.h"
+#include "cosmati/gemm/arguments.h"
 #include "cosmati/tile/run.h"
 
 namespace cosmati {
@@ -27,5 +28,9 @@ struct TensorDestination {
   using Arguments = TensorArguments;
   static constexpr Along along = along_;
 };
+
+// Strided matrices come by threads, tensor maps by the copy engine.
+template <class Source>
+inline constexpr bool is_copied = is_same<typename Source::Arguments, MatrixArguments>;
 
 }  // namespace cosmati

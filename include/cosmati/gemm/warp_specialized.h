@@ -17,18 +17,6 @@ struct ConditionalStorage : Storage {};
 template <class Storage>
 struct ConditionalStorage<false, Storage> {};
 
-// A base of its own, so that these sentences come before what follows from breaking them.
-template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
-struct CheckedWarpgroups {
-  using Requirements =
-      WarpSpecializedRequirements<policy, typename SourceA::Element, typename SourceB::Element,
-                                  SourceA::along == Along::depth, SourceB::along == Along::depth, Sum>;
-  static_assert(Requirements::satisfied);
-  using ByThreads = required::OperandsByThreads<is_copied<SourceA> || is_copied<SourceB>,
-                                                policy.cluster_m * policy.cluster_n>;
-  static_assert(sizeof(ByThreads) > 0);
-};
-
 template <GemmPolicy gemm_policy, class SourceA_, class SourceB_, class Sum, class Epilogue_,
           class Destination_>
 struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_, Sum>,

@@ -2,6 +2,7 @@
 // of the type that states them.
 #pragma once
 #include "cosmati/gemm/requirements.h"
+#include "cosmati/gemm/tensor_source.h"
 
 namespace cosmati {
 
@@ -88,6 +89,18 @@ struct WarpSpecializedRequirements
       required::StagesOfWarpSpecialized<p.stages>,
       required::OperandsOfWgmma<ElementA, ElementB, a_along_depth, b_along_depth, Sum> {
   static constexpr bool satisfied = true;
+};
+
+// A base of its own, so that these sentences come before what follows from breaking them.
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+struct CheckedWarpgroups {
+  using Requirements =
+      WarpSpecializedRequirements<policy, typename SourceA::Element, typename SourceB::Element,
+                                  SourceA::along == Along::depth, SourceB::along == Along::depth, Sum>;
+  static_assert(Requirements::satisfied);
+  using ByThreads = required::OperandsByThreads<is_copied<SourceA> || is_copied<SourceB>,
+                                                policy.cluster_m * policy.cluster_n>;
+  static_assert(sizeof(ByThreads) > 0);
 };
 
 }  // namespace cosmati
