@@ -53,7 +53,8 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
   for (std::string const& peer : split(request.peers, ',')) {
     if (notes.transposition.empty())
       throw Error(ErrorCode::unavailable,
-                  "peer " + peer + " is timed here for gemm only, not for " + request.subject->name());
+                  "peer " + peer + " is timed here for single matrix products only, not for " +
+                      request.subject->name() + (notes.label.empty() ? "" : " " + notes.label));
     auto const slots = task.slots();
     TensorDescription const &a = slots[0].description, &b = slots[1].description, &c = slots[2].description,
                             &d = slots.back().description;

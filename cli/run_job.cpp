@@ -36,6 +36,16 @@ struct Files {
   Paths inputs, outputs;
 };
 
+// "a" -> "A0.npy,A1.npy" becomes "a[0]" -> "A0.npy", "a[1]" -> "A1.npy".
+Paths lists_of(Paths const& paths) {
+  Paths all;
+  for (auto const& [name, list] : paths) {
+    std::size_t number = 0;
+    for (std::string const& path : split(list, ',')) all[name + '[' + std::to_string(number++) + ']'] = path;
+  }
+  return all;
+}
+
 Files files_of(RunRequest const& request) {
   Files files;
   for (FileOption const& option : request.subject->files()) {
@@ -44,6 +54,7 @@ Files files_of(RunRequest const& request) {
   }
   add_named(request.operands, "--operand", operand_prefix, files.inputs);
   add_named(request.stores, "--store", store_prefix, files.outputs);
+  if (request.subject->takes_lists()) return {lists_of(files.inputs), lists_of(files.outputs)};
   return files;
 }
 
@@ -52,8 +63,9 @@ Tensors load_inputs(RunRequest const& request, Paths const& paths, Inputs& input
   auto const options = request.subject->files();
   for (auto const& entry : paths) {
     std::string const &name = entry.first, &path = entry.second;
-    auto const option = std::find_if(options.begin(), options.end(),
-                                     [&](FileOption const& candidate) { return candidate.name == name; });
+    auto const option = std::find_if(options.begin(), options.end(), [&](FileOption const& candidate) {
+      return candidate.name == name.substr(0, name.find('['));
+    });
     bool const operand = option == options.end();
     Tensor tensor = load_array(path, operand ? TypeRole::operand : option->type, request.common.types);
     inputs.add(name, tensor.description(),
@@ -169,7 +181,8 @@ void check_options(Subject const& subject, Common const& common) {
 void run_job(RunRequest const& request) {
   check_options(*request.subject, request.common);
   Files const files = files_of(request);
-  if (!files.outputs.contains("out")) throw Error(ErrorCode::bad_request, "--out FILE is needed");
+  if (!files.outputs.contains(request.subject->takes_lists() ? "out[0]" : "out"))
+    throw Error(ErrorCode::bad_request, "--out FILE is needed");
   // A backend that is not here is told before a file is read.
   Device const device = device_to_run_on(*request.subject, request.common);
   Inputs inputs;
@@ -179,7 +192,7 @@ void run_job(RunRequest const& request) {
   PlanOptions const options = plan_options(*request.subject, request.common);
   for (std::string const& warning : job.warnings) print_warning(warning);
   for (std::string const& name : inputs.unused())
-    if (name != "c" && !name.starts_with(operand_prefix))
+    if (name != "c" && !name.starts_with("c[") && !name.starts_with(operand_prefix))
       print_warning(inputs.say(name) + ", is not used here");
   check_outputs(job, files.outputs);
 

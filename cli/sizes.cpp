@@ -57,6 +57,10 @@ void add_size_options(Options& options, Subject const& subject, SizeRequest& req
 
 std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request) {
   auto sizes = sizes_by_letters(subject, request);
+  auto own = subject.sizes_of_parameters();
+  if (!own.empty() && (!sizes.empty() || !request.size.empty()))
+    throw Error(ErrorCode::bad_request, "--group and a size exclude each other: the group has its own sizes");
+  if (!own.empty()) return own;
   if (!request.size.empty()) {
     if (!sizes.empty())
       throw Error(ErrorCode::bad_request, "--size and extents by letter exclude each other");

@@ -90,6 +90,10 @@ class Subject {
   virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
   // Arrays of the program's own making for a problem of this size.
   virtual Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const = 0;
+  // Sizes that the parameters name, in the place of --size; empty: none.
+  virtual std::vector<std::vector<Index>> sizes_of_parameters() const { return {}; }
+  // Each file option takes a list, of files for input "a[0]", "a[1]", ...
+  virtual bool takes_lists() const { return false; }
   // Draws a size, and every parameter that was not given.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
 

@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "cli/epilogue_options.h"
+#include "cli/group_task.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
+#include "src/backend/cuda/bind.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/repack.h"
 #include "src/plan/gemm/contenders.h"
@@ -17,8 +19,10 @@ template <>
 struct Composer<GemmProblem> {
   static std::optional<Composition> compose(Plan<GemmProblem> const& plan) {
     if (plan.device.backend != Backend::cuda) return {};
+    std::vector<jit::Source> before = cuda::repack_sources(plan);
+    if (plan.recipe.map_bytes > 0) before.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
     return Composition{
-        cuda::gemm_source(plan), cuda::repack_sources(plan), plan.kernel, to_string(plan.recipe),
+        cuda::gemm_source(plan), std::move(before), plan.kernel, to_string(plan.recipe),
         plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
   }
 };
@@ -75,6 +79,11 @@ class Gemm final : public Subject {
   void add_parameters(Options& options) override {
     options.text("--layout", layout_, "LETTERS",
                  "nn, nt, tn or tt; t: the file of a is (K,M), of b (N,K); nn if not given");
+    options.text(
+        "--group", group_, "MxNxK,...",
+        "products of these sizes in one launch; COUNTxMxNxK: so many of one size; for run 'files', and --a, "
+        "--b, --out take lists; for verify 'random', too");
+    options.flag("--by-pointers", by_pointers_, "a batch as arrays of pointers, one for each matrix");
     add_epilogue_options(options, epilogue_);
   }
 
@@ -91,17 +100,24 @@ class Gemm final : public Subject {
   std::size_t fewest_sizes() const override { return 3; }
 
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
-    Index const m = size[0], n = size[1], k = size[2];
-    Index const batch = size[3] == 1 ? 0 : size[3];
     DataType const type = types.compute == "tf32" ? DataType::tf32 : DataType::f32;
     Inputs inputs;
     inputs.made_here = true;
-    inputs.add("a", column_major_matrix(types.type_of(types.a, type), batch, transposed(0) ? k : m,
+    auto const add = [&](std::string const& a, std::string const& b, Index m, Index n, Index k, Index batch) {
+      inputs.add(a, column_major_matrix(types.type_of(types.a, type), batch, transposed(0) ? k : m,
                                         transposed(0) ? m : k));
-    inputs.add("b", column_major_matrix(types.type_of(types.b, type), batch, transposed(1) ? n : k,
+      inputs.add(b, column_major_matrix(types.type_of(types.b, type), batch, transposed(1) ? n : k,
                                         transposed(1) ? k : n));
+    };
+    if (group_.empty()) add("a", "b", size[0], size[1], size[2], size[3] == 1 ? 0 : size[3]);
+    for (std::size_t i = 0; !group_.empty() && 3 * i < size.size(); ++i)
+      add(name_in_group("a", i), name_in_group("b", i), size[3 * i], size[3 * i + 1], size[3 * i + 2], 0);
     return inputs;
   }
+
+  // All members in a row, three extents each.
+  std::vector<std::vector<Index>> sizes_of_parameters() const override;
+  bool takes_lists() const override { return !group_.empty(); }
 
   std::vector<Index> draw(nets::Random& random) override {
     if (layout_.empty()) layout_ = draw_from<std::string>(random, {"nn", "nt", "tn", "tt"});
@@ -112,6 +128,7 @@ class Gemm final : public Subject {
                    "let t = acc + bias[n]; store(pre, t); relu(t)"});
       epilogue_.settings = {"alpha=0.625", "beta=" + draw_from<std::string>(random, {"0", "1", "-1.5"})};
     }
+    if (!group_.empty()) return draw_group(random);
     auto const extent = [&] {
       return draw_from<Index>(random, {1, 2, 3, 7, 16, 17, 31, 64, 65, 127, 128, 131, 257});
     };
@@ -125,6 +142,33 @@ class Gemm final : public Subject {
   }
 
  private:
+  // One product, by itself or in a group.
+  struct Product {
+    GemmProblem problem;
+    Notes notes;
+    std::vector<double> scalars;
+    std::vector<std::string> warnings;
+    bool batched = false;
+  };
+  Product product(Inputs const& inputs, Common const& common) const;
+  Job group_job(Inputs const& inputs, Common const& common) const;
+
+  // One large member, small ones, some of nothing: as experts are.
+  static std::vector<Index> draw_group(nets::Random& random) {
+    std::vector<Index> sizes;
+    Index const members = draw_between(random, 1, 9);
+    Index const n = draw_from<Index>(random, {1, 8, 32, 40, 65, 96}),
+                k = draw_from<Index>(random, {1, 8, 40, 64, 72, 129});
+    bool const alike = draw_between(random, 0, 1) == 0;  // n and k of all members
+    for (Index i = 0; i < members; ++i) {
+      sizes.push_back(i == 0 ? draw_from<Index>(random, {64, 129, 200})
+                             : draw_from<Index>(random, {0, 1, 2, 3, 7, 16, 33, 64}));
+      sizes.push_back(alike ? n : draw_from<Index>(random, {0, 1, 8, 24, 33, 64, 100}));
+      sizes.push_back(alike ? k : draw_from<Index>(random, {0, 1, 5, 8, 32, 64, 104}));
+    }
+    return sizes;
+  }
+
   bool transposed(std::size_t operand) const { return layout()[operand] == 't'; }
   std::string layout() const {
     return layout_.empty() ? "nn" : one_of(layout_, {"nn", "nt", "tn", "tt"}, "--layout");
@@ -167,11 +211,32 @@ class Gemm final : public Subject {
     return batch;
   }
 
-  std::string layout_;
+  std::string layout_, group_;
+  bool by_pointers_ = false;
   EpilogueText epilogue_;
 };
 
-Job Gemm::job(Inputs const& inputs, Common const& common) const {
+std::vector<std::vector<Index>> Gemm::sizes_of_parameters() const {
+  if (group_.empty() || group_ == "random" || group_ == "files") return {};
+  std::vector<Index> all;
+  for (std::string const& word : split(group_, ',')) {
+    auto const size = parse_sizes(word, 3, 4, "m x n x k, or count x m x n x k", "--group");
+    if (size.size() != 1)
+      throw Error(ErrorCode::bad_request, "--group " + group_ + ": a member has one size, not a range");
+    auto const& extents = size.front();
+    bool const counted = extents.size() == 4;
+    for (Index i = 0; i < (counted ? extents[0] : 1); ++i)
+      all.insert(all.end(), extents.end() - 3, extents.end());
+    if (all.size() > 3 * 65536) throw Error(ErrorCode::bad_request, "--group: more than 65536 members");
+  }
+  for (Index const extent : all)
+    if (extent < 0 || extent > Index{1} << 40)
+      throw Error(ErrorCode::bad_request,
+                  "extent " + std::to_string(extent) + " of a size: legal are 0 to 2^40");
+  return {all};
+}
+
+Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
   BoundEpilogue epilogue(epilogue_, epilogue::gemm_indices, inputs.made_here);
   GemmProblem problem;
   problem.a = matrix(inputs, "a", transposed(0));
@@ -179,6 +244,7 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   Index const m = problem.a.extent(1), k = problem.a.extent(2), n = problem.b.extent(2);
   expect_equal(k, problem.b.extent(1), "K", inputs, "a", "b");
   check_accumulator(common.types, problem.a.type, problem.b.type, true);
+  problem.by_pointers = by_pointers_ && group_.empty();
   if (common.types.accumulator == name_of(DataType::f16)) problem.accumulator = DataType::f16;
   DataType const type = output_type(common.types, problem.a.type, problem.b.type, true);
 
@@ -206,6 +272,7 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   if (batch != 1) notes.label += 'x' + std::to_string(batch);
   notes.label += ' ' + layout();
   if (problem.accumulator) notes.label += " f16 sums";
+  if (problem.by_pointers) notes.label += " by pointers";
   if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue.text();
   notes.transposition = layout();
   notes.terms = k;
@@ -227,13 +294,61 @@ Job Gemm::job(Inputs const& inputs, Common const& common) const {
   notes.transcendental = !epilogue.exact();
   notes.slope = epilogue.slope();
 
+  return {std::move(problem), notes, epilogue.scalars(), epilogue.warnings(), batched};
+}
+
+Job Gemm::job(Inputs const& inputs, Common const& common) const {
+  if (!group_.empty()) return group_job(inputs, common);
+  Product one = product(inputs, common);
   Job job;
-  std::vector<int> const order = batched ? std::vector<int>{0, 1, 2} : std::vector<int>{1, 2};
+  std::vector<int> const order = one.batched ? std::vector<int>{0, 1, 2} : std::vector<int>{1, 2};
   job.outputs.push_back({"d", "out", order});
-  for (auto const& store : problem.epilogue.expression.stores())
+  for (auto const& store : one.problem.epilogue.expression.stores())
     job.outputs.push_back({"store " + store.name, "store " + store.name, order});
-  job.warnings = epilogue.warnings();
-  job.task = make_task(std::move(problem), notes, {}, epilogue.scalars());
+  job.warnings = one.warnings;
+  job.task = make_task(std::move(one.problem), one.notes, {}, one.scalars);
+  return job;
+}
+
+Job Gemm::group_job(Inputs const& inputs, Common const& common) const {
+  GroupedGemmProblem group;
+  Notes notes;
+  std::vector<double> scalars;
+  Job job;
+  double operations = 0;
+  std::string sizes;
+  for (std::size_t i = 0; inputs.has(name_in_group("a", i)); ++i) {
+    Inputs own;
+    own.made_here = inputs.made_here;
+    own.wanted = inputs.wanted;
+    std::string const suffix = name_in_group("", i);
+    for (auto const& [name, description] : inputs.all())
+      if (name.ends_with(suffix))
+        own.add(name.substr(0, name.size() - suffix.size()), inputs.at(name), "--" + name);
+    Product one = product(own, common);
+    if (one.batched)
+      throw Error(ErrorCode::bad_request,
+                  "--group: member " + std::to_string(i) + " has a batch; legal is a matrix");
+    job.outputs.push_back({name_in_group("d", i), name_in_group("out", i), {1, 2}});
+    for (auto const& store : one.problem.epilogue.expression.stores())
+      job.outputs.push_back(
+          {name_in_group("store " + store.name, i), name_in_group("store " + store.name, i), {1, 2}});
+    if (i == 0) job.warnings = one.warnings, scalars = one.scalars, notes = one.notes;
+    notes.terms = std::max(notes.terms, one.notes.terms);
+    notes.exact = notes.exact && one.notes.exact;
+    operations += one.notes.operations;
+    std::string const size = one.notes.label.substr(0, one.notes.label.find(' '));
+    if (i < 4) sizes += (i == 0 ? "" : ",") + size;
+    if (i == 4) sizes += ",...";
+    group.members.push_back(std::move(one.problem));
+  }
+  notes.operations = operations;
+  std::size_t const space = notes.label.find(' ');
+  notes.label = std::to_string(group.members.size()) + " in a group: " + sizes +
+                (space == std::string::npos ? "" : notes.label.substr(space));
+  notes.axes.clear();
+  notes.transposition.clear();  // peers take one product
+  job.task = make_group_task(std::move(group), notes, scalars);
   return job;
 }
 

@@ -143,6 +143,10 @@ concept HasWeights = requires(Problem problem) {
   problem.alpha, problem.beta, problem.a;
 };
 
+std::unique_ptr<PreparedTask> through_pointers(std::unique_ptr<PreparedTask> prepared, Device const& device,
+                                               std::vector<TensorDescription> tensors);
+int alignment_of_matrices(TensorDescription const& tensor);  // cli/pointer_arrays.h
+
 template <class Problem>
 class PreparedTaskOf final : public PreparedTask {
  public:
@@ -229,17 +233,26 @@ class TaskOf final : public Task {
   }
 
   Choice plan(Device const& device, PlanOptions const& options) const override {
-    auto const made = make_plan(problem_, device, options);
+    auto const made = make_plan(promised(), device, options);
     return {made.kernel, made.workspace_bytes, made.considered};
   }
 
   std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const override {
-    return std::make_unique<PreparedTaskOf<Problem>>(cosmati::prepare(make_plan(problem_, device, options)),
-                                                     arguments_, scalars_);
+    auto prepared = std::make_unique<PreparedTaskOf<Problem>>(
+        cosmati::prepare(make_plan(promised(), device, options)), arguments_, scalars_);
+    if constexpr (TakesPointers<Problem>)
+      if (problem_.by_pointers) {
+        std::vector<TensorDescription> tensors;
+        Problem::visit_tensors(problem_, [&](char const*, Role, TensorDescription const& tensor, auto) {
+          tensors.push_back(tensor);
+        });
+        return through_pointers(std::move(prepared), device, std::move(tensors));
+      }
+    return prepared;
   }
 
   std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
-    return Composer<Problem>::compose(make_plan(problem_, device, options));
+    return Composer<Problem>::compose(make_plan(promised(), device, options));
   }
 
   std::unique_ptr<TuningChoices> tuning_choices(Device const& device,
@@ -248,6 +261,17 @@ class TaskOf final : public Task {
   }
 
  private:
+  // Matrices by pointers are promised the alignment that all of them have.
+  Problem promised() const {
+    Problem problem = problem_;
+    if constexpr (TakesPointers<Problem>)
+      if (problem.by_pointers)
+        Problem::visit_tensors(problem, [](char const*, Role, TensorDescription& tensor, auto) {
+          tensor.alignment = alignment_of_matrices(tensor);
+        });
+    return problem;
+  }
+
   Problem problem_;
   typename Problem::Arguments arguments_;
   std::vector<double> scalars_;

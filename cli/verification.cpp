@@ -229,13 +229,14 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     magnitude = Truth(task.clone()).run(slots, inputs, true);
     if (auto alone = task.accumulator_alone()) accumulated = Truth(std::move(alone)).run(slots, inputs, true);
   }
-  std::size_t at = 0;
+  std::size_t at = 0, products = 0;
   for (Slot const& slot : slots) {
     if (slot.role == Role::input) continue;
+    if (!slot.name.starts_with("store ")) ++products;  // what is stored beside a product stands behind it
     Expected expected;
     expected.reference = &reference[at];
     if (task.notes.linear) expected.magnitude = &magnitude[at];
-    if (!accumulated.empty()) expected.accumulated = &accumulated.front();
+    if (!accumulated.empty()) expected.accumulated = &accumulated[products - 1];
     if (!task.notes.linear) expected.floor = std::max(largest(reference[at]), largest_input);
     expected.relative = relative_bound(task, backend);
     for (Tensors const& outputs : runs) compare(slot, outputs[at], expected, task.notes.slope, verdict);

@@ -24,12 +24,13 @@ PRIMITIVE = ARCH | {"include/cosmati/primitive"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
 # The host API knows policies and runs, which are plain data.
 OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h"}
-PLAN = OPS | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/padded_tile.h", "include/cosmati/tile/tensor_box.h",
-              "include/cosmati/gemm/policies.h", "include/cosmati/gemm/arguments.h", "include/cosmati/gemm/repack_arguments.h",
-              "include/cosmati/gemm/steps.h", "include/cosmati/conv/arguments.h", "include/cosmati/primitive/arguments.h",
-              "src/plan", "src/backend", "reference"}
 # What a launch hands to a kernel.
-LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h"}
+LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h", "include/cosmati/gemm/arguments.h",
+            "include/cosmati/gemm/group_arguments.h", "include/cosmati/gemm/repack_arguments.h",
+            "include/cosmati/conv/arguments.h", "include/cosmati/primitive/arguments.h"}
+PLAN = OPS | LAUNCHES | {"include/cosmati/tile/shared_tile.h", "include/cosmati/tile/padded_tile.h",
+                         "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",
+                         "include/cosmati/gemm/steps.h", "src/plan", "src/backend", "reference"}
 MAY_INCLUDE = {
     "include": {"include/cosmati/c"},  # cosmati.h
     "include/cosmati/c": {"include/cosmati.h"},
@@ -49,7 +50,7 @@ MAY_INCLUDE = {
     "src/jit": OPS | {"src/jit", "src/io"},
     "src/plan": PLAN,
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h"},
-    "src/backend/cuda": PLAN | LAUNCHES | {"src/jit"},
+    "src/backend/cuda": PLAN | {"src/jit"},
     "src/backend/emulator": PLAN | CONV | PRIMITIVE,
     "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h"},
     "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h"},

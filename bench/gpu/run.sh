@@ -134,6 +134,21 @@ division() {
   done
 }
 
+# Products of different sizes in one launch, by the plan and one after another; batches by pointers beside the same by strides.
+grouped() {
+  "$cosmati" bench gemm --suite grouped --backend cuda --slices 5 --slice-seconds 0.06 --json "$out/grouped.jsonl" || return
+  "$cosmati" bench gemm --suite grouped --kernel each_member --backend cuda --slices 5 --slice-seconds 0.06 \
+    --json "$out/grouped.jsonl" || return
+  local words
+  for words in "--size 1024x1024x1024x64" "--size 512x512x512x64" "--size 2048x2048x128x64" "--size 128x128x128x1024"; do
+    # shellcheck disable=SC2086
+    for pointers in "" --by-pointers; do
+      "$cosmati" bench gemm $words $pointers --type bf16 --layout tn --backend cuda --peer cublaslt --slices 5 --slice-seconds 0.06 \
+        --json "$out/grouped.jsonl" || return
+    done
+  done
+}
+
 # Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 36 times 150 of them. Each is
 # another kernel, so that most of the time goes into compiling, on all cores.
 verify() {
@@ -159,6 +174,11 @@ verify() {
     for kernel in double_buffered multistage; do
       jobs+=("$words --kernel $kernel --policy multiply=wmma --seed $((seed++))")
     done
+  done
+  for words in "--group random" "--group random --type bf16" "--group random --type f16 --layout tn" "--group random --type s8" \
+    "--by-pointers --size 64:264:40x128:256:64x64:512:64x7 --type bf16 --layout tn --kernel warp_specialized" \
+    "--by-pointers --size 64:264:40x128:256:64x64:512:64x7 --type f16 --layout nn --kernel warp_specialized"; do
+    jobs+=("$words --seed $((seed++))")
   done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
     "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
@@ -239,6 +259,10 @@ sanitize() {
       jobs+=("$words --kernel $kernel --policy multiply=wmma")
     done
   done
+  for kernel in warp_specialized multistage double_buffered; do
+    jobs+=("--group 2x128x40x72,1x8x8,300x256x200,64x64x0 --type bf16 --layout tn --kernel $kernel")
+  done
+  jobs+=("--by-pointers --size 129x136x72x5 --type bf16 --layout tn --kernel warp_specialized")
   printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \
     "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"
 }
@@ -253,7 +277,7 @@ tests() {
   return $status
 }
 
-export -f environment figure tensor division verify primitives sanitize tests
+export -f environment figure tensor division grouped verify primitives sanitize tests
 export build cosmati here out parts
 : >"$out/summary.txt"
 step environment 60 "$out/environment.txt" bash -c environment
@@ -261,6 +285,7 @@ step compile 120 "$out/compile.jsonl" "$cosmati" compile gemm --suite figure9 --
 step figure9 300 "$out/bench.txt" bash -c figure
 step tensor 120 "$out/bench.txt" bash -c tensor
 step division 180 "$out/bench.txt" bash -c division
+step grouped 120 "$out/bench.txt" bash -c grouped
 step verify 240 "$out/log.txt" bash -c verify
 step primitives 240 "$out/log.txt" bash -c primitives
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
@@ -268,7 +293,7 @@ step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests
 
 {
-  cat "$out/figure9.jsonl" "$out/tensor.jsonl" >"$parts/all.jsonl"
+  cat "$out/figure9.jsonl" "$out/tensor.jsonl" "$out/grouped.jsonl" >"$parts/all.jsonl"
   python3 "$here/summary.py" "$parts/all.jsonl" "$out/verify.jsonl"
   grep -h "FAILED" "$out/log.txt" | head -20
   for failure in "${failed[@]+"${failed[@]}"}"; do echo "NOT WELL: $failure"; done

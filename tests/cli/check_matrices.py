@@ -112,6 +112,24 @@ def types():
     program.check(got is not None and np.max(np.abs(got - exact)) > 1e-5, "tf32 is not f32")
 
 
-for part in (layouts_and_orders, batches, epilogues, types):
+def groups_and_pointers():
+    sizes = ((40, 9, 24), (1, 5, 3), (7, 0, 2), (3, 4, 0))
+    a, b = [normal(m, k) for m, n, k in sizes], [normal(k, n) for m, n, k in sizes]
+    files = lambda name, arrays: ",".join(program.save(f"{name}{i}", array) for i, array in enumerate(arrays))
+    bias, outs = [normal(n) for m, n, k in sizes], [program.file(f"d{i}.npy") for i in range(len(sizes))]
+    words = ("run", "gemm", "--group", "files", "--a", files("a", a), "--b", files("b", b), "--backend", program.backend, "--out", ",".join(outs))
+    program.call(*words)
+    for i, out in enumerate(outs):
+        program.close(f"member {i} of a group", program.load(out), wide(a[i]) @ wide(b[i]))
+    program.call(*words, "--epilogue", "relu(acc * s + bias[n])", "--set", "s=-2", "--operand", "bias=" + files("bias", bias))
+    for i, out in enumerate(outs):
+        program.close(f"member {i} with an epilogue", program.load(out), np.maximum(-2 * wide(a[i]) @ wide(b[i]) + bias[i], 0),
+                      2 * np.abs(a[i]) @ np.abs(b[i]) + np.abs(bias[i]))
+    x, y = normal(4, 5, 8), normal(4, 8, 6)
+    got = program.run("gemm", "--a", program.save("x", x), "--b", program.save("y", y), "--by-pointers")
+    program.close("by pointers", got, wide(x) @ wide(y), np.abs(x) @ np.abs(y))
+
+
+for part in (layouts_and_orders, batches, epilogues, types, groups_and_pointers):
     part()
 program.finish()

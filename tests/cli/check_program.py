@@ -248,7 +248,7 @@ def suites():
     """Those that come with the program."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "suites")
     listed = {line["suite"]: line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems", "about")}
-    program.check({"squares", "llm", "deep", "skinny", "ragged", "batched"} <= set(listed), f"suites: {sorted(listed)}")
+    program.check({"squares", "llm", "deep", "skinny", "ragged", "batched", "grouped"} <= set(listed), f"suites: {sorted(listed)}")
     program.check(listed.get("llm", {}).get("problems") == "110", "a line of a suite may hold a list")
     program.check(set(listed) == {name[:-4] for name in os.listdir(folder)}, "every file is a suite")
     for name in os.listdir(folder):
@@ -276,6 +276,25 @@ def placed():
     says(program.call("explain", "gemm", "--size", "8x8x8", "--gap", "-1", expect=2), "--gap -1", "0 to 65536")
     told = program.call("explain", "gemm", "--size", "256x256x256", "--gap", "3", "--type", "bf16", "--device-description", "h200").stdout
     program.check("Terms:" in told and "repacked first: " in told and "two tiles in turn: " not in told, f"explain says what the terms of its recipes mean: {told}")
+
+
+def groups():
+    """Products of different sizes, and batches by pointers."""
+    for backend in ("cpu", "emulator"):
+        lines = json_lines(program.call("verify", "gemm", "--group", "random", "--count", "6", "--backend", backend, "--json"), "problem", "correct")
+        program.check(len(lines) == 6 and all(line["correct"] and " in a group: " in line["problem"] for line in lines), f"random groups on {backend}: {lines}")
+    lines = json_lines(program.call("verify", "gemm", "--size", "9x8x16x5", "--by-pointers", "--layout", "tn", "--type", "bf16", "--kernel", "warp_specialized", "--backend", "emulator", "--json"), "problem", "kernel", "correct")
+    program.check([line["problem"] for line in lines] == ["9x8x16x5 tn by pointers"] and lines[0]["correct"], f"by pointers: {lines}")
+    gpu = lambda *words: json_lines(program.call("explain", "gemm", *words, "--type", "bf16", "--layout", "tn", "--backend", "cuda", "--device-description", "h200", "--json"), "kernel", "verdict", "recipe")
+    chosen = [line for line in gpu("--group", "8x1024x512x4096,2048x8x1024") if line["verdict"] == "chosen"][0]
+    program.check(chosen["kernel"] == "warp_specialized" and chosen["recipe"].startswith("9 members with "), f"a group's plan: {chosen}")
+    chosen = [line for line in gpu("--size", "1024x1024x1024x64", "--by-pointers") if line["verdict"] == "chosen"][0]
+    program.check(chosen["kernel"] == "warp_specialized" and "tensor maps from pointers first" in chosen["recipe"], f"maps are made first: {chosen}")
+    says(program.call("verify", "gemm", "--group", "8x8", expect=2), "--group", "8x8")
+    says(program.call("verify", "gemm", "--group", "8x8x8", "--size", "8x8x8", expect=2), "--group and a size exclude each other")
+    says(program.call("bench", "gemm", "--group", "8x8x8", "--peer", "onednn", expect=3), "peer onednn")
+    line = json_lines(program.call("bench", "gemm", "--group", "8x9x7,3x0x4", "--slices", "1", "--slice-seconds", "0.01", "--json"), "problem", "verified")[0]
+    program.check(line["problem"] == "2 in a group: 8x9x7,3x0x4 nn" and line["verified"], f"bench of a group: {line}")
 
 
 def other_verbs():
@@ -307,6 +326,6 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, suites, placed, other_verbs):
+for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, suites, placed, groups, other_verbs):
     part()
 program.finish()

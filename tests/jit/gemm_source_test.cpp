@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/backend/cuda/bind.h"
+#include "src/backend/cuda/grouped_gemm.h"
 #include "src/jit/nvrtc.h"
 #include "tests/plan/gemm_problem.h"
 
@@ -69,6 +71,44 @@ TEST(GemmSource, CompilesForEveryType) {
     EXPECT_GT(cubin.image.size(), 1000U);
     EXPECT_LE(cubin.registers, 255);
     EXPECT_NE(cubin.lowered_name.find("_kernel"), std::string::npos);
+    EXPECT_EQ(cubin.compiler_warnings, "");
+  }
+}
+
+// The kernels for groups and for batches by pointers, and those that run before them, on both architectures.
+TEST(GemmSource, GroupsAndPointersCompile) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << "libnvrtc cannot be opened here";
+  std::vector<jit::Source> sources;
+  for (std::string const expression : {"acc", "relu(alpha * acc + bias[n]) + residual[m, n]"})
+    for (std::string const kernel : {"warp_specialized", "multistage", "double_buffered"}) {
+      PlanOptions options;
+      options.kernel = kernel;
+      DataType const type = kernel == "double_buffered" ? DataType::f32 : DataType::bf16;
+      GroupedGemmProblem group;
+      for (Index const tokens : {4096, 64, 8})
+        group.members.push_back(product(type, type, 1024, tokens, 512, "tn", expression));
+      auto const plan = make_plan(group, gpu_device("h200"), options);
+      sources.push_back(cuda::gemm_source(plan));
+      sources.push_back(cuda::group_bind_source(plan));
+      EXPECT_NE(sources.back().name_expression.find(kernel == "warp_specialized" ? "<true>" : "<false>"),
+                std::string::npos);
+    }
+  GemmProblem batch = product(DataType::bf16, DataType::bf16, 1024, 1024, 512, "nn");
+  for (TensorDescription* tensor : {&batch.a, &batch.b, &batch.d}) tensor->layout.shape[0] = 7;
+  batch.by_pointers = true;
+  auto const plan = make_plan(batch, gpu_device("h200"));
+  EXPECT_EQ(plan.kernel, "warp_specialized");
+  EXPECT_GE(plan.workspace_bytes, 7u * 3 * 128);
+  sources.push_back(cuda::gemm_source(plan));
+  EXPECT_NE(sources.back().text.find("TensorDestination<bf16, Along::depth, TensorMapArray>"), std::string::npos);
+  sources.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
+  Device const a100 = gpu_device("a100");
+  GroupedGemmProblem group{{product(DataType::f32, DataType::f32, 64, 64, 64, "nt")}};
+  auto const older = make_plan(group, a100);
+  sources.push_back(cuda::gemm_source(older));
+  sources.push_back(cuda::group_bind_source(older));
+  for (jit::Cubin const& cubin : jit::compile_all(sources)) {
+    EXPECT_EQ(cubin.local_bytes, 0) << cubin.lowered_name;
     EXPECT_EQ(cubin.compiler_warnings, "");
   }
 }

@@ -81,6 +81,40 @@ TEST(GemmPointers, GiveTheSameOnEveryBackend) {
     for (DataType type : {DataType::f32, DataType::f64, DataType::bf16}) expect_same(backend, type);
 }
 
+// Tensor maps that a kernel makes from the pointers: matrices whose rows begin at multiples of 16 bytes.
+TEST(GemmPointers, ThroughTheCopyEngine) {
+  constexpr Index matrices = 70, rows = 5, columns = 7, depth = 16;
+  GemmProblem problem;
+  problem.a = describe(DataType::bf16, {matrices, rows, depth});
+  problem.b = {DataType::bf16, {{matrices, depth, columns}, {depth * columns, 1, depth}}};
+  problem.d = describe(DataType::f32, {matrices, rows, columns});
+  problem.d.alignment = 4;
+  problem.by_pointers = true;
+  PlanOptions options;
+  options.kernel = "warp_specialized";
+  auto const prepared = prepare(make_plan(problem, this_device(Backend::emulator), options));
+  Tensor const a = filled(problem.a, 1), b = filled(problem.b, 2);
+  Tensor d(problem.d), workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
+  workspace.fill(255);
+  std::vector<void const*> as, bs;
+  std::vector<void*> ds;
+  for (Index i = 0; i < matrices; ++i) {
+    Index const other = matrices - 1 - i;
+    as.push_back(static_cast<std::byte const*>(a.data()) + other * rows * depth * 2);
+    bs.push_back(static_cast<std::byte const*>(b.data()) + i * depth * columns * 2);
+    ds.push_back(static_cast<std::byte*>(d.data()) + i * rows * columns * 4);
+  }
+  prepared.run({.a = as.data(), .b = bs.data(), .d = ds.data()}, workspace.data());
+  for (Index i = 0; i < matrices; ++i)
+    for (Index m_ = 0; m_ < rows; ++m_)
+      for (Index n_ = 0; n_ < columns; ++n_) {
+        double sum = 0;
+        for (Index q = 0; q < depth; ++q)
+          sum += a.get(((matrices - 1 - i) * rows + m_) * depth + q) * b.get((i * depth + q) * columns + n_);
+        ASSERT_EQ(d.get((i * rows + m_) * columns + n_), sum) << i << ' ' << m_ << ' ' << n_;
+      }
+}
+
 TEST(GemmPointers, KernelsThatKnowStridesOnlyRefuse) {
   GemmProblem problem = batched(DataType::f32);
   problem.by_pointers = true;

@@ -44,6 +44,11 @@ void commit_stores();
 void wait_stores(int in_flight, bool only_read);
 void publish_to_async();
 
+// Maps in global memory that a kernel changes.
+void replace_address(arch::TensorMap& map, void* address);
+void release_maps();
+void acquire_map(arch::TensorMap const& map);
+
 // wgmma. compute(a, b, d, accumulate): a holds 64 rows of 32 bytes of depth, b n columns of them, d[i] the
 // registers of thread i of the warpgroup.
 struct WarpgroupProduct {

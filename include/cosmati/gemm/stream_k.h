@@ -100,4 +100,21 @@ struct WalkOf<policy, Partition::stream_k> {
   using type = StreamWalk<policy>;
 };
 
+// The walk over the one problem that a launch has.
+template <class Traits>
+struct WalkOfProblem : WalkOf<Traits::policy, Traits::policy.partition>::type {
+  using Walk = typename WalkOf<Traits::policy, Traits::policy.partition>::type;
+  using Launch = typename Traits::Params;
+  COSMATI_DEVICE WalkOfProblem(Launch const& launch, ClusterPlace place)
+      : Walk(launch.m, launch.n, launch.k, launch.schedule, place), problem_(launch) {}
+  COSMATI_DEVICE Launch const& problem() const { return problem_; }
+  COSMATI_DEVICE static void prefetch(Launch const& launch) {
+    if constexpr (requires { launch.a.prefetch(); }) launch.a.prefetch();  // else threads bring it
+    if constexpr (requires { launch.b.prefetch(); }) launch.b.prefetch();
+  }
+
+ private:
+  Launch const& problem_;
+};
+
 }  // namespace cosmati

@@ -7,8 +7,9 @@
 
 namespace cosmati {
 
-template <class Traits, class Epilogue, class Element, Along along>
-struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDestination<Element, along>> {
+template <class Traits, class Epilogue, class Element, Along along, class Maps>
+struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
+                          TensorDestination<Element, along, Maps>> {
   using Real = typename Epilogue::Real;
   using Sums = typename Traits::Product;
   using Tile = typename Epilogue::Tile;
@@ -39,7 +40,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
   COSMATI_CONSTEXPR static int first_column(int n) { return n / 2 % 2; }
 
   COSMATI_DEVICE static void run(Sums const& sums, SharedStorage& shared,
-                                 typename Epilogue::Arguments const& arguments, TensorArguments const& d,
+                                 typename Epilogue::Arguments const& arguments, Maps const& d,
                                  TileOfResult const& at) {
     // Without operands nothing is read beyond an edge, and the engine writes nothing there.
     constexpr bool reads_nothing = is_same<Epilogue, IdentityEpilogue<Real>>;
@@ -59,8 +60,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
 
   template <bool whole>
   COSMATI_DEVICE static void store_tile(Sums const& sums, SharedStorage& shared,
-                                        typename Epilogue::Arguments const& arguments,
-                                        TensorArguments const& d, TileOfResult const& at) {
+                                        typename Epilogue::Arguments const& arguments, Maps const& d,
+                                        TileOfResult const& at) {
     int const warp = arch::uniform(arch::thread() / 32), lane = arch::thread() % 32;
     ThreadPlace const place = Traits::place(warp * 32 + lane);
     constexpr auto partition_m = Traits::partition_m;
@@ -70,6 +71,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
     Tile const tile(arguments, at.batch, first_m + own_m, first_n + own_n);
     int const rows_left = at.rows - warp_m - own_m, columns_left = at.columns - warp_n - own_n;
     int const to_m = static_cast<int>(first_m), to_n = static_cast<int>(first_n);
+    MapUse<Maps> map_of;
     COSMATI_UNROLL
     for (int box = 0; box < store.boxes; ++box) {
       Pair value[columns / 8][2];  // before anything is stored: operands are loaded together
@@ -94,13 +96,13 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, TensorDest
       arch::publish_to_async();
       arch::warp_barrier();
       if (lane != 0) continue;
+      arch::TensorMap const& map = map_of(d, at.batch);
       COSMATI_UNROLL
       for (int b = 0; b < buffers; ++b) {
         int const stored = box + 1 - buffers + b;
         int const m = to_m + stored / boxes_n * 64, n = to_n + stored % boxes_n * columns;
-        int const to[3] = {along == Along::depth ? n : m, along == Along::depth ? m : n,
-                           static_cast<int>(at.batch)};
-        arch::store_tile<3>(d.map, shared.bytes[warp][b], to);
+        int const to[3] = {along == Along::depth ? n : m, along == Along::depth ? m : n, d.place(at.batch)};
+        arch::store_tile<3>(map, shared.bytes[warp][b], to);
       }
       arch::commit_stores();
     }

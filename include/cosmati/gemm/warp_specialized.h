@@ -73,18 +73,17 @@ struct ConsumerTeam {
   COSMATI_DEVICE void barrier() const { arch::named_barrier(id, threads); }
 };
 
-template <class Traits>
+// Walk: the tiles of this block and their problems, WalkOfProblem or WalkOfGroup.
+template <class Traits, class Walk = WalkOfProblem<Traits>>
 struct WarpSpecializedRoles {
   using Own = Traits;
   static constexpr GemmPolicy policy = Traits::policy;
   using Shared = typename Traits::SharedStorage;
   using Params = typename Traits::Params;
+  using Launch = typename Walk::Launch;
   using Ring = RingPlace<policy.stages>;
-  using Walk = typename WalkOf<policy>::type;
 
-  COSMATI_DEVICE static Walk walk(Params const& params) {
-    return Walk(params.m, params.n, params.k, params.schedule, place());
-  }
+  COSMATI_DEVICE static Walk walk(Launch const& launch) { return Walk(launch, place()); }
   COSMATI_DEVICE static ClusterPlace place() {
     if constexpr (Traits::cluster == 1) return {0, 0, 0};
     int const block = arch::block_of_cluster();
@@ -94,24 +93,28 @@ struct WarpSpecializedRoles {
 
   // One thread: waits for an empty stage and asks the copy engine to fill it, step after step, tile after
   // tile.
-  COSMATI_DEVICE static void produce(Shared& shared, Params const& params) {
+  COSMATI_DEVICE static void produce(Shared& shared, Launch const& launch) {
     ClusterPlace const here = place();
     auto const row =
         static_cast<unsigned short>(blocks_of_row() << here.m);  // blocks with the same tile of A
     auto const column = static_cast<unsigned short>(first_column << here.n * policy.cluster_m);  // of B
     Ring ring;
-    for (Walk tiles = walk(params); tiles.more(); tiles.advance()) {
+    MapUse<decltype(Params::a)> map_of_a;
+    MapUse<decltype(Params::b)> map_of_b;
+    for (Walk tiles = walk(launch); tiles.more(); tiles.advance()) {
       TileOfWork const work = tiles.work();
+      auto const &a = tiles.problem().a, &b = tiles.problem().b;
+      arch::TensorMap const &map_a = map_of_a(a, work.batch), &map_b = map_of_b(b, work.batch);
       int const first_m = work.tile.m * policy.block_m, first_n = work.tile.n * policy.block_n;
-      int const batch = static_cast<int>(work.batch);
+      int const batch_a = a.place(work.batch), batch_b = b.place(work.batch);
       COSMATI_NO_UNROLL
       for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
         arch::arrive_expecting(full, Traits::step_bytes);
         int const first_k = step * policy.block_k;
-        shared.a[ring.stage].copy(params.a.map, full, first_m, first_k, batch, here.n, row);
-        shared.b[ring.stage].copy(params.b.map, full, first_n, first_k, batch, here.m, column);
+        shared.a[ring.stage].copy(map_a, full, first_m, first_k, batch_a, here.n, row);
+        shared.b[ring.stage].copy(map_b, full, first_n, first_k, batch_b, here.m, column);
       }
     }
     // No block leaves before the others have arrived at its barriers for the last time.
@@ -122,13 +125,14 @@ struct WarpSpecializedRoles {
 
   // A warpgroup: multiplies its part of each tile as stages fill, and stores it. In turn with another it has
   // every other tile, whole, and stores it while the other's is multiplied.
-  COSMATI_DEVICE static void consume(Shared& shared, Params const& params, int group) {
+  COSMATI_DEVICE static void consume(Shared& shared, Launch const& launch, int group) {
     typename Traits::Operands const operands(shared.a[0], shared.b[0], group);
     typename Traits::Fragments fragments;
     ClusterPlace const here = place();
     Ring ring;
     int turn = 0;
-    for (Walk tiles = walk(params); tiles.more(); tiles.advance(), ++turn) {
+    for (Walk tiles = walk(launch); tiles.more(); tiles.advance(), ++turn) {
+      Params const& params = tiles.problem();
       StepRange const steps = tiles.steps();
       if (policy.ping_pong && turn % 2 != group) {
         ring.advance(steps.last - steps.first);
@@ -235,15 +239,14 @@ struct WarpSpecializedRoles {
 };
 
 // Grid: clusters for as many tiles as can run at once; block: the consumers, then the producer's warpgroup.
-template <class Traits>
+template <class Traits, class Walk = WalkOfProblem<Traits>>
 COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::policy.blocks, Traits::cluster)
-warp_specialized_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  using Roles = WarpSpecializedRoles<Traits>;
+warp_specialized_kernel(COSMATI_PARAMETER typename Walk::Launch launch) {
+  using Roles = WarpSpecializedRoles<Traits, Walk>;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   arch::let_next_kernel_start();
   if (arch::thread() == 0) {
-    if constexpr (!Traits::copies_a) arch::prefetch(params.a.map);
-    if constexpr (!Traits::copies_b) arch::prefetch(params.b.map);
+    Walk::prefetch(launch);
     COSMATI_UNROLL
     for (int stage = 0; stage < Traits::policy.stages; ++stage) {
       arch::init(shared.full[stage], Traits::full_arrivals);
@@ -260,16 +263,15 @@ warp_specialized_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   }
   arch::wait_for_previous_kernel();
 
-  int const group = arch::uniform(arch::thread() / 128);
-  if (group == Traits::groups) {
+  if (int const group = arch::uniform(arch::thread() / 128); group == Traits::groups) {
     if constexpr (Traits::groups > 1) arch::release_registers<Traits::producer_registers>();
     if constexpr (Traits::copies)
-      CopyingProducer<Roles>::produce(shared, params);
+      CopyingProducer<Roles>::produce(shared, launch);
     else if (arch::thread() == 128 * Traits::groups)
-      Roles::produce(shared, params);
+      Roles::produce(shared, launch);
   } else {
     if constexpr (Traits::groups > 1) arch::acquire_registers<Traits::consumer_registers>();
-    Roles::consume(shared, params, group);
+    Roles::consume(shared, launch, group);
   }
 }
 

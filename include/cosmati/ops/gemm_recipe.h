@@ -44,6 +44,8 @@ struct GemmRecipe {
   std::size_t flag_bytes = 0;  // at the beginning of the workspace: the flags of partial sums,
   std::size_t partial_bytes = 0;  // then the sums
   RepackRecipe repack_a, repack_b;
+  // Of matrices given by pointers: tensor maps that a kernel writes into the workspace, 0: none.
+  std::size_t map_bytes = 0, map_offset = 0;
   double predicted_seconds = 0;
   friend bool operator==(GemmRecipe const&, GemmRecipe const&) = default;
 };

@@ -144,6 +144,21 @@ void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* co
                               std::span<double const> scalars, std::span<void* const> stores,
                               Backend backend);
 
+// What run() is given, against the problem; overloaded for problems that are no list of tensors.
+template <class Problem>
+void check_arguments(Problem const& problem, typename Problem::Arguments const& arguments, Backend backend) {
+  bool by_pointers = false;
+  if constexpr (TakesPointers<Problem>) by_pointers = problem.by_pointers;
+  Problem::visit_tensors(problem,
+                         [&](char const* name, Role, TensorDescription const& description, auto member) {
+                           check_argument(name, by_pointers ? array_of_pointers(description) : description,
+                                          arguments.*member, backend);
+                         });
+  if constexpr (requires { arguments.scalars; })
+    check_epilogue_arguments(problem.epilogue, arguments.operands, arguments.scalars, arguments.stores,
+                             backend);
+}
+
 // A plan made ready to run. Cheap to copy; copies share the kernel.
 template <class Problem>
 class Prepared {
@@ -162,16 +177,7 @@ class Prepared {
   // shared with a concurrent run.
   void run(Arguments const& arguments, void* workspace = nullptr, Stream stream = nullptr) const {
     Backend const backend = plan_->device.backend;
-    bool by_pointers = false;
-    if constexpr (TakesPointers<Problem>) by_pointers = plan_->problem.by_pointers;
-    Problem::visit_tensors(plan_->problem,
-                           [&](char const* name, Role, TensorDescription const& description, auto member) {
-                             check_argument(name, by_pointers ? array_of_pointers(description) : description,
-                                            arguments.*member, backend);
-                           });
-    if constexpr (requires { arguments.scalars; })
-      check_epilogue_arguments(plan_->problem.epilogue, arguments.operands, arguments.scalars,
-                               arguments.stores, backend);
+    check_arguments(plan_->problem, arguments, backend);
     check_workspace(plan_->workspace_bytes, workspace, backend);
     kernel_->enqueue(arguments, static_cast<std::byte*>(workspace), stream);
   }

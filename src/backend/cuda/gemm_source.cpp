@@ -7,17 +7,37 @@
 #include "cosmati/gemm/arguments.h"
 #include "cosmati/gemm/tensor_source.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/group.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/parameters.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::cuda {
+
+std::string architecture_of(Gpu const& gpu) {
+  return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, gpu.major >= 9 ? "a" : "");
+}
+
 namespace {
 
-std::string source_text(char const* element, OperandAccess const& access, bool by_engine) {
+// Whose matrices the kernel multiplies, and in which words that stands in its type.
+struct Whose {
+  char const* maps;  // the last parameter of TensorSource and TensorDestination
+  char const* header;
+  char const* tiled_kernel;
+  char const* walk;  // the second parameter of warp_specialized_kernel
+  bool in_group;
+};
+constexpr Whose of_problem{"", "", "gemm_kernel", "", false};
+constexpr Whose by_pointers{", TensorMapArray", "", "gemm_kernel", "", false};
+constexpr Whose of_group{", TensorMapOfProblem", "#include \"cosmati/gemm/group.h\"\n", "grouped_gemm_kernel",
+                         ", cosmati::WalkOfGroup<cosmati::ComposedTraits>", true};
+
+std::string source_text(char const* element, OperandAccess const& access, bool by_engine, char const* maps) {
   char const* const along = access.along == Along::depth ? "depth" : "outer";
-  return by_engine ? fmt::format("TensorSource<{}, Along::{}>", element, along)
+  return by_engine ? fmt::format("TensorSource<{}, Along::{}{}>", element, along, maps)
                    : fmt::format("StridedSource<{}, Along::{}, {}>", element, along, access.width);
 }
 
@@ -38,20 +58,12 @@ std::string epilogue_text(plan::CanonicalGemm const& form) {
                      list_text(form.stores));
 }
 
-}  // namespace
-
-std::string architecture_of(Gpu const& gpu) {
-  return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, gpu.major >= 9 ? "a" : "");
-}
-
-jit::Source gemm_source(Plan<GemmProblem> const& plan) {
-  plan::CanonicalGemm const form = plan::canonical(plan.problem, plan.recipe.swapped);
-  GemmRecipe const& recipe = plan.recipe;
-  auto const& expression = plan.problem.epilogue.expression;
+jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
+                     epilogue::Expression const& expression, Gpu const& gpu, Whose const& whose) {
   bool const specialized = recipe.policy.main_loop == MainLoop::warp_specialized;
   bool const stores_by_engine = specialized && plan::stores_by_engine(recipe.policy, form);
-  std::string text = fmt::format("#include \"cosmati/gemm/{}.h\"\nnamespace cosmati {{\n",
-                                 specialized ? "warp_specialized" : "kernel");
+  std::string text = fmt::format("#include \"cosmati/gemm/{}.h\"\n{}namespace cosmati {{\n",
+                                 specialized ? "warp_specialized" : "kernel", whose.header);
   if (!form.identity)
     text += fmt::format(
         "struct ComposedFunction {{\n"
@@ -65,39 +77,43 @@ jit::Source gemm_source(Plan<GemmProblem> const& plan) {
       specialized && plan::direction_of_result(form) == Along::outer ? ", Along::outer" : "";
   std::string const destination =
       stores_by_engine
-          ? fmt::format("TensorDestination<{}{}>", name_of(form.d.type), along)
+          ? fmt::format("TensorDestination<{}, Along::{}{}>", name_of(form.d.type),
+                        *along == '\0' ? "depth" : "outer", whose.maps)
           : fmt::format("StridedDestination<{}, {}{}>", name_of(form.d.type), recipe.result_width, along);
-  text += fmt::format("using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",
-                      specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
-                      source_text(name_of(form.a.type), recipe.a, specialized && !recipe.a.by_threads),
-                      source_text(name_of(form.b.type), recipe.b, specialized && !recipe.b.by_threads),
-                      name_of(recipe.sum), epilogue_text(form), destination);
-  std::size_t const parameter_bytes =
-      plan::with_epilogue_arguments(form, expression.scalars().size(), [&]<class Epilogue>(Epilogue const&) {
-        if (!specialized) return sizeof(MatrixGemmParameters<Epilogue>);
-        using Tensor = TensorArguments;
-        auto const bytes = [&]<class A, class B>(A const&, B const&) {
-          return stores_by_engine ? sizeof(GemmParameters<A, B, Epilogue, Tensor>)
-                                  : sizeof(GemmParameters<A, B, Epilogue, MatrixArguments>);
-        };
-        if (recipe.a.by_threads)
-          return recipe.b.by_threads ? bytes(MatrixArguments{}, MatrixArguments{})
-                                     : bytes(MatrixArguments{}, Tensor{});
-        return recipe.b.by_threads ? bytes(Tensor{}, MatrixArguments{}) : bytes(Tensor{}, Tensor{});
-      });
+  text += fmt::format(
+      "using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",
+      specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
+      source_text(name_of(form.a.type), recipe.a, specialized && !recipe.a.by_threads, whose.maps),
+      source_text(name_of(form.b.type), recipe.b, specialized && !recipe.b.by_threads, whose.maps),
+      name_of(recipe.sum), epilogue_text(form), destination);
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format(
       "static_assert(sizeof(ComposedTraits::Params) == "
       "{});\nstatic_assert(sizeof(ComposedTraits::SharedStorage) == "
       "{});\n}}\n",
-      parameter_bytes, plan::shared_storage_bytes(recipe, form));
+      plan::parameter_bytes(recipe, form, expression.scalars().size(), whose.in_group),
+      plan::shared_storage_bytes(recipe, form));
   jit::Source source;
   source.text = std::move(text);
   source.name_expression =
-      fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>", specialized ? "warp_specialized" : "gemm");
-  source.architecture = architecture_of(plan.device.gpu);
+      specialized ? fmt::format("cosmati::warp_specialized_kernel<cosmati::ComposedTraits{}>", whose.walk)
+                  : fmt::format("cosmati::{}<cosmati::ComposedTraits>", whose.tiled_kernel);
+  source.architecture = architecture_of(gpu);
   source.label = form.identity ? "" : expression.text();
   return source;
+}
+
+}  // namespace
+
+jit::Source gemm_source(Plan<GemmProblem> const& plan) {
+  return composed(plan::canonical(plan.problem, plan.recipe.swapped), plan.recipe,
+                  plan.problem.epilogue.expression, plan.device.gpu,
+                  plan.problem.by_pointers ? by_pointers : of_problem);
+}
+
+jit::Source gemm_source(Plan<GroupedGemmProblem> const& plan) {
+  return composed(plan::group_form(plan.problem).common, plan.recipe,
+                  plan.problem.members.front().epilogue.expression, plan.device.gpu, of_group);
 }
 
 }  // namespace cosmati::cuda

@@ -6,7 +6,9 @@
 #include <optional>
 #include <type_traits>
 
+#include "cosmati/gemm/group_arguments.h"
 #include "cosmati/gemm/tensor_source.h"
+#include "src/backend/cuda/bind.h"
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/tensor_map.h"
@@ -36,6 +38,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     tiles_ = plan::tiles_of(p, form_) * recipe_.splits * p.cluster_k;
     places_ = plan::places_of_clusters(p, plan.device.gpu);
     if (plan::stores_by_engine(p, form_)) store_ = plan::tensor_store_of(p, form_);
+    if (form_.by_pointers) make_models(plan.device.gpu);
     function_.allow_shared_bytes(shared_bytes_);
   }
 
@@ -44,20 +47,73 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     Current const current(ordinal_);  // once for all calls of the driver below
     plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
       fill_epilogue(epilogue, form_, scalars_, arguments);
-      if (store_) {
-        bool const along_n = plan::direction_of_result(form_) == Along::depth;
-        enqueue(epilogue,
-                TensorArguments{tensor_map(form_.d, arguments.d, form_.m, form_.n, form_.batch, along_n,
-                                           along_n ? store_->columns : tensor_store_rows,
-                                           along_n ? tensor_store_rows : store_->columns)},
-                arguments, workspace, stream);
-      } else {
+      if (form_.by_pointers)
+        enqueue_by_pointers(epilogue, arguments, workspace, stream);
+      else if (store_)
+        enqueue(epilogue, TensorArguments{result_map(arguments.d)}, arguments, workspace, stream);
+      else
         enqueue(epilogue, plan::matrix_arguments(form_.d, arguments.d), arguments, workspace, stream);
-      }
     });
   }
 
  private:
+  // A map for each matrix, whose pointers the device alone can see: a kernel writes them into the workspace.
+  template <class Epilogue>
+  void enqueue_by_pointers(Epilogue const& epilogue, GemmProblem::Arguments const& arguments,
+                           std::byte* workspace, Stream stream) const {
+    MapParameters binding = models_;
+    void const* const arrays[] = {form_.swapped ? arguments.b : arguments.a,
+                                  form_.swapped ? arguments.a : arguments.b, arguments.d};
+    auto* const maps = reinterpret_cast<arch::TensorMapOfDevice*>(workspace + recipe_.map_offset);
+    for (int i = 0; i < most_mapped_operands; ++i) {
+      binding.pointers[i] = static_cast<void* const*>(const_cast<void*>(arrays[i]));
+      binding.maps[i] = maps + i * form_.batch;
+    }
+    bind_.launch(
+        {static_cast<unsigned>((form_.batch + bind_threads - 1) / bind_threads), store_ ? 3u : 2u, 1},
+        bind_threads, 0, binding, stream);
+    auto const multiply = [&]<class Destination>(Destination const& d) {
+      GemmParameters<TensorMapArray, TensorMapArray, Epilogue, Destination> parameters;
+      parameters.a = {binding.maps[0]};
+      parameters.b = {binding.maps[1]};
+      parameters.d = d;
+      parameters.epilogue = epilogue;
+      launch(parameters, workspace, stream);
+    };
+    if (store_)
+      multiply(TensorMapArray{binding.maps[2]});
+    else
+      multiply(plan::matrix_arguments(form_.d, arguments.d, true));
+  }
+
+  // Maps of one matrix at an address that is replaced.
+  void make_models(Gpu const& gpu) {
+    void* const any_address = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
+    models_.count = std::exchange(form_.batch, 1);
+    if (form_.m > 0 && form_.n > 0 && form_.k > 0) {
+      models_.model[0] = operand_map(form_.a, any_address, form_.m, recipe_.a, a_).map;
+      models_.model[1] = operand_map(form_.b, any_address, form_.n, recipe_.b, b_).map;
+    }
+    if (store_) models_.model[2] = result_map(any_address);
+    form_.batch = models_.count;
+    bind_ = bind_function(Binding::maps, gpu);
+  }
+
+  arch::TensorMap result_map(void* data) const {
+    bool const along_n = plan::direction_of_result(form_) == Along::depth;
+    return tensor_map(form_.d, data, form_.m, form_.n, form_.batch, along_n,
+                      along_n ? store_->columns : tensor_store_rows,
+                      along_n ? tensor_store_rows : store_->columns);
+  }
+  TensorArguments operand_map(plan::MatrixForm const& operand, void const* data, Index outer,
+                              OperandAccess const& access, TensorBox const& box) const {
+    TensorArguments tensor;
+    if (form_.k > 0)  // else nothing is loaded
+      tensor.map = tensor_map(operand, data, outer, form_.k, form_.batch, access.along == Along::depth,
+                              box.row, box.slice_rows);
+    return tensor;
+  }
+
   template <class Epilogue, class Destination>
   void enqueue(Epilogue const& epilogue, Destination const& d, GemmProblem::Arguments const& arguments,
                std::byte* workspace, Stream stream) const {
@@ -81,11 +137,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   void with_operand(plan::MatrixForm const& operand, void const* data, Index outer,
                     OperandAccess const& access, TensorBox const& box, Use const& use) const {
     if (access.by_threads) return use(plan::matrix_arguments(operand, data));
-    TensorArguments tensor;
-    if (form_.k > 0)  // else nothing is loaded
-      tensor.map = tensor_map(operand, data, outer, form_.k, form_.batch, access.along == Along::depth,
-                              box.row, box.slice_rows);
-    use(tensor);
+    use(operand_map(operand, data, outer, access, box));
   }
 
   template <class Parameters>
@@ -122,7 +174,8 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   TensorBox a_, b_;
   std::optional<TensorStore> store_;  // of D by the copy engine
   Index tiles_, places_;              // blocks that have work for one matrix; that run at once
-  Function function_;
+  Function function_, bind_;
+  MapParameters models_;  // of matrices by pointers
 };
 
 }  // namespace

@@ -70,6 +70,8 @@ std::optional<std::string> Async::left_over() const {
 
 void AsyncThread::reset() {
   stores.clear();
+  changed_maps.clear();
+  acquired_maps.clear();
   for (Sums& of_product : sums) of_product.group = -1;
   operands.clear();
   begun_at = 0;

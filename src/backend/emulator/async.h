@@ -131,8 +131,16 @@ struct OperandRegisters {
   std::int64_t product = 0, group = -1;  // group: -1: none is in flight
 };
 
+// A map that a kernel has changed, and whose address a thread knows since it acquired it.
+struct AcquiredMap {
+  arch::TensorMap const* map;
+  unsigned char const* address;
+};
+
 // Of a thread.
 struct AsyncThread {
+  std::vector<arch::TensorMap*> changed_maps;  // not released yet
+  std::vector<AcquiredMap> acquired_maps;
   std::vector<TileStore> stores;
   std::int64_t store_groups = 0;
   std::vector<Sums> sums;
@@ -148,5 +156,8 @@ struct AsyncThread {
   void read_stores(std::int64_t before, Block const& block);
   void write_stores(std::int64_t before);
 };
+
+// What is wrong with the use of a map that a kernel may have changed; empty: nothing.
+std::string mistake_of_change(AsyncThread const& thread, arch::TensorMap const& map);
 
 }  // namespace cosmati::emulator

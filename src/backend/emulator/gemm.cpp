@@ -5,6 +5,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/gemm_catalogue.h"
+#include "src/backend/emulator/gemm_pointers.h"
 #include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/gemm/launch.h"
@@ -125,7 +126,8 @@ bool has_stream_k(GemmProblem const& problem, MainLoop main_loop, Multiply multi
 }
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan) {
-  if (plan.recipe.policy.main_loop == MainLoop::warp_specialized) return prepare_warp_specialized(plan);
+  if (plan.recipe.policy.main_loop == MainLoop::warp_specialized)
+    return plan.problem.by_pointers ? prepare_pointers(plan) : prepare_warp_specialized(plan);
   return std::make_unique<EmulatedGemm>(plan);
 }
 

@@ -7,29 +7,13 @@
 #include "cosmati/tile/tensor_box.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/gemm_repack.h"
+#include "src/backend/emulator/operand_map.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/repack.h"
 
 namespace cosmati::emulator {
 namespace {
-
-arch::TensorMap operand_map(plan::MatrixForm const& operand, void const* data, Index outer, Index depth,
-                            Index batch, Along along, TensorBox const& box) {
-  int const size = size_of(operand.type);
-  bool const along_depth = along == Along::depth;
-  Index const lines = along_depth ? outer : depth;
-  Index const line_stride = along_depth ? operand.row_stride : operand.column_stride;
-  // Nobody steps along an extent of 1, but a stride has to be a multiple of 16 bytes there, too.
-  return encode_tensor_map(
-      {.address = const_cast<void*>(data),
-       .rank = 3,
-       .element_bytes = size,
-       .extent = {along_depth ? depth : outer, lines, batch},
-       .stride = {0, lines > 1 ? line_stride * size : 16, batch > 1 ? operand.batch_stride * size : 16},
-       .box = {box.row, box.slice_rows, 1},
-       .swizzle_bytes = box.row * size});
-}
 
 class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
  public:

@@ -10,6 +10,8 @@ namespace cosmati::emulator {
 namespace {
 
 constexpr unsigned long long mark = 0x636f736d'00000000;  // no CUtensorMap begins with it
+constexpr int change_bit = 4;                             // of the byte that holds the swizzle
+constexpr unsigned long long change_mask = 3ULL << change_bit;
 
 [[noreturn]] void refuse(std::string const& text) {
   throw Error(ErrorCode::bad_request, "a tensor map " + text);
@@ -44,7 +46,8 @@ void check(TiledTensor const& tensor) {
 
 }  // namespace
 
-// word 0: mark, rank, element size, swizzle; 1: address; 2 to 6: extents; 7 to 10: strides; 11 to 15: box.
+// word 0: mark, rank, element size, change, swizzle; 1: address; 2 to 6: extents; 7 to 10: strides; 11 to 15:
+// box.
 arch::TensorMap encode_tensor_map(TiledTensor const& tensor) {
   check(tensor);
   arch::TensorMap map{};
@@ -69,7 +72,7 @@ Tiling tiling_of(arch::TensorMap const& map) {
   Tiling tiling{};
   tiling.rank = static_cast<int>(map.word[0] >> 16 & 0xff);
   tiling.element_bytes = static_cast<int>(map.word[0] >> 8 & 0xff);
-  tiling.swizzle = static_cast<Swizzle>(map.word[0] & 0xff);
+  tiling.swizzle = static_cast<Swizzle>(map.word[0] & 0xf);
   tiling.address = reinterpret_cast<unsigned char*>(static_cast<std::uintptr_t>(map.word[1]));
   for (int i = 0; i < 5; ++i) {
     tiling.extent[i] = static_cast<std::int64_t>(map.word[2 + i]);
@@ -77,6 +80,20 @@ Tiling tiling_of(arch::TensorMap const& map) {
     tiling.box[i] = static_cast<int>(map.word[11 + i]);
   }
   return tiling;
+}
+
+MapChange change_of(arch::TensorMap const& map) {
+  return static_cast<MapChange>((map.word[0] & change_mask) >> change_bit);
+}
+
+void change_address(arch::TensorMap& map, void* address) {
+  map.word[1] = reinterpret_cast<std::uintptr_t>(address);
+  map.word[0] = (map.word[0] & ~change_mask) | static_cast<unsigned long long>(MapChange::made) << change_bit;
+}
+
+void mark_released(arch::TensorMap& map) {
+  map.word[0] = (map.word[0] & ~change_mask) | static_cast<unsigned long long>(MapChange::released)
+                                                   << change_bit;
 }
 
 BoxRow row_of_box(Tiling const& tiling, int const* coordinate, int row) {

@@ -22,6 +22,12 @@ struct Tiling {
 bool is_tensor_map(arch::TensorMap const& map);
 Tiling tiling_of(arch::TensorMap const& map);  // extents and boxes of missing dimensions are 1
 
+// What a kernel has done to a map: its address is another, and the thread that did so has released it or not.
+enum class MapChange : unsigned char { none, made, released };
+MapChange change_of(arch::TensorMap const& map);
+void change_address(arch::TensorMap& map, void* address);
+void mark_released(arch::TensorMap& map);
+
 // A row of a box: its elements [first, last) exist, the first one at `data`.
 struct BoxRow {
   unsigned char* data = nullptr;

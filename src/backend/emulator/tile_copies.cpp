@@ -22,15 +22,17 @@ std::ptrdiff_t place(std::ptrdiff_t start, int byte, Swizzle swizzle) {
   return static_cast<std::ptrdiff_t>(swizzled(static_cast<unsigned long long>(start + byte), swizzle));
 }
 
-// What is wrong with a box of `map` at `shared`; empty: nothing.
-std::string mistake(Block const& block, arch::TensorMap const& map, void const* shared, int rank) {
+// What is wrong with a box of `map` at `shared`, as the thread asks for it; empty: nothing.
+std::string mistake(Thread const& thread, arch::TensorMap const& map, void const* shared, int rank) {
   if (!is_tensor_map(map)) return "whose tensor map was not made by encode_tensor_map()";
   if ((reinterpret_cast<std::uintptr_t>(&map) & 63) != 0)
     return "whose tensor map is not aligned to 64 bytes";
+  std::string const of_change = mistake_of_change(thread.async, map);
+  if (!of_change.empty()) return of_change;
   Tiling const tiling = tiling_of(map);
   if (tiling.rank != rank)
     return fmt::format("with {} coordinates, of a tensor map of rank {}", rank, tiling.rank);
-  SharedMemory const& memory = block.shared_memory();
+  SharedMemory const& memory = thread.block.shared_memory();
   std::ptrdiff_t const at = memory.offset(shared);
   if (!memory.reserves(shared) || at % 128 != 0)
     return fmt::format("at byte {} of shared memory, which is no multiple of 128", at);
@@ -65,7 +67,7 @@ void load_tile(void* shared, arch::TensorMap const& map, void* address, int rank
   Thread& thread = running_thread();
   Block& own = thread.block;
   if (!own.can_wait()) return;
-  std::string const wrong = mistake(own, map, shared, rank);
+  std::string const wrong = mistake(thread, map, shared, rank);
   if (!wrong.empty()) return own.fail(thread, "copies a box " + wrong);
   Cluster& cluster = own.cluster();
   if (blocks >> cluster.size() != 0)
@@ -111,7 +113,7 @@ void store_tile(arch::TensorMap const& map, void const* shared, int rank, int co
   Thread& thread = running_thread();
   Block& block = thread.block;
   if (!block.can_wait()) return;
-  std::string const wrong = mistake(block, map, shared, rank);
+  std::string const wrong = mistake(thread, map, shared, rank);
   if (!wrong.empty()) return block.fail(thread, "stores a box " + wrong);
   OrdinaryWrites& writes = block.start_async().writes;
   block.cluster().attribute_writes(thread);

@@ -112,6 +112,13 @@ Along direction_of_result(CanonicalGemm const& form) {
   return along_n ? Along::depth : Along::outer;
 }
 
+int width_of(MatrixForm const& operand, Along along, Index outer, Index depth) {
+  bool const deep = along == Along::depth;
+  Index const unit = deep ? operand.column_stride : operand.row_stride;
+  if (unit != 1 && (deep ? depth : outer) > 1) return 1;
+  return aligned_width(operand, deep ? operand.row_stride : operand.column_stride);
+}
+
 OperandAccess access_of(MatrixForm const& operand) {
   bool const by_threads = operand.by_threads;
   if (operand.column_stride == 1)

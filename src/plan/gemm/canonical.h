@@ -40,6 +40,10 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped 
 // How neighbours of d lie: along n (depth) or, if not, along m (outer).
 Along direction_of_result(CanonicalGemm const& form);
 
+// The most neighbours along `along`, of at most 16 bytes, of which every aligned run is aligned, where the
+// operand has these extents.
+int width_of(MatrixForm const& operand, Along along, Index outer, Index depth);
+
 // The direction and the most neighbours of at most 16 bytes that every aligned run of the operand has.
 OperandAccess access_of(MatrixForm const& operand);
 

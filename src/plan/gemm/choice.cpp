@@ -5,10 +5,11 @@
 
 #include <algorithm>
 
-#include "cosmati/gemm/arguments.h"
+#include "cosmati/gemm/group_arguments.h"
 #include "src/backend/cuda/gemm.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/gemm.h"
+#include "src/backend/emulator/gemm_pointers.h"
 #include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/model.h"
@@ -31,6 +32,7 @@ std::string to_string(GemmRecipe const& recipe) {
       text += fmt::format("{} {} first, ", is_a ? 'a' : 'b',
                           repack.from == repack.to ? "repacked" : "transposed");
     }
+    if (recipe.map_bytes > 0) text += "tensor maps from pointers first, ";
     return text;
   };
   // Of blocks that work together, or stand side by side.
@@ -98,11 +100,28 @@ void complete(GemmRecipe& recipe, Division const& division, CanonicalGemm const&
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
   recipe.predicted_seconds = predict_seconds(recipe, form, gpu) + predict_repack(recipe, gpu);
+  if (p.main_loop != MainLoop::warp_specialized || !form.by_pointers) return;
+  constexpr double launch_seconds = 2.5e-6;  // of the kernel that makes the maps
+  recipe.map_offset = after;
+  recipe.map_bytes =
+      static_cast<std::size_t>(form.batch) * most_mapped_operands * sizeof(arch::TensorMapOfDevice);
+  recipe.predicted_seconds += launch_seconds;
+}
+
+void complete(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
+  GemmPolicy& p = recipe.policy;
+  p.whole = std::all_of(group.problems.begin(), group.problems.end(), [&](CanonicalGemm const& form) {
+    return form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
+           form.k % p.block_k == 0;
+  });
+  p.partition = Partition::tiles;
+  recipe.predicted_seconds = predict_seconds(recipe, group.common, gpu, volume_of(group, recipe));
 }
 
 std::size_t workspace_of(GemmRecipe const& recipe) {
   std::size_t const parts = recipe.partial_bytes + recipe.flag_bytes;
   std::size_t const copies = recipe.repack_a.bytes + recipe.repack_b.bytes;
+  if (recipe.map_bytes > 0) return recipe.map_offset + recipe.map_bytes;
   return copies == 0 ? parts : recipe.repack_a.offset + copies;
 }
 
@@ -211,10 +230,10 @@ std::string foreign_policy(std::string const& policy, std::vector<NamedPolicy> c
 }
 
 // Tries the policies of one multiply, and betters `offer` where one is predicted to be faster. With
-// `passes`, `form` is what they leave.
+// `passes`, `form` is what they leave; with a group, what its problems have in common, and `problem` is one.
 void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
             CanonicalGemm const& form, Device const& device, PlanOptions const& options,
-            GemmRecipe const& passes = {}) {
+            GemmRecipe const& passes = {}, GroupForm const* group = nullptr) {
   GemmRecipe recipe = recipe_for(form);
   recipe.repack_a = passes.repack_a;
   recipe.repack_b = passes.repack_b;
@@ -247,7 +266,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   bool const own_schedule = options.policy.find("epilogue=") != std::string::npos;
   // The emulator widens operands of types that its kernels do not have; they then arrive as one type.
   std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
-  if (problem.by_pointers && widening > 0) {
+  if ((problem.by_pointers || group != nullptr) && widening > 0) {
     offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
     return;
   }
@@ -274,6 +293,12 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     std::string refusal = form_violation(recipe, form, device.gpu);
     if (!refusal.empty()) {
       if (offer.text.empty()) offer.refusal = std::move(refusal);
+      continue;
+    }
+    if (group != nullptr) {
+      complete(recipe, *group, device.gpu);
+      if (offer.text.empty() || recipe.predicted_seconds < offer.predicted_seconds)
+        offer = {{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)};
       continue;
     }
     bool const may_stream = !emulated || (!asked.empty() && !recipe.a.by_threads && !recipe.b.by_threads &&
@@ -316,6 +341,11 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
   std::vector<std::pair<OperandWay, double>> predicted;
   for (OperandWay const& way : operand_ways(problem)) {
     if (!is_of_kind(way, kind)) continue;
+    if (problem.by_pointers) {  // which passes and copying threads do not know
+      bool const copies = way.passes.repack_a.bytes + way.passes.repack_b.bytes > 0;
+      if (copies || way.form.a.by_threads || way.form.b.by_threads) continue;
+      if (device.backend == Backend::emulator && !emulator::pointers_violation(way.form).empty()) continue;
+    }
     if (device.backend == Backend::emulator && (way.form.a.by_threads || way.form.b.by_threads)) {
       CanonicalGemm const left = repacked(way.form, way.passes);
       if (emulator::find_wgmma_by_threads(left.a.type, access_of(left.a), access_of(left.b)).launch ==
@@ -338,7 +368,11 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
     if (is_better || (best.text.empty() && best.refusal.empty())) best = std::move(offer);
   }
   if (best.text.empty() && best.refusal.empty())
-    best.refusal = "--policy " + asked.policy + ": no operand of this problem goes that way";
+    best.refusal = problem.by_pointers
+                       ? "by pointers: " + (device.backend == Backend::emulator
+                                                ? emulator::pointers_violation(canonical(problem))
+                                                : wgmma_violation(canonical(problem), device.gpu))
+                       : "--policy " + asked.policy + ": no operand of this problem goes that way";
   if (predicted.size() < 2) return best;
   for (auto const& [way, seconds] : predicted)
     best.note += fmt::format("{}{}: {:.4g} us", best.note.empty() ? "" : "; ", to_string(way), seconds * 1e6);
@@ -347,8 +381,8 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
 }
 
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
-                            PlanOptions const& options) {
-  CanonicalGemm const form = canonical(problem);
+                            PlanOptions const& options, GroupForm const* group = nullptr) {
+  CanonicalGemm const form = group != nullptr ? group->common : canonical(problem);
   std::string const asked = value_of("multiply=", options.policy);
   bool const copies = main_loop == MainLoop::multistage;
   Offer<GemmProblem> offer;
@@ -357,6 +391,12 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     offer.refusal =
         fmt::format("the epilogue names {} scalars; a kernel takes at most {}: bind some to constants",
                     scalars, max_kernel_operands);
+    return offer;
+  }
+  if (main_loop == MainLoop::warp_specialized && group != nullptr) {
+    offer.refusal = wgmma_violation(*group, device.gpu);
+    if (offer.refusal.empty())
+      better(offer, main_loop, Multiply::wgmma, problem, form, device, options, {}, group);
     return offer;
   }
   if (main_loop == MainLoop::warp_specialized) return best_way(problem, device, options);
@@ -378,7 +418,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
     if (slow.empty())
-      better(offer, main_loop, simple, problem, form, device, options);
+      better(offer, main_loop, simple, problem, form, device, options, {}, group);
     else
       offer.refusal = slow;
   }
@@ -390,7 +430,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   if (copies && (asked.empty() ? !single_bytes : asked == name_of(Multiply::mma))) {
     std::string const refusal = mma_violation(form, device.gpu);
     if (refusal.empty())
-      better(offer, main_loop, Multiply::mma, problem, form, device, options);
+      better(offer, main_loop, Multiply::mma, problem, form, device, options, {}, group);
     else if (!asked.empty())
       offer.refusal = refusal;
   }
@@ -470,11 +510,17 @@ Candidate<GemmProblem> candidate(Backend backend) {
   };
   result.takes_pointers = true;
   if (main_loop == MainLoop::multistage) result.requirements = {{&architecture_violation}};
-  if (main_loop == MainLoop::warp_specialized) result.takes_pointers = false;
   return result;
 }
 
 }  // namespace
+
+Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& problem, GroupForm const& group,
+                               Device const& device, PlanOptions const& options) {
+  if (main_loop == MainLoop::multistage)
+    if (std::string refusal = architecture_violation({}, device); !refusal.empty()) return {refusal};
+  return offer_of(main_loop, problem.members.front(), device, options, &group);
+}
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend) {
   std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::warp_specialized>(backend),

@@ -3,10 +3,15 @@
 #include <vector>
 
 #include "cosmati/ops/gemm.h"
+#include "src/plan/gemm/group.h"
 
 namespace cosmati::plan {
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend);
+
+// What one kernel family makes of a group that has members: its best policy, by the waves of all tiles.
+Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& problem, GroupForm const& group,
+                               Device const& device, PlanOptions const& options);
 
 // Text of the expression is code: many operations, or one that is long, stand in a rolled loop.
 EpilogueSchedule schedule_of(epilogue::Expression const& expression);

@@ -141,15 +141,29 @@ Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem) {
   return tiles_of_clusters(policy, problem);
 }
 
+Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe) {
+  auto const batch = static_cast<double>(problem.batch), m = static_cast<double>(problem.m),
+             n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
+  double const steps = std::ceil(k / recipe.policy.block_k);
+  return {static_cast<double>(tiles_of(recipe.policy, problem)) * batch, steps, steps,
+          batch * (m * k * size_of(problem.a.type) + k * n * size_of(problem.b.type)),
+          batch * m * n * size_of(problem.d.type) * (problem.c.present ? 2 : 1)};
+}
+
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
+  return predict_seconds(recipe, problem, gpu, volume_of(problem, recipe));
+}
+
+double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
+                       Volume const& volume) {
   GemmPolicy const& p = recipe.policy;
-  if (p.main_loop == MainLoop::warp_specialized) return predict_warp_specialized(recipe, problem, gpu);
+  if (p.main_loop == MainLoop::warp_specialized)
+    return predict_warp_specialized(recipe, problem, gpu, volume);
   constexpr double launch_seconds = 3e-6, latency_seconds = 1.2e-6;  // of an empty kernel; of a first load
   constexpr double warps_for_full_rate = 8;
   int const resident = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
-  auto const batch = static_cast<double>(problem.batch);
-  double const blocks = static_cast<double>(tiles_of(p, problem)) * batch * recipe.splits;
-  double const steps = std::ceil(std::ceil(static_cast<double>(problem.k) / p.block_k) / recipe.splits);
+  double const blocks = volume.tiles * recipe.splits;
+  double const steps = std::ceil(volume.steps / recipe.splits);
 
   // A multiprocessor works on `together` blocks at once; the last wave may leave most of them idle.
   double const places = static_cast<double>(gpu.multiprocessors) * resident;
@@ -175,15 +189,13 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   };
   // Streamed, all end at one time, but for a step.
   bool const streams = p.partition == Partition::stream_k;
+  double const longer = volume.steps > 0 ? volume.longest / volume.steps : 1;  // the deepest tile of a group
   double const multiply =
-      streams ? std::max(blocks / places, 1 / steps) * seconds_of_wave(resident) +
-                    seconds_of_wave(resident) / steps
-              : whole_waves * seconds_of_wave(resident) + (rest > 0 ? seconds_of_wave(rest) : 0);
-
-  auto const m = static_cast<double>(problem.m), n = static_cast<double>(problem.n),
-             k = static_cast<double>(problem.k);
-  double const once = batch * (m * k * size_of(problem.a.type) + k * n * size_of(problem.b.type) +
-                               m * n * size_of(problem.d.type) * (problem.c.present ? 2 : 1));
+      std::max(streams ? std::max(blocks / places, 1 / steps) * seconds_of_wave(resident) +
+                             seconds_of_wave(resident) / steps
+                       : whole_waves * seconds_of_wave(resident) + (rest > 0 ? seconds_of_wave(rest) : 0),
+               longer > 1 ? longer * seconds_of_wave(1) : 0);
+  double const once = volume.operand_bytes + volume.result_bytes;
   double const through_l2 = blocks * steps * p.block_k *
                             (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type));
   double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;

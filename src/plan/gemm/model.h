@@ -19,6 +19,17 @@ Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu 
 // Blocks of one launch, over all tiles, parts and batches.
 Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem);
 
+// What a launch computes, of all matrices, or of all problems of a group.
+struct Volume {
+  double tiles = 0;                            // those included that only fill the last clusters
+  double steps = 0, longest = 0;               // of k, in a tile: their mean, and the most
+  double operand_bytes = 0, result_bytes = 0;  // in memory, each once; of c too
+};
+Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
+
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu);
+// Of a group: `common` is what its problems have in common.
+double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gpu const& gpu,
+                       Volume const& volume);
 
 }  // namespace cosmati::plan

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/plan/gemm/model.h"
+
 namespace cosmati::plan {
 namespace {
 
@@ -68,8 +70,7 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!wgmma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
-  if (form.by_pointers) return "the copy engine takes no arrays of pointers";
-  if (form.batch > 1 &&
+  if (form.batch > 1 && !form.by_pointers &&
       ((form.a.batch_stride == 0 && !form.a.by_threads) || (form.b.batch_stride == 0 && !form.b.by_threads)))
     return "the copy engine takes no operand that all matrices of a batch share";
   char const name_a[] = {form.swapped ? 'b' : 'a', '\0'}, name_b[] = {form.swapped ? 'a' : 'b', '\0'};
@@ -107,9 +108,9 @@ bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   // Its boxes have rows of at least 32 bytes, what the smallest swizzle spans.
   bool const wide_rows =
       (along_m ? tensor_store_rows : policy.warp_n / policy.cluster_k) * size_of(form.d.type) >= 32;
-  return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct && !form.by_pointers &&
+  return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct &&
          (along_m || form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
-         (form.batch == 1 || form.d.batch_stride != 0);
+         (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);
 }
 
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
@@ -231,7 +232,8 @@ Index places_of_clusters(GemmPolicy const& p, Gpu const& gpu) {
   return std::max(Index{1}, multiprocessors * p.blocks / cluster) * cluster;
 }
 
-double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                                Volume const& volume) {
   GemmPolicy const& p = recipe.policy;
   // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
   constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.95, alone = 0.68, tile_seconds = 0.06e-6;
@@ -240,9 +242,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // line: predicted, not yet measured.
   double const store_rate = direction_of_result(form) == Along::outer ? 55e9 : 68e9;
   int const size = size_of(form.a.type), ck = p.cluster_k;
-  auto const batch = static_cast<double>(form.batch);
-  auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n),
-             k = static_cast<double>(form.k);
+  auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n);
   auto const splits = static_cast<double>(recipe.splits);
   double const block = static_cast<double>(p.block_m) * p.block_n;
 
@@ -268,11 +268,11 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   }
 
   // Rounds of a multiprocessor's blocks.
-  double const blocks = static_cast<double>(tiles_of_clusters(p, form)) * batch * splits * ck;
+  double const blocks = volume.tiles * splits * ck;
   auto const places = static_cast<double>(places_of_clusters(p, gpu));
   double const multiprocessors = places / p.blocks, waves = std::ceil(blocks / places);
   double const full = std::floor(blocks / places), rest = blocks - full * places;
-  double const steps = std::ceil(std::ceil(k / p.block_k) / (splits * ck));
+  double const steps = std::ceil(volume.steps / (splits * ck));
   // Streamed, all end at one time, but for a step, and have a piece of a tile more.
   bool const streams = p.partition == Partition::stream_k && recipe.streamed > 0;
   double const share = blocks / places, even = std::ceil(share * steps) / std::max(1.0, steps);
@@ -281,6 +281,8 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
                             : full * p.blocks + std::min<double>(p.blocks, std::ceil(rest / multiprocessors));
   double const pieces = streams ? p.blocks * (share + 1) : rounds;
   double multiply = rounds * steps * step_clocks / gpu.clock_hertz + pieces * tile_seconds / p.blocks;
+  if (volume.longest > volume.steps)  // the deepest tile of a group
+    multiply = std::max(multiply, std::ceil(volume.longest / ck) * step_clocks / gpu.clock_hertz);
   multiply *= 1 + 0.35 * std::min(1.0, multiply / 200e-6);  // what power allows in the long run
   // Both warpgroups of a tile store at one time; in turns, one stores while the other multiplies.
   double const store = (p.ping_pong ? 1
@@ -303,10 +305,8 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // Parts of sums that the second cache does not hold travel, too.
   double const parts =
       recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
-  double const load =
-      (batch * (m + n) * k * size + parts) / (0.82 * drawn * gpu.memory_bytes_per_second) * uneven;
-  double const write =
-      batch * m * n * size_of(form.d.type) * (form.c.present ? 2 : 1) / (0.67 * gpu.memory_bytes_per_second);
+  double const load = (volume.operand_bytes + parts) / (0.82 * drawn * gpu.memory_bytes_per_second) * uneven;
+  double const write = volume.result_bytes / (0.67 * gpu.memory_bytes_per_second);
 
   double const exchange = ck > 1 ? waves * (0.96e-6 + block * size_of(recipe.sum) / 57e9) : 0;
   // Measured with a fill of counters, 2.5 us, which flags do not need.

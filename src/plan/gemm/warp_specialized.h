@@ -48,6 +48,8 @@ Index tiles_of_clusters(GemmPolicy const& policy, CanonicalGemm const& form);
 // Blocks that run at once.
 Index places_of_clusters(GemmPolicy const& policy, Gpu const& gpu);
 
-double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
+struct Volume;
+double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                                Volume const& volume);
 
 }  // namespace cosmati::plan

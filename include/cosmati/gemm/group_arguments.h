@@ -1,0 +1,44 @@
+// What is handed to the kernels of a group, problems of different sizes in one launch, and to the kernels
+// that bind pointers before them.
+#pragma once
+#include "cosmati/arch/tensor_map.h"
+#include "cosmati/gemm/arguments.h"
+
+namespace cosmati {
+
+// `problems`: an array in device memory of the kernel's own parameters, one for each problem; all have tiles.
+// first_tile[i]: tiles (of clusters, where blocks stay) of the problems before i; first_tile[count]: of all.
+struct GroupArguments {
+  void const* problems = nullptr;
+  int const* first_tile = nullptr;
+  int count = 0;
+};
+
+// Pointers, and scalars, travel as parameters, which a launch copies: nothing of the caller's memory is read
+// after it, and a graph that captured it holds them. Slots: a, b, d, c, operands, stores and scalars.
+inline constexpr int max_bound_slots = 4 + 2 * max_kernel_operands + max_kernel_stores;
+inline constexpr int max_bound_values = 400;
+inline constexpr int bind_threads = 64;  // of a block of the kernels that bind
+
+// Record r of the launch: `to` + r * record_bytes becomes a copy of `image` + r * record_bytes, in which
+// value [r * slots + s] stands at offset[s]; the first `maps` of them as the address of the tensor map there.
+struct BindParameters {
+  void const* image = nullptr;  // both in device memory, as aligned as the records
+  void* to = nullptr;
+  int record_bytes = 0;  // a multiple of 8
+  int slots = 0, maps = 0;
+  unsigned short offset[max_bound_slots] = {};
+  unsigned long long value[max_bound_values] = {};
+};
+static_assert(sizeof(BindParameters) <= 4096, "what every driver passes to a kernel");
+
+// Map i of operand o of `count` matrices: maps[o][i] = model[o], of the matrix at pointers[o][i].
+inline constexpr int most_mapped_operands = 3;
+struct MapParameters {
+  arch::TensorMap model[most_mapped_operands] = {};
+  void* const* pointers[most_mapped_operands] = {};  // arrays in device memory
+  arch::TensorMapOfDevice* maps[most_mapped_operands] = {};
+  Index count = 0;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,75 @@
+// Validation of grouped matrix products, and of their arguments.
+#include "cosmati/ops/grouped_gemm.h"
+
+#include <fmt/format.h>
+
+#include "src/ops/check.h"
+
+namespace cosmati {
+namespace {
+
+constexpr char const* operation = "grouped gemm";
+
+// Errors of a member say which it is.
+template <class Check>
+void of_member(std::size_t number, Check&& check) {
+  try {
+    check();
+  } catch (Error const& error) {
+    throw Error(error.code(), fmt::format("member {}: {}", number, error.what()));
+  }
+}
+
+void check_type(char const* name, TensorDescription const& first, TensorDescription const& other) {
+  if (other.type != first.type)
+    refuse(operation, fmt::format("{} is of {}, that of member 0 of {}; all members have one type", name,
+                                  name_of(other.type), name_of(first.type)));
+}
+
+void check_like(GemmProblem const& first, GemmProblem const& member) {
+  if (member.batch() != 1) refuse(operation, fmt::format("a batch of {}; legal is 1", member.batch()));
+  if (member.by_pointers) refuse(operation, "matrices given by arrays of pointers; a member has one matrix");
+  if (!(member.epilogue.expression == first.epilogue.expression))
+    refuse(operation, fmt::format("the epilogue {}, that of member 0 is {}; all members have one",
+                                  member.epilogue.expression.text(), first.epilogue.expression.text()));
+  check_type("a", first.a, member.a);
+  check_type("b", first.b, member.b);
+  check_type("c", first.c, member.c);
+  check_type("d", first.d, member.d);
+  if (member.accumulator != first.accumulator)
+    refuse(operation, "sums of another type than member 0 has; all members have one");
+  auto const& names = first.epilogue.expression;
+  for (std::size_t i = 0; i < first.epilogue.operands.size(); ++i)
+    check_type(names.operands()[i].name.c_str(), first.epilogue.operands[i], member.epilogue.operands[i]);
+  for (std::size_t i = 0; i < first.epilogue.stores.size(); ++i)
+    check_type(names.stores()[i].name.c_str(), first.epilogue.stores[i], member.epilogue.stores[i]);
+}
+
+}  // namespace
+
+void validate(GroupedGemmProblem const& problem) {
+  for (std::size_t i = 0; i < problem.members.size(); ++i)
+    of_member(i, [&] {
+      validate(problem.members[i]);
+      check_like(problem.members.front(), problem.members[i]);
+    });
+}
+
+void check_arguments(GroupedGemmProblem const& problem, GroupedGemmProblem::Arguments const& arguments,
+                     Backend backend) {
+  if (arguments.members.size() != problem.members.size())
+    throw Error(ErrorCode::bad_request, fmt::format("arguments of {} members; the problem has {}",
+                                                    arguments.members.size(), problem.members.size()));
+  for (std::size_t i = 0; i < problem.members.size(); ++i)
+    of_member(i, [&] {
+      GemmProblem const& member = problem.members[i];
+      GemmProblem::Arguments const& own = arguments.members[i];
+      GemmProblem::visit_tensors(
+          member, [&](char const* name, Role, TensorDescription const& description, auto pointer) {
+            check_argument(name, description, own.*pointer, backend);
+          });
+      check_epilogue_arguments(member.epilogue, own.operands, own.scalars, own.stores, backend);
+    });
+}
+
+}  // namespace cosmati

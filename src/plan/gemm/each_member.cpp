@@ -1,0 +1,137 @@
+// One member after another, or small ones side by side.
+#include "src/plan/gemm/each_member.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "src/backend/cpu/parallel.h"
+
+namespace cosmati::plan {
+namespace {
+
+// Below so many multiply-adds a product is over before a team of threads has met.
+constexpr double small_work = 4e6;
+
+bool is_small(GemmProblem const& member) {
+  return static_cast<double>(member.m()) * static_cast<double>(member.n()) * static_cast<double>(member.k()) <
+         small_work;
+}
+
+// Members that are planned for one thread each.
+bool side_by_side(GemmProblem const& member, Device const& device) {
+  return device.backend == Backend::cpu && device.threads > 1 && is_small(member);
+}
+
+Plan<GemmProblem> plan_of(GemmProblem const& member, Device device) {
+  if (side_by_side(member, device)) device.threads = 1;
+  return make_plan(member, device);
+}
+
+std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// One workspace for all that run in turn, one for each thread where members run side by side.
+struct Workspaces {
+  std::size_t in_turn = 0, of_thread = 0;
+  std::size_t bytes(Device const& device) const {
+    return std::max(in_turn, of_thread * static_cast<std::size_t>(device.threads));
+  }
+  void add(GemmProblem const& member, Device const& device, std::size_t workspace) {
+    std::size_t& most = side_by_side(member, device) ? of_thread : in_turn;
+    most = std::max(most, padded(workspace));
+  }
+};
+
+class EachMember final : public Kernel<GroupedGemmProblem> {
+ public:
+  explicit EachMember(Plan<GroupedGemmProblem> const& plan) : device_(plan.device) {
+    auto const& members = plan.problem.members;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      auto const one = plan_of(members[i], device_);
+      workspaces_.add(members[i], device_, one.workspace_bytes);
+      prepared_.push_back(cosmati::prepare(one));
+      (side_by_side(members[i], device_) ? small_ : others_).push_back(i);
+    }
+  }
+
+  void enqueue(GroupedGemmProblem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const override {
+    for (std::size_t const i : others_) prepared_[i].run(arguments.members[i], workspace, stream);
+    if (!small_.empty()) run_small(arguments, workspace);
+  }
+
+ private:
+  // Each thread takes the next member that nobody has taken.
+  void run_small(GroupedGemmProblem::Arguments const& arguments, std::byte* workspace) const {
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failure;
+    std::mutex failing;
+    int const threads = static_cast<int>(std::min(small_.size(), static_cast<std::size_t>(device_.threads)));
+    cpu::parallel_parts(threads, [&](int part, int) {
+      cpu::ThreadCount const one(1);
+      std::byte* const own = workspace + static_cast<std::size_t>(part) * workspaces_.of_thread;
+      try {
+        for (std::size_t at = next++; at < small_.size(); at = next++)
+          prepared_[small_[at]].run(arguments.members[small_[at]],
+                                    workspaces_.of_thread == 0 ? nullptr : own);
+      } catch (...) {
+        std::lock_guard const lock(failing);
+        failure = std::current_exception();
+      }
+    });
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  Device device_;
+  Workspaces workspaces_;
+  std::vector<Prepared<GemmProblem>> prepared_;
+  std::vector<std::size_t> small_, others_;
+};
+
+// What power takes from kernels of the tensor cores that follow each other for so long: as the model of
+// warp_specialized has it.
+double slowed(double seconds) { return 1 + 0.35 * std::min(1.0, seconds / 200e-6); }
+
+Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const& device,
+                                PlanOptions const& options) {
+  Offer<GroupedGemmProblem> all;
+  if (!options.policy.empty()) {
+    all.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    return all;
+  }
+  Workspaces workspaces;
+  bool predicted = device.backend == Backend::cuda;
+  double by_wgmma = 0, by_wgmma_cool = 0;  // seconds, and what they were without that
+  for (GemmProblem const& member : problem.members) {
+    auto const one = plan_of(member, device);
+    workspaces.add(member, device, one.workspace_bytes);
+    double const seconds = one.recipe.predicted_seconds;
+    all.predicted_seconds += seconds;
+    if (one.recipe.policy.multiply == Multiply::wgmma) {
+      by_wgmma += seconds;
+      by_wgmma_cool += seconds / slowed(seconds);
+    }
+    predicted = predicted && one.recipe.predicted_seconds > 0;
+  }
+  all.predicted_seconds += std::max(0.0, by_wgmma_cool * slowed(by_wgmma_cool) - by_wgmma);
+  if (!predicted) all.predicted_seconds = 0;
+  all.workspace_bytes = workspaces.bytes(device);
+  return all;
+}
+
+}  // namespace
+
+Candidate<GroupedGemmProblem> each_member_candidate() {
+  Candidate<GroupedGemmProblem> candidate{
+      "each_member",
+      {},
+      nullptr,
+      [](Plan<GroupedGemmProblem> const& plan) -> std::unique_ptr<Kernel<GroupedGemmProblem>> {
+        return std::make_unique<EachMember>(plan);
+      }};
+  candidate.offer = &offer;
+  return candidate;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,11 @@
+// Groups on backends, or of members, that no kernel takes in one launch: one product after another.
+#pragma once
+#include "cosmati/ops/grouped_gemm.h"
+
+namespace cosmati::plan {
+
+// Plans every member on the same device. On the host small members run at the same time, each on one thread;
+// the others one after another, on all.
+Candidate<GroupedGemmProblem> each_member_candidate();
+
+}  // namespace cosmati::plan

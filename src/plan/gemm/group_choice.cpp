@@ -1,0 +1,60 @@
+// One candidate for each kernel family that takes all members in one launch, then one member after another.
+#include "src/plan/gemm/group_choice.h"
+
+#include <fmt/format.h>
+
+#include "src/backend/cuda/grouped_gemm.h"
+#include "src/backend/emulator/grouped_gemm.h"
+#include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/each_member.h"
+#include "src/plan/gemm/group.h"
+
+namespace cosmati::plan {
+namespace {
+
+template <MainLoop main_loop>
+Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const& device,
+                                PlanOptions const& options) {
+  Offer<GroupedGemmProblem> result;
+  if (problem.members.empty()) {
+    result.refusal = "a group without members";
+    return result;
+  }
+  GroupForm const group = group_form(problem);
+  Offer<GemmProblem> const best = group_offer(main_loop, problem, group, device, options);
+  result.refusal = best.refusal;
+  if (!best.refusal.empty() || best.text.empty()) {
+    if (result.refusal.empty()) result.refusal = "no policy takes the group";
+    return result;
+  }
+  if (device.backend == Backend::emulator) result.refusal = emulator::group_violation(best.recipe, group);
+  Index const tiles = first_tiles(best.recipe.policy, group).back();
+  if (tiles > 0x7fffffff) result.refusal = fmt::format("{} tiles; a grid has at most 2147483647", tiles);
+  result.recipe = best.recipe;
+  result.predicted_seconds = best.predicted_seconds;
+  result.text = fmt::format("{} members with {} tiles, {}", group.problems.size(), tiles, best.text);
+  result.workspace_bytes = device.backend == Backend::cuda
+                               ? cuda::group_workspace(best.recipe, group, problem)
+                               : emulator::group_workspace(best.recipe, group);
+  return result;
+}
+
+template <MainLoop main_loop>
+Candidate<GroupedGemmProblem> candidate(Backend backend) {
+  Candidate<GroupedGemmProblem> result{
+      name_of(main_loop),
+      {},
+      nullptr,
+      backend == Backend::cuda ? &cuda::prepare_grouped_gemm : &emulator::prepare_grouped_gemm};
+  result.offer = &offer<main_loop>;
+  return result;
+}
+
+}  // namespace
+
+std::vector<Candidate<GroupedGemmProblem>> group_candidates(Backend backend) {
+  return {candidate<MainLoop::warp_specialized>(backend), candidate<MainLoop::multistage>(backend),
+          candidate<MainLoop::double_buffered>(backend), each_member_candidate()};
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,38 @@
+// The ways to multiply groups of matrices.
+#include "cosmati/ops/grouped_gemm.h"
+
+#include "reference/reference.h"
+#include "src/plan/gemm/each_member.h"
+#include "src/plan/gemm/group_choice.h"
+#include "src/plan/make_plan.h"
+
+namespace cosmati {
+namespace {
+
+void run_reference(GroupedGemmProblem const& problem, GroupedGemmProblem::Arguments const& arguments) {
+  for (std::size_t i = 0; i < problem.members.size(); ++i)
+    reference::run(problem.members[i], arguments.members[i]);
+}
+
+}  // namespace
+
+template <>
+std::vector<Candidate<GroupedGemmProblem>> const& candidates<GroupedGemmProblem>(Backend backend) {
+  using List = std::vector<Candidate<GroupedGemmProblem>>;
+  static List const truth{function_candidate<GroupedGemmProblem, &run_reference>("reference")};
+  static List const cpu{plan::each_member_candidate(), truth.front()};
+  static List const cuda = plan::group_candidates(Backend::cuda);
+  static List const emulator = plan::group_candidates(Backend::emulator);
+  switch (backend) {
+    case Backend::cuda: return cuda;
+    case Backend::emulator: return emulator;
+    case Backend::reference: return truth;
+    case Backend::cpu: break;
+  }
+  return cpu;
+}
+
+template Plan<GroupedGemmProblem> make_plan(GroupedGemmProblem const&, Device const&, PlanOptions const&);
+template Prepared<GroupedGemmProblem> prepare(Plan<GroupedGemmProblem> const&);
+
+}  // namespace cosmati
