@@ -4,14 +4,19 @@
 
 namespace cosmati {
 
+// The kernels of a convolution, each in a header of include/cosmati/conv/.
+enum class ConvolutionAlgorithm : unsigned char { implicit_gemm, direct };
+
 struct ConvolutionRecipe {
-  // Policy, splits, the accesses of a and b, the result's width. Without a policy's main loop in use, that of
-  // the direct convolution, only the types matter.
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::implicit_gemm;
+  // Policy, splits, the accesses of a and b, the result's width. Of algorithms without a main loop only the
+  // types matter.
   GemmRecipe product;
-  bool direct = false;
   // A step of the main loop has one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
   int launches = 1;  // of a data gradient with strides: one for each place between them
+
+  bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }
   friend bool operator==(ConvolutionRecipe const&, ConvolutionRecipe const&) = default;
 };
 

@@ -110,10 +110,10 @@ class ComposedConvolution final : public Kernel<Problem> {
     }
   }
   unsigned threads() const {
-    return recipe_.direct ? direct_threads : static_cast<unsigned>(recipe_.product.policy.threads());
+    return recipe_.is_direct() ? direct_threads : static_cast<unsigned>(recipe_.product.policy.threads());
   }
   unsigned blocks(plan::ConvolutionForm const& form) const {
-    if (recipe_.direct)
+    if (recipe_.is_direct())
       return static_cast<unsigned>((form.rows() * form.columns() + direct_threads - 1) / direct_threads);
     return static_cast<unsigned>(plan::tiles_of(recipe_.product.policy, plan::gemm_view(form)));
   }
@@ -135,8 +135,8 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
   std::string text = fmt::format(
       "#include \"cosmati/conv/{}.h\"\n#include \"cosmati/conv/digit_destination.h\"\n{}namespace cosmati "
       "{{\n",
-      recipe.direct ? "direct" : "window_source",
-      recipe.direct ? "" : "#include \"cosmati/gemm/kernel.h\"\n");
+      recipe.is_direct() ? "direct" : "window_source",
+      recipe.is_direct() ? "" : "#include \"cosmati/gemm/kernel.h\"\n");
   if (!form.identity)
     text += fmt::format(
         "struct ComposedFunction {{\n"
@@ -147,8 +147,8 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
         "{}}}\n}};\n",
         name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
   std::string const destination =
-      fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), recipe.direct ? 1 : form.d.width);
-  if (recipe.direct)
+      fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), recipe.is_direct() ? 1 : form.d.width);
+  if (recipe.is_direct())
     text += fmt::format("using ComposedTraits = DirectTraits<{}, {}, {},\n{},\n{}>;\n", name_of(form.a.type),
                         name_of(form.b.type), name_of(form.sum), epilogue_text(form), destination);
   else
@@ -161,21 +161,21 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
       plan.problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format("static_assert(sizeof(ComposedTraits::Params) == {});\n", parameter_bytes);
-  text += recipe.direct ? fmt::format("static_assert(ComposedTraits::threads == {});\n", direct_threads)
-                        : fmt::format("static_assert(sizeof(ComposedTraits::SharedStorage) == {});\n",
-                                      convolution_shared_bytes(plan));
+  text += recipe.is_direct() ? fmt::format("static_assert(ComposedTraits::threads == {});\n", direct_threads)
+                             : fmt::format("static_assert(sizeof(ComposedTraits::SharedStorage) == {});\n",
+                                           convolution_shared_bytes(plan));
   text += "}\n";
   jit::Source source;
   source.text = std::move(text);
   source.name_expression = fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>",
-                                       recipe.direct ? "direct_convolution" : "gemm");
+                                       recipe.is_direct() ? "direct_convolution" : "gemm");
   source.architecture = architecture_of(plan.device.gpu);
   source.label = form.identity ? "" : expression.text();
   return source;
 }
 
 int convolution_shared_bytes(Plan<Problem> const& plan) {
-  if (plan.recipe.direct) return 0;
+  if (plan.recipe.is_direct()) return 0;
   plan::ConvolutionForm const form = plan::planned_forms(plan.problem, plan.recipe).front();
   return plan::shared_storage_bytes(plan.recipe.product, plan::gemm_view(form));
 }

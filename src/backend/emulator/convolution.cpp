@@ -21,7 +21,7 @@ Index padded(Index bytes) { return (bytes + 63) / 64 * 64; }
 DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe) {
   DataType const sum = recipe.product.sum;
   bool const mma = recipe.product.policy.multiply == Multiply::mma;
-  if (!recipe.direct && (mma || (a == DataType::s8 && b == DataType::s8))) return a;
+  if (!recipe.is_direct() && (mma || (a == DataType::s8 && b == DataType::s8))) return a;
   return sum;
 }
 
@@ -40,7 +40,7 @@ class EmulatedConvolution final : public Kernel<Problem> {
         threads_(plan.device.threads) {
     plan::ConvolutionForm const& form = forms_.front();
     type_ = kernel_type(form.a.type, form.b.type, recipe_);
-    launch_ = recipe_.direct ? direct() : product();
+    launch_ = recipe_.is_direct() ? direct() : product();
     for (plan::ConvolutionForm& each : forms_) each.a.type = each.b.type = type_;  // as they will lie
   }
 
@@ -88,7 +88,7 @@ class EmulatedConvolution final : public Kernel<Problem> {
                                   : find_convolution_simple(type_, variant);
   }
   int blocks(plan::ConvolutionForm const& form) const {
-    if (recipe_.direct) return static_cast<int>((form.rows() * form.columns() + 127) / 128);
+    if (recipe_.is_direct()) return static_cast<int>((form.rows() * form.columns() + 127) / 128);
     return static_cast<int>(plan::tiles_of(recipe_.product.policy, plan::gemm_view(form)));
   }
   std::pair<TensorDescription const*, TensorDescription const*> tensors() const {

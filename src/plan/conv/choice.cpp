@@ -258,7 +258,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   std::vector<ConvolutionForm> const forms = unified_forms(problem);
   offer.refusal = extent_violation(forms);
   if (!offer.refusal.empty()) return offer;
-  offer.recipe.direct = true;
+  offer.recipe.algorithm = ConvolutionAlgorithm::direct;
   offer.recipe.product = product_recipe(forms.front());
   offer.recipe.launches = static_cast<int>(forms.size());
   double products = 0;
