@@ -12,8 +12,8 @@ struct Composer<ConvolutionProblem> {
     std::string recipe;
     for (Considered const& entry : plan.considered)
       if (entry.kernel == plan.kernel) recipe = entry.recipe;
-    return Composition{
-        cuda::convolution_source(plan), {}, plan.kernel, recipe, cuda::convolution_shared_bytes(plan)};
+    return Composition{cuda::convolution_source(plan), cuda::convolution_passes(plan), plan.kernel, recipe,
+                       cuda::convolution_shared_bytes(plan)};
   }
 };
 

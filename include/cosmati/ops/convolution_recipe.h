@@ -1,11 +1,44 @@
 // How a GPU kernel, composed or emulated, computes a convolution: what a plan holds beyond its name.
 #pragma once
+#include "cosmati/conv/direct_tile.h"
 #include "cosmati/ops/gemm_recipe.h"
 
 namespace cosmati {
 
 // The kernels of a convolution, each in a header of include/cosmati/conv/.
-enum class ConvolutionAlgorithm : unsigned char { implicit_gemm, direct };
+enum class ConvolutionAlgorithm : unsigned char {
+  implicit_gemm,
+  direct,
+  direct_tiled,
+  unroll_gemm,
+  depthwise
+};
+
+// The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines of neighbours along
+// `along`, written `width` at a time.
+struct UnrollRecipe {
+  Along along = Along::depth;
+  int width = 1;
+  // Slices: `slice` values of the pixels' (of a filter gradient: the taps') digit number `digit`.
+  int digit = 0;
+  Index slice = 0;
+  std::size_t bytes = 0;   // of the largest slice, in the type in which the product reads it
+  std::size_t offset = 0;  // in the workspace
+  friend bool operator==(UnrollRecipe const&, UnrollRecipe const&) = default;
+};
+
+// Of the kernels that slide windows over the image: direct_tiled and depthwise.
+struct SlidingRecipe {
+  DirectTile tile;  // of direct_tiled, with so many channels in shared memory at a time
+  int channels = 1;
+  // Of depthwise: channels of a thread, and what is known when the kernel is compiled of the axis along which
+  // its outputs lie (taps = 0: nothing).
+  bool channels_last = false;
+  int vector = 1, taps = 0, output_step = 1, tap_step = 1;
+  int lanes_shift = 5, rounds = 1;
+  int shared_bytes = 0;
+  friend bool operator==(SlidingRecipe const&, SlidingRecipe const&) = default;
+};
 
 struct ConvolutionRecipe {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::implicit_gemm;
@@ -15,7 +48,17 @@ struct ConvolutionRecipe {
   // A step of the main loop has one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
   int launches = 1;  // of a data gradient with strides: one for each place between them
+  UnrollRecipe unroll;
+  SlidingRecipe sliding;
 
+  // That the kernels themselves write.
+  std::size_t product_workspace() const {
+    return unroll.bytes > 0 ? unroll.offset + unroll.bytes : product.flag_bytes + product.partial_bytes;
+  }
+  bool slides() const {
+    return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;
+  }
+  bool multiplies_matrices() const { return !is_direct() && !slides(); }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }
   friend bool operator==(ConvolutionRecipe const&, ConvolutionRecipe const&) = default;
 };

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
-#include "cosmati/epilogue/cuda_text.h"
+#include "src/backend/cuda/convolution_epilogue.h"
+#include "src/backend/cuda/depthwise_filter.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/module.h"
 #include "src/backend/launch_tag.h"
+#include "src/backend/cuda/sliding_convolution.h"
+#include "src/backend/cuda/unroll.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
@@ -22,37 +25,10 @@ using Problem = ConvolutionProblem;
 
 constexpr unsigned direct_threads = 128;
 
-std::string format_text(plan::DigitForm const& form) {
-  return fmt::format("OperandFormat<{}, {}, {}, {}>", name_of(form.type), form.by_m, form.by_n, form.width);
-}
-std::string list_text(std::vector<plan::DigitForm> const& forms) {
-  std::string text;
-  for (plan::DigitForm const& form : forms) text += (text.empty() ? "" : ", ") + format_text(form);
-  return "FormatList<" + text + ">";
-}
-
-std::string epilogue_text(plan::ConvolutionForm const& form) {
-  if (form.identity) return fmt::format("IdentityEpilogue<{}>", name_of(form.evaluation));
-  return fmt::format("ExpressionEpilogue<ComposedFunction, NoSource, {}, {}, DigitGeometry>",
-                     list_text(form.operands), list_text(form.stores));
-}
-
 std::string source_text(plan::WindowForm const& form, OperandAccess const& access, bool stepwise) {
   return fmt::format("WindowSource<{}, Along::{}, {}, DepthDigits::{}, {}>", name_of(form.type),
                      access.along == Along::depth ? "depth" : "outer", access.width,
                      stepwise ? "stepwise" : "each", form.windowed);
-}
-
-// Calls use(Arguments{}) with the type of epilogue arguments that the composed kernel has.
-template <class Use>
-decltype(auto) with_epilogue_arguments(Problem const& problem, Use&& use) {
-  auto const& expression = problem.epilogue.expression;
-  if (expression == epilogue::Expression()) return use(NoEpilogueArguments{});
-  return few_arguments_do(static_cast<int>(expression.operands().size()),
-                          static_cast<int>(expression.stores().size()),
-                          static_cast<int>(expression.scalars().size()))
-             ? use(FewConvolutionArguments{})
-             : use(ManyConvolutionArguments{});
 }
 
 class ComposedConvolution final : public Kernel<Problem> {
@@ -63,7 +39,8 @@ class ComposedConvolution final : public Kernel<Problem> {
         forms_(plan::planned_forms(plan.problem, plan.recipe)),
         ordinal_(plan.device.gpu.ordinal),
         shared_bytes_(convolution_shared_bytes(plan)),
-        function_(std::move(function)) {
+        function_(std::move(function)),
+        unroll_(plan) {
     function_.allow_shared_bytes(shared_bytes_);
   }
 
@@ -80,22 +57,11 @@ class ComposedConvolution final : public Kernel<Problem> {
 
  private:
   template <class Epilogue>
-  static void fill_epilogue(Epilogue& epilogue, plan::ConvolutionForm const& form,
-                            Problem::Arguments const& arguments) {
-    if constexpr (!std::is_same_v<Epilogue, NoEpilogueArguments>) {
-      for (std::size_t i = 0; i < form.operands.size(); ++i)
-        epilogue.operands[i] = plan::digit_arguments(form.operands[i], arguments.operands[i]);
-      for (std::size_t i = 0; i < form.stores.size(); ++i)
-        epilogue.stores[i] = plan::digit_arguments(form.stores[i], arguments.stores[i]);
-      std::size_t const room = std::size(epilogue.scalars);
-      std::copy_n(arguments.scalars.begin(), std::min(room, arguments.scalars.size()), epilogue.scalars);
-    }
-  }
-
-  template <class Epilogue>
   void enqueue_form(plan::ConvolutionForm const& form, Epilogue const& epilogue,
                     Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const {
-    plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, form, arguments);
+    plan::ConvolutionPointers pointers = plan::pointers_of(problem_, form, arguments);
+    void const*& image = form.image_is_a ? pointers.a : pointers.b;
+    image = unroll_.enqueue(form, image, workspace, stream);
     ConvolutionParameters<Epilogue> parameters;
     plan::fill_product(parameters, form, recipe_, pointers.a, pointers.b, workspace);
     parameters.d = plan::digit_arguments(form.d, pointers.d);
@@ -124,12 +90,15 @@ class ComposedConvolution final : public Kernel<Problem> {
   int ordinal_;
   int shared_bytes_;
   Function function_;
+  UnrollPass unroll_;
 };
 
 }  // namespace
 
 jit::Source convolution_source(Plan<Problem> const& plan) {
   ConvolutionRecipe const& recipe = plan.recipe;
+  if (is_depthwise_filter(plan)) return depthwise_filter_source(plan, DepthwiseFilterPass::sums);
+  if (recipe.slides()) return sliding_source(plan);
   plan::ConvolutionForm const form = plan::planned_forms(plan.problem, recipe).front();
   auto const& expression = plan.problem.epilogue.expression;
   std::string text = fmt::format(
@@ -137,15 +106,7 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
       "{{\n",
       recipe.is_direct() ? "direct" : "window_source",
       recipe.is_direct() ? "" : "#include \"cosmati/gemm/kernel.h\"\n");
-  if (!form.identity)
-    text += fmt::format(
-        "struct ComposedFunction {{\n"
-        "using Real = {};\n"
-        "static constexpr int scalars = {};\n"
-        "COSMATI_DEVICE static Real apply(Real acc, Real c, Real const* scalar, Real const* operand, Real* "
-        "store) {{\n"
-        "{}}}\n}};\n",
-        name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
+  text += function_text(plan.problem, form);
   std::string const destination =
       fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), recipe.is_direct() ? 1 : form.d.width);
   if (recipe.is_direct())
@@ -174,15 +135,23 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
   return source;
 }
 
+std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
+  if (is_depthwise_filter(plan)) return {depthwise_filter_source(plan, DepthwiseFilterPass::parts)};
+  return unroll_sources(plan);
+}
+
 int convolution_shared_bytes(Plan<Problem> const& plan) {
+  if (plan.recipe.slides()) return plan.recipe.sliding.shared_bytes;
   if (plan.recipe.is_direct()) return 0;
   plan::ConvolutionForm const form = plan::planned_forms(plan.problem, plan.recipe).front();
   return plan::shared_storage_bytes(plan.recipe.product, plan::gemm_view(form));
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) {
+  if (is_depthwise_filter(plan)) return prepare_depthwise_filter(plan);
   jit::Cubin const cubin = jit::kernel_cache().get(convolution_source(plan));
   Module const module(plan.device.gpu.ordinal, cubin.image.data());
+  if (plan.recipe.slides()) return prepare_sliding(plan, module.function(cubin.lowered_name));
   return std::make_unique<ComposedConvolution>(plan, module.function(cubin.lowered_name));
 }
 

@@ -6,6 +6,9 @@
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/convolution_catalogue.h"
 #include "src/backend/launch_tag.h"
+#include "src/backend/emulator/depthwise_filter.h"
+#include "src/backend/emulator/sliding_convolution.h"
+#include "src/backend/emulator/unroll.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/gemm/model.h"
@@ -21,7 +24,7 @@ Index padded(Index bytes) { return (bytes + 63) / 64 * 64; }
 DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe) {
   DataType const sum = recipe.product.sum;
   bool const mma = recipe.product.policy.multiply == Multiply::mma;
-  if (!recipe.is_direct() && (mma || (a == DataType::s8 && b == DataType::s8))) return a;
+  if (recipe.multiplies_matrices() && (mma || (a == DataType::s8 && b == DataType::s8))) return a;
   return sum;
 }
 
@@ -40,8 +43,14 @@ class EmulatedConvolution final : public Kernel<Problem> {
         threads_(plan.device.threads) {
     plan::ConvolutionForm const& form = forms_.front();
     type_ = kernel_type(form.a.type, form.b.type, recipe_);
+    if (recipe_.slides()) {
+      if (problem_.direction != ConvolutionDirection::filter)
+        sliding_ = plan::sliding_forms(problem_, recipe_.algorithm);
+      return;
+    }
     launch_ = recipe_.is_direct() ? direct() : product();
-    for (plan::ConvolutionForm& each : forms_) each.a.type = each.b.type = type_;  // as they will lie
+    for (plan::ConvolutionForm& each : forms_)
+      each.a.type = each.b.type = each.unrolled.type = type_;  // as they will lie
   }
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream) const override {
@@ -49,13 +58,25 @@ class EmulatedConvolution final : public Kernel<Problem> {
                                                 arguments.operands, arguments.scalars, arguments.stores);
     plan::ConvolutionPointers pointers = plan::pointers_of(problem_, forms_.front(), arguments);
     auto const [a, b] = tensors();
-    std::byte* free = workspace + recipe_.product.flag_bytes + recipe_.product.partial_bytes;
+    std::byte* free = workspace + recipe_.product_workspace();
     pointers.a = as_kernel_type(*a, pointers.a, free);
     pointers.b = as_kernel_type(*b, pointers.b, free);
+    for (plan::SlidingForm const& sliding : sliding_)
+      if (sliding.form.rows() > 0 && sliding.form.columns() > 0)
+        launch_sliding(sliding, recipe_, type_, expression, pointers, threads_);
+    if (recipe_.slides()) {
+      if (problem_.direction == ConvolutionDirection::filter)
+        launch_depthwise_filter(plan::depthwise_filter_form(problem_), recipe_, type_, pointers, workspace,
+                                threads_);
+      return;
+    }
     for (plan::ConvolutionForm const& form : forms_) {
       if (form.rows() == 0 || form.columns() == 0) continue;
+      plan::ConvolutionPointers read = pointers;
+      void const*& image = form.image_is_a ? read.a : read.b;
+      if (recipe_.unroll.bytes > 0) image = unroll(form, recipe_.unroll, image, workspace, threads_);
       ConvolutionHostParameters parameters;
-      plan::fill_product(parameters, form, recipe_, pointers.a, pointers.b, workspace);
+      plan::fill_product(parameters, form, recipe_, read.a, read.b, workspace);
       parameters.d = {plan::digit_arguments(form.d, pointers.d), form.d.type};
       parameters.epilogue = {&expression, &form};
       constexpr Index most_groups = 65535;
@@ -112,7 +133,8 @@ class EmulatedConvolution final : public Kernel<Problem> {
   std::vector<plan::ConvolutionForm> forms_;
   int threads_;
   DataType type_;
-  LaunchConvolution launch_;
+  std::vector<plan::SlidingForm> sliding_;
+  LaunchConvolution launch_ = nullptr;
 };
 
 }  // namespace

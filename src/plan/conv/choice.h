@@ -1,5 +1,6 @@
 // The algorithms of a convolution on GPUs and in the emulator.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "cosmati/ops/convolution.h"
@@ -13,6 +14,13 @@ std::vector<Candidate<ConvolutionProblem>> convolution_candidates(Backend backen
 // The products that the plan's kernel computes, one launch each, all of them by the same kernel.
 std::vector<ConvolutionForm> planned_forms(ConvolutionProblem const& problem,
                                            ConvolutionRecipe const& recipe);
+
+// All forms of a problem run by one kernel: with the widths and the direction that each of them has.
+void unify(std::vector<ConvolutionForm>& forms);
+
+// Why no algorithm here takes the problem, or the forms; empty: one may.
+std::string problem_violation(ConvolutionProblem const& problem, Backend backend);
+std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 
 // The product's extents and types as the planner of matrix products sees them.
 CanonicalGemm gemm_view(ConvolutionForm const& form);

@@ -62,6 +62,14 @@ int width_along(ProductIndex const& index, DigitSteps const& along, ProductIndex
   return width;
 }
 
+OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, ProductIndex const& depth) {
+  DigitSteps const &o = form.arguments.outer, &d = form.arguments.depth;
+  Index const batch_stride = form.arguments.batch_stride;
+  int const deep = width_along(depth, d, outer, o, form.base, batch_stride, form.type, form.alignment);
+  int const across = width_along(outer, o, depth, d, form.base, batch_stride, form.type, form.alignment);
+  return across > deep ? OperandAccess{Along::outer, across} : OperandAccess{Along::depth, deep};
+}
+
 WindowForm operand_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
                         Walk const& walk, Index base, Index batch_stride) {
   WindowForm form;
@@ -72,10 +80,7 @@ WindowForm operand_form(TensorDescription const& tensor, ProductIndex const& out
   form.arguments.outer = steps_of(outer, walk);
   form.arguments.depth = steps_of(depth, walk);
   form.arguments.depth_extent = narrowed(depth[2].extent);
-  DigitSteps const &o = form.arguments.outer, &d = form.arguments.depth;
-  int const deep = width_along(depth, d, outer, o, base, batch_stride, tensor.type, form.alignment);
-  int const across = width_along(outer, o, depth, d, base, batch_stride, tensor.type, form.alignment);
-  form.access = across > deep ? OperandAccess{Along::outer, across} : OperandAccess{Along::depth, deep};
+  form.access = access_along(form, outer, depth);
   return form;
 }
 
@@ -93,6 +98,7 @@ DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, Pro
   form.type = tensor.type;
   form.present = true;
   form.base = base;
+  form.alignment = std::max(tensor.alignment, size_of(tensor.type));
   DigitSteps const rows = steps_of(m, walk), columns = steps_of(n, walk);
   form.arguments = {nullptr,
                     batch_stride,
@@ -105,8 +111,8 @@ DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, Pro
   };
   form.by_m = is_used(form.arguments.row_stride);
   form.by_n = is_used(form.arguments.column_stride);
-  int const alignment = std::max(tensor.alignment, size_of(tensor.type));
-  if (form.by_n) form.width = width_along(n, columns, m, rows, base, batch_stride, tensor.type, alignment);
+  if (form.by_n)
+    form.width = width_along(n, columns, m, rows, base, batch_stride, tensor.type, form.alignment);
   return form;
 }
 
@@ -197,7 +203,7 @@ bool is_better_swapped(ProductIndex const& m, ProductIndex const& n, Walk const&
          std::abs(result.along(n[2].letter).stride) != 1;
 }
 
-ConvolutionForm forward_form(ConvolutionProblem const& p) {
+ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
   Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
   Walk x, w, y;
@@ -218,11 +224,13 @@ ConvolutionForm forward_form(ConvolutionProblem const& p) {
   ProductIndex const outputs{{{}, {}, {'k', filters, 0, 1}}};
   ConvolutionForm form;
   form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', channels, 0, 1}}};
+  if (order == DepthOrder::as_the_filter_lies) form.k = ordered(form.k, w);
   Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
   WindowForm image = operand_form(p.x, pixels, form.k, x, base, channels * stride_of(p.x, 1));
   set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
   WindowForm const filter = operand_form(p.w, outputs, form.k, w, 0, filters * stride_of(p.w, 0));
   form.swapped = is_better_swapped(pixels, outputs, y);
+  form.image_is_a = !form.swapped;
   form.m = form.swapped ? outputs : pixels;
   form.n = form.swapped ? pixels : outputs;
   form.a = form.swapped ? filter : image;
@@ -260,7 +268,8 @@ std::vector<Parity> parities_of(Axis const& axis) {
   return list;
 }
 
-ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parity const& columns) {
+ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parity const& columns,
+                          DepthOrder order) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
   Walk dy, w, dx;
   dy['n'].stride = stride_of(p.y, 0);
@@ -284,11 +293,13 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
   ProductIndex const outputs{{{}, {}, {'k', channels, 0, 1}}};
   ConvolutionForm form;
   form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', filters, 0, 1}}};
+  if (order == DepthOrder::as_the_filter_lies) form.k = ordered(form.k, w);
   Index const base = rows.origin * stride_of(p.y, 2) + columns.origin * stride_of(p.y, 3);
   WindowForm image = operand_form(p.y, pixels, form.k, dy, base, filters * stride_of(p.y, 1));
   set_window(image, rows.origin, columns.origin, p.y.extent(2), p.y.extent(3));
   WindowForm const filter = operand_form(p.w, outputs, form.k, w, w_base, filters * stride_of(p.w, 0));
   form.swapped = is_better_swapped(pixels, outputs, dx);
+  form.image_is_a = !form.swapped;
   form.m = form.swapped ? outputs : pixels;
   form.n = form.swapped ? pixels : outputs;
   form.a = form.swapped ? filter : image;
@@ -325,6 +336,7 @@ ConvolutionForm filter_form(ConvolutionProblem const& p) {
   set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
   WindowForm const gradient = operand_form(p.y, outputs, form.k, dy, 0, filters * stride_of(p.y, 1));
   form.swapped = is_better_swapped(outputs, taps, dw);
+  form.image_is_a = form.swapped;
   form.m = form.swapped ? taps : outputs;
   form.n = form.swapped ? outputs : taps;
   form.a = form.swapped ? image : gradient;
@@ -349,14 +361,88 @@ Index ConvolutionForm::position(char letter, Index group, Index at_m, Index at_n
   return 0;
 }
 
-std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem) {
-  if (problem.direction == ConvolutionDirection::forward) return {forward_form(problem)};
+std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOrder order) {
+  if (problem.direction == ConvolutionDirection::forward) return {forward_form(problem, order)};
   if (problem.direction == ConvolutionDirection::filter) return {filter_form(problem)};
   std::vector<ConvolutionForm> forms;
   for (Parity const& rows : parities_of(axis_of(problem, 0)))
     for (Parity const& columns : parities_of(axis_of(problem, 1)))
-      forms.push_back(data_form(problem, rows, columns));
+      forms.push_back(data_form(problem, rows, columns, order));
   return forms;
+}
+
+ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count) {
+  ProductDigit& of_image = form.image_outer()[static_cast<std::size_t>(digit)];
+  of_image.first += first * of_image.step;
+  of_image.extent = count;
+  WindowForm& image = form.image();
+  DigitSteps& outer = image.arguments.outer;
+  DigitStep const step = digit == 0 ? outer.first : outer.middle;
+  image.base += first * step.stride;
+  image.arguments.top += narrowed(first * step.down);
+  image.arguments.left += narrowed(first * step.right);
+  if (digit == 1) outer.extents.middle = Divisor(count);
+  auto const move = [&](DigitForm& result) {
+    DigitArguments& arguments = result.arguments;
+    result.base += first * (form.image_is_a ? arguments.row_stride : arguments.column_stride)[digit];
+    if (digit == 1)
+      (form.image_is_a ? arguments.row_extents : arguments.column_extents).middle = Divisor(count);
+  };
+  move(form.d);
+  for (DigitForm& operand : form.operands) move(operand);
+  for (DigitForm& store : form.stores) move(store);
+  return form;
+}
+
+ConvolutionForm with_all_channels(ConvolutionForm form) {
+  ProductDigit& channel = (form.image_is_a ? form.n : form.m)[2];
+  channel.extent *= form.groups;
+  form.groups = 1;
+  auto const steps = [](DigitExtents const& extents, Index const(&stride)[3]) {
+    return DigitSteps{extents, {stride[0]}, {stride[1]}, {stride[2]}};
+  };
+  auto const widen = [&](DigitForm& result) {
+    DigitArguments& arguments = result.arguments;
+    (form.image_is_a ? arguments.column_extents : arguments.row_extents).last =
+        Divisor(std::max<Index>(1, channel.extent));
+    arguments.batch_stride = 0;
+    if (result.by_n)
+      result.width = width_along(form.n, steps(arguments.column_extents, arguments.column_stride), form.m,
+                                 steps(arguments.row_extents, arguments.row_stride), result.base, 0,
+                                 result.type, result.alignment);
+  };
+  widen(form.d);
+  for (DigitForm& operand : form.operands) widen(operand);
+  for (DigitForm& store : form.stores) widen(store);
+  return form;
+}
+
+void merge_digits(WindowForm& operand, Index outer, Index depth) {
+  auto const merge = [](DigitSteps& steps, Index extent) {
+    Index extents[3] = {extent / (Index{steps.extents.middle.divisor} * steps.extents.last.divisor),
+                        steps.extents.middle.divisor, steps.extents.last.divisor};
+    DigitStep each[3] = {steps.first, steps.middle, steps.last};
+    // From the last on: a digit joins the one below it, or stays where it is.
+    int low = 2;
+    for (int high = 1; high >= 0; --high) {
+      if (extents[low] == 1) std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
+      if (extents[high] == 1) continue;
+      if (each[high].stride == each[low].stride * extents[low]) {
+        extents[low] *= extents[high];
+        extents[high] = 1;
+      } else if (--low != high) {
+        std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
+      }
+    }
+    steps = {{Divisor(std::max<Index>(1, extents[1])), Divisor(std::max<Index>(1, extents[2]))},
+             each[0],
+             each[1],
+             each[2]};
+    return ProductIndex{{{'1', extents[0]}, {'1', extents[1]}, {'1', extents[2]}}};
+  };
+  WindowArguments& arguments = operand.arguments;
+  ProductIndex const outers = merge(arguments.outer, outer), depths = merge(arguments.depth, depth);
+  operand.access = access_along(operand, outers, depths);
 }
 
 ConvolutionForm stepwise(ConvolutionForm form, int block_k) {

@@ -34,6 +34,7 @@ struct DigitForm {
   DigitArguments arguments;
   Index base = 0;
   int width = 1;
+  int alignment = 1;  // bytes
   bool by_m = true, by_n = true, present = false;
 };
 
@@ -47,6 +48,14 @@ struct ConvolutionForm {
   std::vector<DigitForm> operands, stores;
   DataType sum = DataType::f32, evaluation = DataType::f32;
   bool identity = true;
+  // The operand with a window: a, unless swapped, but b of a filter gradient.
+  bool image_is_a = true;
+  WindowForm& image() { return image_is_a ? a : b; }
+  WindowForm const& image() const { return image_is_a ? a : b; }
+  ProductIndex& image_outer() { return image_is_a ? m : n; }
+  ProductIndex const& image_outer() const { return image_is_a ? m : n; }
+  // Where the image is written out as a matrix before the product: as it lay; image() is then that matrix.
+  WindowForm unrolled;
 
   static Index extent(ProductIndex const& index) {
     return index[0].extent * index[1].extent * index[2].extent;
@@ -60,7 +69,18 @@ struct ConvolutionForm {
 
 // One product, or of a data gradient with strides one for each place of a pixel between the strides: each has
 // only the taps that reach it, and multiplies no zero.
-std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem);
+enum class DepthOrder { taps_first, as_the_filter_lies };
+std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem,
+                                      DepthOrder order = DepthOrder::taps_first);
+
+// The part of a form with `count` values from `first` on of the image's outer digit 0 or 1.
+ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count);
+
+// All groups as one whose channels are those of the whole result; a and b stay as they are.
+ConvolutionForm with_all_channels(ConvolutionForm form);
+
+// The walk of an operand without a window, with digits that are walked as one made one: runs are longer.
+void merge_digits(WindowForm& operand, Index outer, Index depth);
 
 // With k's last digit padded so that no step of `block_k` has two values of the others.
 ConvolutionForm stepwise(ConvolutionForm form, int block_k);

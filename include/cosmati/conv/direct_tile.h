@@ -1,0 +1,18 @@
+// What a block of the tiled direct convolution computes.
+#pragma once
+#include "cosmati/core/config.h"
+
+namespace cosmati {
+
+// rows x columns outputs of one image for `filters` filters of one group; a thread, thread_rows rows of one
+// column for thread_filters of them.
+struct DirectTile {
+  int rows = 16, columns = 16, filters = 16;
+  int thread_rows = 4, thread_filters = 8;
+  friend bool operator==(DirectTile const&, DirectTile const&) = default;
+  COSMATI_CONSTEXPR int threads() const {
+    return columns * (rows / thread_rows) * (filters / thread_filters);
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,65 @@
+// Writes the matrix that unrolling a convolution's input makes (Kirk and Hwu, figure 16.18, with strides,
+// padding, dilation and groups): what WindowSource hands to a main loop, once, in workspace.
+// docs/convolution.md counts the sectors that its reads and writes touch.
+#pragma once
+#include "cosmati/arch/thread.h"
+#include "cosmati/conv/window_source.h"
+
+namespace cosmati {
+
+// Element (outer, depth) of group g is written to to[g * matrix_pitch + line * pitch + place], with (line,
+// place) = (outer, depth) if Source::along is depth and (depth, outer) otherwise: neighbours of the source
+// stay neighbours. A pitch is a multiple of the width.
+struct UnrollParameters {
+  WindowArguments from;
+  void* to = nullptr;
+  int outer = 0, depth = 0;
+  Index pitch = 0, matrix_pitch = 0;
+  Index first_batch = 0;
+  int lanes_shift = 5;  // 2^lanes_shift threads of a block stand along a line, the others on further lines
+  Divisor blocks_of_line;
+};
+
+inline constexpr int unroll_threads = 128, unroll_lines_of_thread = 8;
+
+// Grid: (blocks of a line * lines / (other threads * unroll_lines_of_thread), 1, groups), each rounded up;
+// block: unroll_threads. Types of one size share a kernel: all bits zero are 0 in each.
+template <class Source>
+COSMATI_KERNEL(unroll_threads, 4)
+unroll_kernel(COSMATI_PARAMETER UnrollParameters params) {
+  using Element = typename Source::Element;
+  constexpr int width = Source::width;
+  constexpr bool deep = Source::along == Along::depth;
+  static_assert(!Source::stepwise);
+  Index const batch = params.first_batch + arch::block_z();
+  Source const source(params.from, batch, 0, params.outer, params.depth);
+  auto const step = source.step(0);
+  int const lanes = 1 << params.lanes_shift, others = unroll_threads >> params.lanes_shift;
+  int const lines_of_block = params.blocks_of_line.quotient(arch::block_x());
+  int const block_of_line = arch::block_x() - lines_of_block * params.blocks_of_line.divisor;
+  int const place = (block_of_line * lanes + (arch::thread() & (lanes - 1))) * width;
+  int const places = deep ? params.depth : params.outer, lines = deep ? params.outer : params.depth;
+  if (place >= places) return;
+  int line = lines_of_block * others * unroll_lines_of_thread + (arch::thread() >> params.lanes_shift);
+  Element* to = arch::as_global(static_cast<Element*>(params.to)) + batch * params.matrix_pitch +
+                line * params.pitch + place;
+  // One of both indices stays: what belongs to it is found once.
+  auto const kept = source.row(deep ? 0 : place, 0);
+  COSMATI_UNROLL
+  for (int i = 0; i < unroll_lines_of_thread; ++i, line += others, to += others * params.pitch) {
+    if (line >= lines) return;
+    auto const run = deep ? source.template run<false>(source.row(line, place), step, 0)
+                          : source.template run<false>(kept, step, line);
+    Vector<Element, width> value{};
+    if (run.valid == width) {
+      value = arch::load_constant<Vector<Element, width>>(run.address);
+    } else {
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e)
+        if (e < run.valid) value[e] = arch::load_constant<Element>(run.address + e);
+    }
+    arch::store_global(to, value);
+  }
+}
+
+}  // namespace cosmati

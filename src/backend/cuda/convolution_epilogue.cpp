@@ -1,0 +1,41 @@
+// The text of a convolution's epilogue.
+#include "src/backend/cuda/convolution_epilogue.h"
+
+#include <fmt/format.h>
+
+#include "cosmati/epilogue/cuda_text.h"
+
+namespace cosmati::cuda {
+namespace {
+
+std::string format_text(plan::DigitForm const& form) {
+  return fmt::format("OperandFormat<{}, {}, {}, {}>", name_of(form.type), form.by_m, form.by_n, form.width);
+}
+std::string list_text(std::vector<plan::DigitForm> const& forms) {
+  std::string text;
+  for (plan::DigitForm const& form : forms) text += (text.empty() ? "" : ", ") + format_text(form);
+  return "FormatList<" + text + ">";
+}
+
+}  // namespace
+
+std::string epilogue_text(plan::ConvolutionForm const& form) {
+  if (form.identity) return fmt::format("IdentityEpilogue<{}>", name_of(form.evaluation));
+  return fmt::format("ExpressionEpilogue<ComposedFunction, NoSource, {}, {}, DigitGeometry>",
+                     list_text(form.operands), list_text(form.stores));
+}
+
+std::string function_text(ConvolutionProblem const& problem, plan::ConvolutionForm const& form) {
+  if (form.identity) return {};
+  auto const& expression = problem.epilogue.expression;
+  return fmt::format(
+      "struct ComposedFunction {{\n"
+      "using Real = {};\n"
+      "static constexpr int scalars = {};\n"
+      "COSMATI_DEVICE static Real apply(Real acc, Real c, Real const* scalar, Real const* operand, Real* "
+      "store) {{\n"
+      "{}}}\n}};\n",
+      name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
+}
+
+}  // namespace cosmati::cuda

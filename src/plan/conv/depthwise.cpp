@@ -1,0 +1,208 @@
+// How the threads of a depthwise convolution stand, and what it costs: bytes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/backend/emulator/convolution.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/depthwise_filter.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int threads = 128, run = 4;  // DepthwiseTraits
+
+Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+
+WindowAxis const& along(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  return recipe.channels_last ? sliding.window.columns : sliding.window.rows;
+}
+WindowAxis const& across(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  return recipe.channels_last ? sliding.window.rows : sliding.window.columns;
+}
+Index channels_of(SlidingForm const& sliding) {
+  return (sliding.form.image_is_a ? sliding.form.n : sliding.form.m)[2].extent;
+}
+
+// Places of the image that a thread keeps for one tap of the other axis.
+int places(WindowAxis const& axis) {
+  return (run - 1) * axis.output_step + (axis.taps - 1) * std::abs(axis.tap_step) + 1;
+}
+
+// Taps and steps are compiled in where all launches agree and the places fit into registers.
+void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
+  WindowAxis const& first = along(forms.front(), recipe);
+  for (SlidingForm const& sliding : forms) {
+    WindowAxis const& axis = along(sliding, recipe);
+    if (axis.taps != first.taps || axis.output_step != first.output_step || axis.tap_step != first.tap_step)
+      return;
+  }
+  constexpr int most_places = 16;
+  if (first.taps < 1 || first.taps > most_places || std::abs(first.tap_step) > most_places ||
+      first.output_step > most_places || places(first) > most_places)
+    return;
+  recipe.taps = first.taps;
+  recipe.output_step = first.output_step;
+  recipe.tap_step = first.tap_step;
+}
+
+// Channels of one access: at most 16 bytes, all of them at multiples of it, and few enough for registers.
+int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms, bool emulated) {
+  SlidingForm const& front = forms.front();
+  WindowForm const& image = front.form.image();
+  int const size = size_of(image.type);
+  if (!recipe.channels_last || front.window.image_group != 1 || front.window.outputs != 1) return 1;
+  constexpr int most_values = 80;
+  int const kept = recipe.taps > 0 ? places(along(front, recipe)) : run;
+  auto const fits = [&](int vector) {
+    auto const whole = [vector](Index value) { return value % vector == 0; };
+    bool all =
+        image.alignment % (vector * size) == 0 && vector * kept <= most_values && whole(channels_of(front));
+    for (SlidingForm const& sliding : forms) {
+      SlidingArguments const& w = sliding.window;
+      for (Index const stride :
+           {w.image_stride, w.image_input, w.rows.image_stride, w.columns.image_stride, sliding.image_base})
+        all = all && whole(stride);
+    }
+    return all;
+  };
+  if (emulated) return recipe.taps > 0 && fits(4) ? 4 : 1;
+  int vector = 1;
+  while (2 * vector * size <= 16 && fits(2 * vector)) vector *= 2;
+  return vector;
+}
+
+Index filter_bytes(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  SlidingArguments const& w = sliding.window;
+  Index const channels = recipe.channels_last ? Index{recipe.vector} << recipe.lanes_shift : 1;
+  return channels * w.inputs * w.rows.taps * w.columns.taps * size_of(sliding.form.sum);
+}
+
+Index items_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  WindowAxis const& other = across(sliding, recipe);
+  return sliding.window.images * parts(along(sliding, recipe).outputs, run) *
+         (recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.lanes_shift));
+}
+Index channel_tiles(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  return parts(channels_of(sliding), recipe.channels_last ? Index{recipe.vector} << recipe.lanes_shift : 1);
+}
+
+std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
+  std::string sentence = problem_violation(problem, device.backend);
+  if (!sentence.empty()) return sentence;
+  if (!options.policy.empty()) return "takes no policy; --policy " + options.policy + " was asked for";
+  if (problem.x.extent(1) != problem.groups || problem.groups < 1)
+    return fmt::format("{} channels in {} groups; each channel must be a group of its own",
+                       problem.x.extent(1), problem.groups);
+  return {};
+}
+
+double predicted(std::vector<SlidingForm> const& forms, Gpu const& gpu) {
+  double seconds = 0;
+  for (SlidingForm const& sliding : forms) {
+    SlidingArguments const& w = sliding.window;
+    double const image = static_cast<double>(w.images) *
+                         static_cast<double>(channels_of(sliding) / w.outputs) * w.inputs * w.rows.size *
+                         w.columns.size * size_of(sliding.form.image().type);
+    double const bytes = image + static_cast<double>(sliding.result_bytes());
+    double const rate = sliding.form.sum == DataType::f64 ? gpu.fma_f64 : gpu.fma_f32;
+    double const clocks = sliding.products() / (0.25 * rate * gpu.multiprocessors);
+    seconds += 3e-6 + std::max(bytes / (0.7 * gpu.memory_bytes_per_second), clocks / gpu.clock_hertz);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+int lanes_shift_of(Index extent, int least, int most) {
+  int best = least;
+  for (int shift = least; shift <= most; ++shift)
+    if (parts(extent, Index{1} << shift) << shift <= parts(extent, Index{1} << best) << best) best = shift;
+  return best;
+}
+
+DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  DepthwiseSchedule schedule;
+  WindowAxis const& other = across(sliding, recipe);
+  schedule.lanes_shift = recipe.lanes_shift;
+  schedule.items_of_block = (threads >> recipe.lanes_shift) * recipe.rounds;
+  schedule.items = static_cast<int>(items_of(sliding, recipe));
+  schedule.channels = static_cast<int>(channels_of(sliding));
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
+  schedule.channel_tiles = divisor(channel_tiles(sliding, recipe));
+  schedule.runs = divisor(parts(along(sliding, recipe).outputs, run));
+  schedule.across =
+      divisor(recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.lanes_shift));
+  schedule.outputs = divisor(sliding.window.outputs);
+  return schedule;
+}
+
+SlidingGrid depthwise_grid(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  DepthwiseSchedule const schedule = depthwise_schedule(sliding, recipe);
+  return {channel_tiles(sliding, recipe) * parts(schedule.items, schedule.items_of_block), 1, 1};
+}
+
+Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = violation(problem, device, options);
+  if (!offer.refusal.empty()) return offer;
+  if (problem.direction == ConvolutionDirection::filter) return depthwise_filter(problem, device);
+  auto const forms = sliding_forms(problem, ConvolutionAlgorithm::depthwise);
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::depthwise;
+  SlidingForm const& front = forms.front();
+  recipe.product = product_recipe(front.form);
+  recipe.launches = static_cast<int>(forms.size());
+  SlidingRecipe& sliding = recipe.sliding;
+  sliding.channels_last = !front.form.swapped;
+  compile_in(sliding, forms);
+  bool const emulated = device.backend == Backend::emulator;
+  if (emulated && (sliding.taps != 3 || sliding.output_step != 1 || sliding.tap_step != 1 ||
+                   front.form.sum != DataType::f32))
+    sliding.taps = 0;  // not in the catalogue
+  sliding.vector = vector_of(sliding, forms, emulated);
+  Index const lanes =
+      sliding.channels_last ? channels_of(front) / sliding.vector : across(front, sliding).outputs;
+  sliding.lanes_shift = lanes_shift_of(lanes, 3, sliding.channels_last ? 5 : 7);
+  auto const shared = [&] {
+    Index bytes = 0;
+    for (SlidingForm const& form : forms) bytes = std::max(bytes, filter_bytes(form, sliding));
+    return bytes;
+  };
+  while (sliding.channels_last && sliding.lanes_shift > 0 &&
+         shared() > device.gpu.shared_bytes_per_multiprocessor / 4)
+    --sliding.lanes_shift;
+  if (shared() > device.gpu.shared_bytes_per_block) {
+    offer.refusal =
+        fmt::format("the filters of a block's channels need {} bytes of shared memory; {} has {} a block",
+                    shared(), device.gpu.name, device.gpu.shared_bytes_per_block);
+    return offer;
+  }
+  sliding.shared_bytes = static_cast<int>(shared());
+  for (SlidingForm const& form : forms) {
+    offer.refusal = extent_violation({form.form});
+    if (offer.refusal.empty() && items_of(form, sliding) * channel_tiles(form, sliding) > 0x7fffffff)
+      offer.refusal = fmt::format("{} runs of outputs for {} tiles of channels; at most 2147483647 in all",
+                                  items_of(form, sliding), channel_tiles(form, sliding));
+    if (!offer.refusal.empty()) return offer;
+  }
+  // The filters of a block serve several rounds where there are blocks enough.
+  Index const rounds = items_of(front, sliding) * channel_tiles(front, sliding) /
+                       (threads >> sliding.lanes_shift) / std::max(1, 12 * device.gpu.multiprocessors);
+  sliding.rounds = static_cast<int>(std::clamp<Index>(rounds, 1, 16));
+  offer.predicted_seconds = recipe.product.predicted_seconds = predicted(forms, device.gpu);
+  if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
+  offer.text =
+      fmt::format("{} outputs along {} by {} channels a thread, {} lanes of {}, {}, {} rounds, {} launches",
+                  run, sliding.channels_last ? "columns" : "rows", sliding.vector, 1 << sliding.lanes_shift,
+                  sliding.channels_last ? "channels" : "columns",
+                  sliding.taps > 0 ? fmt::format("{} taps in registers", sliding.taps) : "any taps",
+                  sliding.rounds, recipe.launches);
+  return offer;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,173 @@
+// From the digits of a filter's gradient to rows, columns and parts.
+#include "src/plan/conv/depthwise_filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/backend/emulator/convolution.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int threads = 128;  // DepthwiseFilterTraits
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+
+Index lanes_of(SlidingRecipe const& recipe) { return Index{1} << recipe.lanes_shift; }
+Index channels_of_block(SlidingRecipe const& recipe) {
+  return recipe.channels_last ? lanes_of(recipe) * recipe.vector : 1;
+}
+Index channels_of(DepthwiseFilterForm const& gradient) {
+  return (gradient.form.image_is_a ? gradient.form.n : gradient.form.m)[2].extent;
+}
+Index taps_of(DepthwiseFilterForm const& gradient) {
+  SlidingArguments const& window = gradient.parameters.window;
+  return Index{window.rows.taps} * window.columns.taps;
+}
+Index rows_of(DepthwiseFilterForm const& gradient) {
+  SlidingArguments const& window = gradient.parameters.window;
+  return Index{window.images} * window.rows.outputs;
+}
+
+int vector_of(DepthwiseFilterForm const& gradient, int taps, bool emulated) {
+  auto const& p = gradient.parameters;
+  if (p.window.outputs != 1 || gradient.image != gradient.gradient) return 1;
+  int const size = size_of(gradient.image);
+  auto const fits = [&](int vector) {
+    bool all = channels_of(gradient) % vector == 0 && gradient.form.a.alignment % (vector * size) == 0 &&
+               gradient.form.b.alignment % (vector * size) == 0;
+    for (Index const stride :
+         {p.window.image_stride, p.window.rows.image_stride, p.window.columns.image_stride, p.gradient_image,
+          p.gradient_row, p.gradient_column, gradient.image_base})
+      all = all && stride % vector == 0;
+    return all;
+  };
+  if (emulated) return taps == 3 && gradient.form.sum == DataType::f32 && fits(4) ? 4 : 1;
+  int vector = 1;
+  while (2 * vector * size <= 16 && fits(2 * vector)) vector *= 2;
+  return vector;
+}
+
+}  // namespace
+
+DepthwiseFilterForm depthwise_filter_form(Problem const& problem) {
+  ConvolutionForm const form = forms_of(problem).front();
+  WindowForm const& image = form.image();
+  WindowForm const& dy = form.image_is_a ? form.b : form.a;
+  ProductIndex const& taps = form.image_outer();
+  auto const output = [&](char letter) { return find_digit(letter, form.k, image.arguments.depth); };
+  auto const tap = [&](char letter) { return find_digit(letter, taps, image.arguments.outer); };
+  auto const stride = [&](char letter) { return find_digit(letter, form.k, dy.arguments.depth).step.stride; };
+  DepthwiseFilterForm gradient;
+  gradient.form = with_all_channels(form);
+  gradient.image = image.type;
+  gradient.gradient = dy.type;
+  auto& p = gradient.parameters;
+  SlidingArguments& window = p.window;
+  WindowArguments const& all = image.arguments;
+  FoundDigit const none;
+  window.rows = window_axis(output('p'), tap('r'), none, &DigitStep::down, all.top, all.height);
+  window.columns = window_axis(output('q'), tap('s'), none, &DigitStep::right, all.left, all.width);
+  window.images = static_cast<int>(output('n').extent);
+  window.image_stride = output('n').step.stride;
+  window.image_group = all.batch_stride;
+  window.outputs = static_cast<int>((form.image_is_a ? form.n : form.m)[2].extent);
+  p.gradient_image = stride('n');
+  p.gradient_row = stride('p');
+  p.gradient_column = stride('q');
+  p.gradient_channel = dy.arguments.outer.last.stride;
+  p.tap_row_number = static_cast<int>(tap('r').number);
+  p.tap_column_number = static_cast<int>(tap('s').number);
+  gradient.image_base =
+      image.base - all.top * window.rows.image_stride - all.left * window.columns.image_stride;
+  gradient.gradient_base = dy.base;
+  return gradient;
+}
+
+DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gradient,
+                                                  SlidingRecipe const& recipe) {
+  SlidingArguments const& window = gradient.parameters.window;
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
+  DepthwiseFilterSchedule schedule;
+  schedule.lanes_shift = recipe.lanes_shift;
+  schedule.channels = static_cast<int>(channels_of(gradient));
+  schedule.rows = static_cast<int>(rows_of(gradient));
+  schedule.rows_of_part = static_cast<int>(parts_of(rows_of(gradient), recipe.rounds));
+  schedule.parts = recipe.rounds;
+  schedule.channel_tiles = divisor(parts_of(channels_of(gradient), channels_of_block(recipe)));
+  schedule.tap_groups = divisor(taps_of(gradient) / recipe.taps);
+  schedule.taps_across = divisor(window.columns.taps / recipe.taps);
+  schedule.image_rows = divisor(window.rows.outputs);
+  schedule.outputs = divisor(window.outputs);
+  return schedule;
+}
+
+Index depthwise_filter_blocks(DepthwiseFilterSchedule const& schedule) {
+  return Index{schedule.channel_tiles.divisor} * schedule.tap_groups.divisor * schedule.parts;
+}
+Index depthwise_filter_sum_blocks(DepthwiseFilterForm const& gradient) {
+  return parts_of(channels_of(gradient) * taps_of(gradient), threads);
+}
+
+Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
+  Offer<Problem> offer;
+  DepthwiseFilterForm const gradient = depthwise_filter_form(problem);
+  offer.refusal = extent_violation({gradient.form});
+  if (!offer.refusal.empty()) return offer;
+  auto const& p = gradient.parameters;
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::depthwise;
+  recipe.product = product_recipe(gradient.form);
+  SlidingRecipe& sliding = recipe.sliding;
+  bool const emulated = device.backend == Backend::emulator;
+  constexpr int most_taps = 7;
+  sliding.taps = p.window.columns.taps <= most_taps ? p.window.columns.taps : 1;
+  sliding.channels_last = p.gradient_channel == 1 && p.window.image_group == 1;
+  sliding.vector = sliding.channels_last ? vector_of(gradient, sliding.taps, emulated) : 1;
+  if (emulated && sliding.vector == 1) sliding.taps = 1;  // the catalogue's
+  sliding.lanes_shift = lanes_shift_of(
+      sliding.channels_last ? channels_of(gradient) / sliding.vector : p.window.columns.outputs, 3,
+      sliding.channels_last ? 5 : 7);
+  int const sum_bytes = size_of(recipe.product.sum);
+  sliding.shared_bytes = sliding.taps * sliding.vector * threads * sum_bytes;
+
+  // Parts for eight blocks on every multiprocessor, if their rows keep all threads busy.
+  Index const blocks =
+      parts_of(channels_of(gradient), channels_of_block(sliding)) * taps_of(gradient) / sliding.taps;
+  Index const rows_at_a_time = threads / lanes_of(sliding);
+  Index const wanted = parts_of(8 * Index{device.gpu.multiprocessors}, std::max<Index>(1, blocks));
+  Index const parts = std::clamp<Index>(std::min(wanted, rows_of(gradient) / (2 * rows_at_a_time)), 1, 1024);
+  sliding.rounds = static_cast<int>(parts);
+  recipe.product.partial_bytes =
+      static_cast<std::size_t>(parts * channels_of(gradient) * taps_of(gradient) * sum_bytes);
+  if (blocks * parts > 0x7fffffff) {
+    offer.refusal = fmt::format("{} blocks; a grid has at most 2147483647", blocks * parts);
+    return offer;
+  }
+  offer.workspace_bytes =
+      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+
+  // x and dy once from memory, and once for each group of taps from the second cache.
+  Gpu const& gpu = device.gpu;
+  double const once = static_cast<double>(problem.x.bytes() + problem.y.bytes());
+  double const groups = static_cast<double>(taps_of(gradient) / sliding.taps);
+  double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
+  double const clocks =
+      static_cast<double>(gradient.form.rows()) * static_cast<double>(gradient.form.columns()) *
+      static_cast<double>(gradient.form.depth()) / (0.15 * gpu.fma_f32 * gpu.multiprocessors);
+  offer.predicted_seconds = 6e-6 + std::max({once / (0.7 * gpu.memory_bytes_per_second),
+                                             once * groups / l2_rate, clocks / gpu.clock_hertz});
+  recipe.product.predicted_seconds = offer.predicted_seconds;
+  offer.text = fmt::format("{} taps by {} channels a thread, {} lanes of {}, {} parts added in their order",
+                           sliding.taps, sliding.vector, lanes_of(sliding),
+                           sliding.channels_last ? "channels" : "columns", parts);
+  return offer;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,201 @@
+// Which main loop, policy and split the product of a convolution takes.
+#include "src/plan/conv/product_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/backend/emulator/convolution.h"
+#include "src/backend/emulator/emulated_policy.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/partition.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index most_extent = 0x7fffffff;
+
+// Depths that a form has when each tap's channels are padded to whole steps.
+Index padded_depth(ConvolutionForm const& form, int block_k) { return stepwise(form, block_k).depth(); }
+
+// The place of every run of channels is found once a step where the padding costs less than that saves.
+bool steps_by_taps(Problem const& problem, ConvolutionForm const& form, int block_k) {
+  if (problem.direction == ConvolutionDirection::filter) return false;
+  return static_cast<double>(padded_depth(form, block_k)) <= 1.15 * static_cast<double>(form.depth());
+}
+
+struct Way {
+  MainLoop main_loop;
+  Multiply multiply;
+};
+
+std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
+  bool const bytes = is_byte(form.a.type) && is_byte(form.b.type);
+  Multiply const simple = bytes ? Multiply::dp4a : Multiply::fma;
+  std::vector<Way> ways{{MainLoop::double_buffered, simple}};
+  if (gpu.major < 8) return ways;
+  int const bytes_of_run = form.a.access.width * size_of(form.a.type);
+  if (!bytes && bytes_of_run >= 4) ways.push_back({MainLoop::multistage, simple});
+  bool const deep = form.a.access.along == Along::depth && form.b.access.along == Along::depth;
+  bool const fp8 = is_fp8(form.a.type);
+  if (mma_takes(form.a.type, form.b.type, form.sum) && (size_of(form.a.type) > 1 || deep) &&
+      (!fp8 || 10 * gpu.major + gpu.minor >= 89))
+    ways.push_back({MainLoop::multistage, Multiply::mma});
+  return ways;
+}
+
+// "main_loop=multistage,large" without its first word, and that word's value.
+std::string without_main_loop(std::string const& policy, std::string& main_loop) {
+  constexpr std::string_view field = "main_loop=";
+  std::size_t const at = policy.find(field);
+  if (at == std::string::npos) return policy;
+  std::size_t const end = std::min(policy.find(',', at), policy.size());
+  main_loop = policy.substr(at + field.size(), end - at - field.size());
+  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
+  if (!rest.empty() && rest.back() == ',') rest.pop_back();
+  return rest;
+}
+
+class Search {
+ public:
+  Search(Problem const& problem, Device const& device, PlanOptions const& options,
+         std::vector<ConvolutionForm> const& forms, ConvolutionRecipe const& base)
+      : problem_(problem), device_(device), options_(options), forms_(forms), base_(base) {}
+
+  Offer<Problem> best() {
+    std::string main_loop;
+    policy_ = without_main_loop(options_.policy, main_loop);
+    offer_.refusal = "--policy " + options_.policy + " names no way to multiply " +
+                     name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here";
+    for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
+      std::string const asked = std::string("multiply=") + name_of(way.multiply);
+      if (!main_loop.empty() && main_loop != name_of(way.main_loop)) continue;
+      if (policy_.find("multiply=") != std::string::npos && policy_.find(asked) == std::string::npos)
+        continue;
+      if (emulated() && !emulator::multiplies_convolution(way.main_loop, way.multiply, forms_.front().a.type,
+                                                          forms_.front().b.type))
+        continue;
+      try_way(way);
+    }
+    return offer_;
+  }
+
+ private:
+  bool emulated() const { return device_.backend == Backend::emulator; }
+
+  void try_way(Way const& way) {
+    int const element_bytes = size_of(forms_.front().a.type);
+    GemmPolicy const own = emulator::emulated_policy(way.main_loop, way.multiply, element_bytes);
+    std::vector<NamedPolicy> policies =
+        named_policies(way.main_loop, way.multiply, forms_.front().sum, element_bytes);
+    if (emulated()) policies = {{"emulated", own}};
+    if (!policy_.empty()) policies = {parse_policy(policy_, policies, policies[emulated() ? 0 : 2])};
+    if (emulated() && !(policies.front().policy == own)) {
+      refuse("the emulator has one policy for each main loop and type: emulated");
+      return;
+    }
+    for (NamedPolicy const& named : policies) try_policy(named);
+  }
+
+  void try_policy(NamedPolicy const& named) {
+    ConvolutionForm const& front = forms_.front();
+    ConvolutionRecipe recipe = base_;
+    recipe.product = product_recipe(front);
+    GemmRecipe& product = recipe.product;
+    product.policy_name = named.name;
+    product.policy = named.policy;
+    // Rows are found by division: once for a run of them.
+    if (!emulated() && policy_.find("epilogue=") == std::string::npos)
+      product.policy.epilogue = EpilogueSchedule::staged;
+    // Digits, places and the addresses of single elements take registers.
+    bool const single = product.a.width == 1 || product.b.width == 1;
+    product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
+    recipe.stepwise = base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
+                      steps_by_taps(problem_, front, product.policy.block_k);
+    std::string sentence = policy_violation(product.policy, front.a.type, front.b.type, front.sum);
+    int const shared = shared_storage_bytes(product, gemm_view(front));
+    if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
+      sentence = fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, device_.gpu.name,
+                             device_.gpu.shared_bytes_per_block);
+    if (!sentence.empty()) return refuse(sentence);
+    for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128})
+      if (splits == 1 || may_split(product.policy, splits)) try_splits(recipe, splits);
+  }
+
+  bool may_split(GemmPolicy const& policy, int splits) const {
+    Index tiles = 0, steps = most_extent;
+    for (ConvolutionForm const& form : forms_) {
+      tiles = std::max(tiles, tiles_of(policy, gemm_view(form)) * form.groups);
+      steps = std::min(steps, form.depth() / policy.block_k);
+    }
+    return tiles < 4 * Index{device_.gpu.multiprocessors} && steps / splits >= 8;
+  }
+
+  void try_splits(ConvolutionRecipe recipe, int splits) {
+    GemmRecipe& product = recipe.product;
+    Partition const partition = splits > 1 ? Partition::split_k : Partition::tiles;
+    std::size_t flags = 0, partials = 0;  // the launches use them one after the other
+    double seconds = 0;
+    for (ConvolutionForm const& form : forms_) {
+      ConvolutionForm const stepped = recipe.stepwise ? stepwise(form, product.policy.block_k) : form;
+      CanonicalGemm const view = gemm_view(stepped);
+      divide(product, {partition, splits}, view, 0);
+      seconds += predict_seconds(product, view, device_.gpu);
+      flags = std::max(flags, product.flag_bytes);
+      partials = std::max(partials, product.partial_bytes);
+    }
+    if (emulated()) product.policy.partition = Partition::split_k;
+    product.flag_bytes = flags;
+    product.partial_bytes = partials;
+    product.predicted_seconds = seconds;
+    std::size_t own = product.flag_bytes + product.partial_bytes;
+    if (recipe.unroll.bytes > 0) {
+      recipe.unroll.offset = (own + 255) / 256 * 256;
+      own = recipe.unroll.offset + recipe.unroll.bytes;
+    }
+    if (own > options_.max_workspace)
+      return refuse(fmt::format("needs {} bytes of workspace; at most {}", own, options_.max_workspace));
+    std::size_t const workspace = own + (emulated() ? emulator::widening_bytes(problem_, recipe) : 0);
+    if (!offer_.text.empty() && product.predicted_seconds >= offer_.predicted_seconds) return;
+    std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));
+    if (recipe.algorithm == ConvolutionAlgorithm::implicit_gemm)
+      text += recipe.stepwise ? ", a tap a step" : ", depths found one by one";
+    if (recipe.launches > 1) text += fmt::format(", {} launches", recipe.launches);
+    offer_ = {{}, workspace, product.predicted_seconds, recipe, std::move(text)};
+  }
+
+  void refuse(std::string sentence) {
+    if (offer_.text.empty()) offer_.refusal = std::move(sentence);
+  }
+
+  Problem const& problem_;
+  Device const& device_;
+  PlanOptions const& options_;
+  std::string policy_;
+  std::vector<ConvolutionForm> const& forms_;
+  ConvolutionRecipe const& base_;
+  Offer<Problem> offer_;
+};
+
+}  // namespace
+
+GemmRecipe product_recipe(ConvolutionForm const& form) {
+  GemmRecipe recipe;
+  recipe.swapped = form.swapped;
+  recipe.a = form.a.access;
+  recipe.b = form.b.access;
+  recipe.result_width = form.d.width;
+  recipe.sum = form.sum;
+  return recipe;
+}
+
+Offer<Problem> best_product(Problem const& problem, Device const& device, PlanOptions const& options,
+                            std::vector<ConvolutionForm> const& forms, ConvolutionRecipe const& base) {
+  return Search(problem, device, options, forms, base).best();
+}
+
+}  // namespace cosmati::plan

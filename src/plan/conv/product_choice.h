@@ -1,0 +1,18 @@
+// Which main loop, policy and split the product of a convolution takes.
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/form.h"
+
+namespace cosmati::plan {
+
+// What does not depend on the policy.
+GemmRecipe product_recipe(ConvolutionForm const& form);
+
+// The product of all `forms`, which one kernel computes; `base` holds all of the recipe but the product's.
+Offer<ConvolutionProblem> best_product(ConvolutionProblem const& problem, Device const& device,
+                                       PlanOptions const& options, std::vector<ConvolutionForm> const& forms,
+                                       ConvolutionRecipe const& base);
+
+}  // namespace cosmati::plan

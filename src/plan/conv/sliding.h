@@ -1,0 +1,54 @@
+// A convolution as windows that slide over an image: forms for the kernels direct_tiled and depthwise.
+#pragma once
+#include <vector>
+
+#include "cosmati/conv/depthwise.h"
+#include "cosmati/conv/direct_tiled.h"
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/form.h"
+
+namespace cosmati::plan {
+
+// The pointers of `window` are null; bases are added to the tensors', in elements.
+struct SlidingForm {
+  ConvolutionForm form;  // of depthwise: with all channels
+  SlidingArguments window;
+  Index image_base = 0, filter_base = 0;
+  std::size_t result_bytes() const;
+  double products() const;
+};
+
+// One form, or one for each place between the strides of a data gradient.
+std::vector<SlidingForm> sliding_forms(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
+
+// With the pointers of a launch.
+SlidingArguments sliding_arguments(SlidingForm const& sliding, void const* image, void const* filter);
+
+Offer<ConvolutionProblem> direct_tiled(ConvolutionProblem const& problem, Device const& device,
+                                       PlanOptions const& options);
+Offer<ConvolutionProblem> depthwise(ConvolutionProblem const& problem, Device const& device,
+                                    PlanOptions const& options);
+
+// A digit of an index by its letter: how an operand is walked along it, and what one more of it adds.
+struct FoundDigit {
+  Index extent = 1;
+  DigitStep step;
+  Index number = 0;
+};
+FoundDigit find_digit(char letter, ProductIndex const& index, DigitSteps const& steps);
+// `output` and `tap` of the image, `weight` of the filter; their `step` is along the axis.
+WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
+                       int DigitStep::*step, int origin, int size);
+
+// The power of two in 2^least..2^most of which whole tiles waste least.
+int lanes_shift_of(Index extent, int least, int most);
+
+struct SlidingGrid {
+  Index x = 0, y = 1, z = 1;
+};
+DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
+SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
+DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
+SlidingGrid depthwise_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,26 @@
+// A convolution by a matrix that is written first: of the whole mini-batch, or of slices that fit into the
+// workspace.
+#pragma once
+#include <vector>
+
+#include "cosmati/conv/unroll.h"
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/form.h"
+
+namespace cosmati::plan {
+
+Offer<ConvolutionProblem> unroll_gemm(ConvolutionProblem const& problem, Device const& device,
+                                      PlanOptions const& options);
+
+// The products, each with the image that is written out before it.
+std::vector<ConvolutionForm> unrolled_forms(ConvolutionProblem const& problem, UnrollRecipe const& recipe);
+
+// The launch that writes the image of `form`, whose data lies at `from`, to the workspace.
+struct UnrollLaunch {
+  UnrollParameters parameters;
+  Index blocks;
+};
+UnrollLaunch unroll_launch(ConvolutionForm const& form, UnrollRecipe const& recipe, void const* from,
+                           std::byte* workspace);
+
+}  // namespace cosmati::plan

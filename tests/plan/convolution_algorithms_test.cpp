@@ -1,0 +1,199 @@
+// The algorithms of a convolution beside implicit_gemm, as the emulator runs them, against the reference.
+#include <gtest/gtest.h>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/cuda/convolution.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/conv/choice.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr ConvolutionDirection sliding_directions[] = {ConvolutionDirection::forward,
+                                                       ConvolutionDirection::data};
+
+TEST(UnrollGemm, EveryDirectionLayoutAndGeometry) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : formats)
+      for (Geometry const& geometry : geometries())
+        expect_right(problem_of(direction, DataType::f32, DataType::f32, format, geometry), "unroll_gemm");
+}
+
+TEST(UnrollGemm, EveryElementSize) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
+      Geometry const geometry = geometries()[2];
+      expect_right(problem_of(direction, DataType::f64, DataType::f64, format, geometry), "unroll_gemm");
+      expect_right(problem_of(direction, DataType::f16, DataType::f16, format, geometry), "unroll_gemm",
+                   "multiply=mma");
+      expect_right(problem_of(direction, DataType::bf16, DataType::f32, format, geometry), "unroll_gemm");
+      expect_right(problem_of(direction, DataType::s8, DataType::s32, format, geometry), "unroll_gemm");
+    }
+}
+
+TEST(UnrollGemm, SlicesFitIntoTheWorkspace) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : formats) {
+      auto const p = problem_of(direction, DataType::f32, DataType::f32, format, geometries().front());
+      PlanOptions options;
+      options.kernel = "unroll_gemm";
+      auto const whole = make_plan(p, emulator(), options);
+      options.max_workspace = whole.recipe.unroll.bytes - 1;
+      auto const sliced = make_plan(p, emulator(), options);
+      EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
+      EXPECT_GT(sliced.recipe.launches, whole.recipe.launches);
+      expect_right(p, "unroll_gemm", "", options.max_workspace);
+    }
+}
+
+TEST(UnrollGemm, NoSliceFitsIsSaidWithTheBytes) {
+  auto const p =
+      problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, {});
+  PlanOptions options;
+  options.max_workspace = 100;
+  for (Considered const& entry : make_plan(p, emulator(), options).considered)
+    if (entry.kernel == "unroll_gemm") {
+      EXPECT_NE(entry.refusal.find("smallest slice of the unrolled matrix takes"), std::string::npos);
+      EXPECT_NE(entry.refusal.find("at most 100"), std::string::npos);
+    }
+}
+
+TEST(DirectTiled, EveryLayoutAndGeometry) {
+  for (ConvolutionDirection const direction : sliding_directions)
+    for (TensorFormat const format : formats)
+      for (Geometry const& geometry : geometries())
+        expect_right(problem_of(direction, DataType::f32, DataType::f32, format, geometry), "direct_tiled");
+  expect_right(
+      problem_of(ConvolutionDirection::forward, DataType::f64, DataType::f64, TensorFormat::nchw, {}),
+      "direct_tiled");
+  expect_right(problem_of(ConvolutionDirection::data, DataType::u8, DataType::s32, TensorFormat::nhwc, {}),
+               "direct_tiled");
+}
+
+TEST(DirectTiled, WhatDoesNotFitIsSaidWithTheBytes) {
+  Geometry geometry;
+  geometry.n = 1, geometry.r = geometry.s = 200, geometry.h = geometry.w = 210;
+  auto const p =
+      problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
+  for (Considered const& entry : make_plan(p, emulator(), {}).considered)
+    if (entry.kernel == "direct_tiled")
+      EXPECT_NE(entry.refusal.find("with 200x200 taps, needs 2731396 bytes"), std::string::npos)
+          << entry.refusal;
+}
+
+std::vector<Geometry> depthwise_geometries() {
+  Geometry plain, strided, many, dilated, one;
+  plain.c = plain.k = plain.groups = 40, plain.pad_begin[0] = plain.pad_end[1] = 1;
+  strided = plain, strided.stride[0] = 2, strided.stride[1] = 3, strided.s = 2;
+  many.c = many.groups = 3, many.k = 9, many.h = 11, many.r = 5, many.pad_end[0] = 2;
+  dilated = plain, dilated.dilation[0] = 2, dilated.stride[1] = 2, dilated.dilation[1] = 3, dilated.w = 12;
+  one.c = one.groups = 1, one.k = 6, one.n = 3;
+  return {plain, strided, many, dilated, one};
+}
+
+TEST(Depthwise, EveryLayoutAndGeometry) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : formats)
+      for (Geometry const& geometry : depthwise_geometries())
+        expect_right(problem_of(direction, DataType::f32, DataType::f32, format, geometry), "depthwise");
+}
+
+TEST(Depthwise, OtherTypes) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
+      Geometry const geometry = depthwise_geometries().front();
+      expect_right(problem_of(direction, DataType::f64, DataType::f64, format, geometry), "depthwise");
+      expect_right(problem_of(direction, DataType::bf16, DataType::bf16, format, geometry), "depthwise");
+      expect_right(problem_of(direction, DataType::s8, DataType::s32, format, geometry), "depthwise");
+    }
+}
+
+TEST(ConvolutionAlgorithms, EpiloguesSeeTheResultsIndices) {
+  for (ConvolutionDirection const direction : sliding_directions)
+    for (TensorFormat const format : formats)
+      for (char const* kernel : {"unroll_gemm", "direct_tiled", "depthwise"}) {
+        bool const by_channel = std::string(kernel) == "depthwise";
+        Geometry const geometry = by_channel ? depthwise_geometries()[2] : geometries().front();
+        auto p = problem_of(direction, DataType::f32, DataType::f32, format, geometry);
+        TensorDescription const& result = direction == ConvolutionDirection::forward ? p.y : p.x;
+        p.epilogue.expression = epilogue::parse("relu(2 * acc + bias[k] - row[p, n]) + rest[n, k, p, q]",
+                                                epilogue::convolution_indices);
+        p.epilogue.operands = {describe(DataType::f32, {result.extent(1)}),
+                               describe(DataType::f32, {result.extent(2), result.extent(0)}),
+                               describe(DataType::f32, result.shape())};
+        PlanOptions options;
+        options.kernel = kernel;
+        std::size_t limit = ~std::size_t{0};
+        if (std::string(kernel) == "unroll_gemm")
+          limit = make_plan(p, emulator(), options).recipe.unroll.bytes - 1;
+        expect_right(p, kernel, "", limit);
+      }
+}
+
+TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseForDepthwise) {
+  Geometry layer;
+  layer.n = 16, layer.c = layer.k = layer.groups = 256, layer.h = layer.w = 28;
+  layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 1;
+  Device device = emulator();
+  device.backend = Backend::cuda;
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (ConvolutionDirection const direction : sliding_directions) {
+      auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, format, layer), device);
+      EXPECT_EQ(plan.kernel, "depthwise");
+      if (format == TensorFormat::nhwc) EXPECT_EQ(plan.recipe.sliding.vector, 8);
+    }
+}
+
+TEST(Depthwise, FilterGradientsAreAddedInParts) {
+  Geometry layer;
+  layer.n = 4, layer.c = layer.k = layer.groups = 8, layer.h = 22, layer.w = 9;
+  auto const p =
+      problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, layer);
+  PlanOptions options;
+  options.kernel = "depthwise";
+  EXPECT_GT(make_plan(p, emulator(), options).recipe.sliding.rounds, 1);
+  expect_right(p, "depthwise");
+}
+
+TEST(ComposedAlgorithms, FilterGradientsCompileWithoutSpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  Device device = emulator();
+  device.backend = Backend::cuda;
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
+    PlanOptions options;
+    options.kernel = "depthwise";
+    auto const plan = make_plan(problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, format,
+                                           depthwise_geometries()[0]),
+                                device, options);
+    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
+    for (jit::Source const& pass : cuda::convolution_passes(plan))
+      EXPECT_EQ(jit::compile(pass).local_bytes, 0);
+  }
+}
+
+TEST(ComposedAlgorithms, CompileWithoutSpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  Device device = emulator();
+  device.backend = Backend::cuda;
+  for (ConvolutionDirection const direction : sliding_directions)
+    for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+      for (char const* kernel : {"unroll_gemm", "direct_tiled", "depthwise"}) {
+        bool const by_channel = std::string(kernel) == "depthwise";
+        auto p = problem_of(direction, DataType::f16, DataType::f16, format,
+                            by_channel ? depthwise_geometries()[0] : geometries()[2]);
+        p.epilogue.expression = epilogue::parse("relu(acc + bias[k])", epilogue::convolution_indices);
+        p.epilogue.operands = {describe(
+            DataType::f32, {direction == ConvolutionDirection::forward ? p.y.extent(1) : p.x.extent(1)})};
+        PlanOptions options;
+        options.kernel = kernel;
+        auto const plan = make_plan(p, device, options);
+        EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0) << kernel;
+        for (jit::Source const& pass : cuda::convolution_passes(plan))
+          EXPECT_EQ(jit::compile(pass).local_bytes, 0);
+      }
+}
+
+}  // namespace
+}  // namespace cosmati
