@@ -267,6 +267,49 @@ sanitize() {
     "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"
 }
 
+# Every algorithm of a convolution in every direction that it has: verified, and timed against the others.
+convolutions() {
+  local jobs=() algorithm direction layout type shape
+  for layout in nchw nhwc; do
+    for type in f32 f16 bf16; do
+      for direction in forward data filter; do
+        for shape in "--size 4x24x33x29x40x3x3 --pad 1" "--size 2x16x30x31x24x5x3 --stride 2,1 --pad 2,0,1,1 --groups 4" \
+          "--size 3x8x19x20x8x3x3 --dilation 2,1"; do
+          for algorithm in implicit_gemm unroll_gemm direct_tiled direct; do
+            [ $direction$algorithm = filterdirect_tiled ] && continue
+            jobs+=("--layout $layout --type $type --direction $direction --algorithm $algorithm $shape")
+          done
+        done
+        jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise --size 4x48x33x29x48x3x3 --pad 1 --groups 48")
+        jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise --size 2x24x30x31x48x5x3 --stride 2,1 --groups 24")
+        [ $direction$layout = filternchw ] || jobs+=("--layout $layout --type $type --direction $direction --algorithm gemm --size 4x40x15x13x72x1x1")
+      done
+    done
+  done
+  jobs+=("--layout nhwc --type f16 --algorithm unroll_gemm --size 16x64x28x28x64x3x3 --pad 1 --max-workspace 4000000")
+  printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c "'$cosmati' verify conv --backend cuda {} --json >>'$parts/convolutions.'\$\$" ||
+    return
+  cat "$parts"/convolutions.* >>"$out/verify.jsonl"
+  for layout in nchw nhwc; do
+    for type in f32 f16; do
+      for algorithm in implicit_gemm unroll_gemm direct_tiled; do
+        "$cosmati" bench conv --size 64x64x56x56x64x3x3 --pad 1 --layout $layout --type $type --algorithm $algorithm --backend cuda \
+          --json "$out/convolutions.jsonl" || return
+      done
+      for direction in forward data filter; do
+        for algorithm in depthwise implicit_gemm direct; do
+          "$cosmati" bench conv --size 64x256x28x28x256x3x3 --pad 1 --groups 256 --layout $layout --type $type --direction $direction \
+            --algorithm $algorithm --backend cuda --json "$out/convolutions.jsonl" || return
+        done
+      done
+      for algorithm in gemm implicit_gemm; do
+        "$cosmati" bench conv --size 64x256x28x28x256x1x1 --layout $layout --type $type --algorithm $algorithm --backend cuda \
+          --json "$out/convolutions.jsonl" || return
+      done
+    done
+  done
+}
+
 tests() {
   local status=0
   for test in core tile epilogue plan ops jit emulated; do
@@ -277,7 +320,7 @@ tests() {
   return $status
 }
 
-export -f environment figure tensor division grouped verify primitives sanitize tests
+export -f environment figure tensor division grouped verify primitives convolutions sanitize tests
 export build cosmati here out parts
 : >"$out/summary.txt"
 step environment 60 "$out/environment.txt" bash -c environment
@@ -288,6 +331,7 @@ step division 180 "$out/bench.txt" bash -c division
 step grouped 120 "$out/bench.txt" bash -c grouped
 step verify 240 "$out/log.txt" bash -c verify
 step primitives 240 "$out/log.txt" bash -c primitives
+step convolutions 240 "$out/log.txt" bash -c convolutions
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
 step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests

@@ -39,9 +39,9 @@ TEST(UnrollGemm, SlicesFitIntoTheWorkspace) {
       auto const p = problem_of(direction, DataType::f32, DataType::f32, format, geometries().front());
       PlanOptions options;
       options.kernel = "unroll_gemm";
-      auto const whole = make_plan(p, emulator(), options);
+      auto const whole = make_plan(p, emulated_device(), options);
       options.max_workspace = whole.recipe.unroll.bytes - 1;
-      auto const sliced = make_plan(p, emulator(), options);
+      auto const sliced = make_plan(p, emulated_device(), options);
       EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
       EXPECT_GT(sliced.recipe.launches, whole.recipe.launches);
       expect_right(p, "unroll_gemm", "", options.max_workspace);
@@ -53,7 +53,7 @@ TEST(UnrollGemm, NoSliceFitsIsSaidWithTheBytes) {
       problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, {});
   PlanOptions options;
   options.max_workspace = 100;
-  for (Considered const& entry : make_plan(p, emulator(), options).considered)
+  for (Considered const& entry : make_plan(p, emulated_device(), options).considered)
     if (entry.kernel == "unroll_gemm") {
       EXPECT_NE(entry.refusal.find("smallest slice of the unrolled matrix takes"), std::string::npos);
       EXPECT_NE(entry.refusal.find("at most 100"), std::string::npos);
@@ -77,10 +77,11 @@ TEST(DirectTiled, WhatDoesNotFitIsSaidWithTheBytes) {
   geometry.n = 1, geometry.r = geometry.s = 200, geometry.h = geometry.w = 210;
   auto const p =
       problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
-  for (Considered const& entry : make_plan(p, emulator(), {}).considered)
-    if (entry.kernel == "direct_tiled")
+  for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
+    if (entry.kernel == "direct_tiled") {
       EXPECT_NE(entry.refusal.find("with 200x200 taps, needs 2731396 bytes"), std::string::npos)
           << entry.refusal;
+    }
 }
 
 std::vector<Geometry> depthwise_geometries() {
@@ -127,7 +128,7 @@ TEST(ConvolutionAlgorithms, EpiloguesSeeTheResultsIndices) {
         options.kernel = kernel;
         std::size_t limit = ~std::size_t{0};
         if (std::string(kernel) == "unroll_gemm")
-          limit = make_plan(p, emulator(), options).recipe.unroll.bytes - 1;
+          limit = make_plan(p, emulated_device(), options).recipe.unroll.bytes - 1;
         expect_right(p, kernel, "", limit);
       }
 }
@@ -136,13 +137,13 @@ TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseForDepthwise) {
   Geometry layer;
   layer.n = 16, layer.c = layer.k = layer.groups = 256, layer.h = layer.w = 28;
   layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 1;
-  Device device = emulator();
+  Device device = emulated_device();
   device.backend = Backend::cuda;
   for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
     for (ConvolutionDirection const direction : sliding_directions) {
       auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, format, layer), device);
       EXPECT_EQ(plan.kernel, "depthwise");
-      if (format == TensorFormat::nhwc) EXPECT_EQ(plan.recipe.sliding.vector, 8);
+      EXPECT_EQ(plan.recipe.sliding.vector, format == TensorFormat::nhwc ? 8 : 1);
     }
 }
 
@@ -153,13 +154,81 @@ TEST(Depthwise, FilterGradientsAreAddedInParts) {
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, layer);
   PlanOptions options;
   options.kernel = "depthwise";
-  EXPECT_GT(make_plan(p, emulator(), options).recipe.sliding.rounds, 1);
+  EXPECT_GT(make_plan(p, emulated_device(), options).recipe.sliding.rounds, 1);
   expect_right(p, "depthwise");
+}
+
+Geometry pointwise() {
+  Geometry one;
+  one.r = one.s = 1, one.c = 16, one.k = 24, one.n = 3;
+  return one;
+}
+
+TEST(PlainGemm, OneTapIsAMatrixProduct) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : formats) {
+      auto const p = problem_of(direction, DataType::f32, DataType::f32, format, pointwise());
+      bool const apart = direction == ConvolutionDirection::filter && format == TensorFormat::nchw;
+      PlanOptions options;
+      options.kernel = "gemm";
+      if (apart)
+        EXPECT_THROW(make_plan(p, emulated_device(), options), Error);
+      else
+        expect_right(p, "gemm");
+    }
+  Geometry grouped = pointwise();
+  grouped.groups = 2;
+  for (ConvolutionDirection const direction : directions)
+    expect_right(problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, grouped), "gemm");
+}
+
+TEST(PlainGemm, TheEpiloguesIndicesAreTheMatrix) {
+  for (Index const groups : {1, 2})
+    for (ConvolutionDirection const direction : sliding_directions)
+      for (TensorFormat const format : formats) {
+        if (groups > 1 && format == TensorFormat::nchw) continue;
+        Geometry geometry = pointwise();
+        geometry.groups = groups;
+        auto p = problem_of(direction, DataType::f32, DataType::f32, format, geometry);
+        TensorDescription const& result = direction == ConvolutionDirection::forward ? p.y : p.x;
+        p.epilogue.expression =
+            epilogue::parse("relu(2 * acc + bias[k]) + rest[n, k, p, q]", epilogue::convolution_indices);
+        TensorDescription rest = result;
+        rest.type = DataType::f32;
+        p.epilogue.operands = {describe(DataType::f32, {result.extent(1)}), rest};
+        expect_right(p, "gemm");
+      }
+}
+
+TEST(PlainGemm, RefusalsSayWhatIsInTheWay) {
+  auto const refusal = [](Geometry const& geometry, TensorFormat format) {
+    auto const p = problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, format, geometry);
+    for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
+      if (entry.kernel == "gemm") return entry.refusal;
+    return std::string();
+  };
+  EXPECT_NE(refusal({}, TensorFormat::nhwc).find("3x3 taps"), std::string::npos);
+  Geometry strided = pointwise(), grouped = pointwise();
+  strided.stride[1] = 2, grouped.groups = 2;
+  EXPECT_NE(refusal(strided, TensorFormat::nhwc).find("stride 2"), std::string::npos);
+  EXPECT_NE(refusal(grouped, TensorFormat::nchw).find("2 groups"), std::string::npos);
+}
+
+TEST(PlainGemm, HopperMultipliesAPointwiseLayerByWarpgroups) {
+  Geometry layer;
+  layer.n = 64, layer.c = 256, layer.k = 256, layer.h = layer.w = 28, layer.r = layer.s = 1;
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  auto const plan = make_plan(
+      problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nhwc, layer),
+      device);
+  EXPECT_EQ(plan.kernel, "gemm");
+  EXPECT_EQ(plan.recipe.product.policy.main_loop, MainLoop::warp_specialized);
 }
 
 TEST(ComposedAlgorithms, FilterGradientsCompileWithoutSpills) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
-  Device device = emulator();
+  Device device = emulated_device();
   device.backend = Backend::cuda;
   for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
     PlanOptions options;
@@ -175,7 +244,7 @@ TEST(ComposedAlgorithms, FilterGradientsCompileWithoutSpills) {
 
 TEST(ComposedAlgorithms, CompileWithoutSpills) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
-  Device device = emulator();
+  Device device = emulated_device();
   device.backend = Backend::cuda;
   for (ConvolutionDirection const direction : sliding_directions)
     for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
@@ -189,7 +258,8 @@ TEST(ComposedAlgorithms, CompileWithoutSpills) {
         PlanOptions options;
         options.kernel = kernel;
         auto const plan = make_plan(p, device, options);
-        EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0) << kernel;
+        EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0)
+            << kernel << " direction " << static_cast<int>(direction) << " " << plan.considered[2].recipe;
         for (jit::Source const& pass : cuda::convolution_passes(plan))
           EXPECT_EQ(jit::compile(pass).local_bytes, 0);
       }

@@ -9,7 +9,7 @@
 
 namespace cosmati {
 
-inline Device emulator() {
+inline Device emulated_device() {
   Device device = this_device(Backend::emulator);
   device.gpu = describe_gpu("h200");
   return device;
@@ -52,12 +52,12 @@ inline Tensor filled(TensorDescription const& description, Index seed) {
   return tensor;
 }
 
-struct Run {
+struct Computed {
   Tensor result;
   std::string recipe;
 };
-inline Run run(ConvolutionProblem const& p, Device const& device, std::string const& kernel,
-               std::string const& policy, std::size_t max_workspace = ~std::size_t{0}) {
+inline Computed run(ConvolutionProblem const& p, Device const& device, std::string const& kernel,
+                    std::string const& policy, std::size_t max_workspace = ~std::size_t{0}) {
   PlanOptions options;
   options.max_workspace = max_workspace;
   options.kernel = kernel;
@@ -67,7 +67,7 @@ inline Run run(ConvolutionProblem const& p, Device const& device, std::string co
   Tensor const x = filled(p.x, 1), w = filled(p.w, 2), y = filled(p.y, 3);
   bool const forward = p.direction == ConvolutionDirection::forward,
              data = p.direction == ConvolutionDirection::data;
-  Run made{filled(forward ? p.y : data ? p.x : p.w, 9), {}};
+  Computed made{filled(forward ? p.y : data ? p.x : p.w, 9), {}};
   for (Considered const& entry : plan.considered)
     if (entry.kernel == plan.kernel) made.recipe = entry.recipe;
   ConvolutionProblem::Arguments arguments;
@@ -85,8 +85,8 @@ inline Run run(ConvolutionProblem const& p, Device const& device, std::string co
 
 inline void expect_right(ConvolutionProblem const& p, std::string const& kernel = "implicit_gemm",
                          std::string const& policy = "", std::size_t max_workspace = ~std::size_t{0}) {
-  Run const ours = run(p, emulator(), kernel, policy, max_workspace);
-  Run const expected = run(p, this_device(Backend::reference), "", "");
+  Computed const ours = run(p, emulated_device(), kernel, policy, max_workspace);
+  Computed const expected = run(p, this_device(Backend::reference), "", "");
   for (Index i = 0; i < ours.result.layout().span(); ++i)
     ASSERT_EQ(load(ours.result.type(), ours.result.data(), i),
               load(ours.result.type(), expected.result.data(), i))

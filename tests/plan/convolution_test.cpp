@@ -67,7 +67,7 @@ TEST(EmulatedConvolution, DeepGradientsAreSplit) {
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, deep);
   PlanOptions options;
   options.kernel = "implicit_gemm";
-  EXPECT_GT(make_plan(p, emulator(), options).recipe.product.splits, 1);
+  EXPECT_GT(make_plan(p, emulated_device(), options).recipe.product.splits, 1);
   expect_right(p);
 }
 
@@ -88,7 +88,7 @@ TEST(EmulatedConvolution, BiasGradientsComeWithTheFiltersOrAlone) {
     auto p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, geometries().front());
     p.db = describe(DataType::f32, {6});
     Tensor const x = filled(p.x, 1), dy = filled(p.y, 3);
-    for (Device const& device : {emulator(), this_device(Backend::reference)}) {
+    for (Device const& device : {emulated_device(), this_device(Backend::reference)}) {
       auto const prepared = prepare(make_plan(p, device));
       Tensor dw = filled(p.w, 9), db = filled(p.db, 9);
       Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
@@ -107,7 +107,7 @@ TEST(EmulatedConvolution, BiasGradientsComeWithTheFiltersOrAlone) {
 
 TEST(ComposedConvolution, Compiles) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
-  Device device = emulator();
+  Device device = emulated_device();
   device.backend = Backend::cuda;
   for (ConvolutionDirection const direction : directions)
     for (char const* kernel : {"direct", "implicit_gemm"}) {

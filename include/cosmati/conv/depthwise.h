@@ -12,25 +12,6 @@
 
 namespace cosmati {
 
-// Threads of a block: 2^lanes_shift lanes, and the items that they share among them. With channels last,
-// lanes are channels and an item is a run of columns; else lanes are columns and an item is a run of rows.
-struct DepthwiseSchedule {
-  int lanes_shift = 5;
-  int items_of_block = 1;
-  int items = 1;          // images * across * runs
-  int channels = 1;       // of all groups' results
-  Divisor channel_tiles;  // blocks along the channels; the fastest of the grid
-  Divisor runs, across, outputs;
-};
-
-template <class Epilogue, class Destination>
-struct DepthwiseParameters {
-  SlidingArguments window;
-  Destination d;
-  Epilogue epilogue;
-  DepthwiseSchedule schedule;
-};
-
 // `taps` > 0: of the axis along which runs lie, whose steps are then known, too; 0: known to the host only.
 template <class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
           bool channels_last_, int vector_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1>

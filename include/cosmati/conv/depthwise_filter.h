@@ -7,31 +7,6 @@
 
 namespace cosmati {
 
-struct DepthwiseFilterSchedule {
-  int lanes_shift = 5;  // 2^lanes_shift lanes: channels where those lie together, else columns
-  int channels = 1;     // of all groups
-  int rows = 1;         // images * rows of outputs
-  int rows_of_part = 1;
-  int parts = 1;
-  Divisor channel_tiles;  // of the grid: the fastest,
-  Divisor tap_groups;     // then groups of taps, then parts
-  Divisor taps_across;    // groups of taps in a row of the filter
-  Divisor image_rows, outputs;
-};
-
-// `window.filter` is null; its strides are those of taps in the partial sums.
-template <class Epilogue, class Destination>
-struct DepthwiseFilterParameters {
-  SlidingArguments window;
-  void const* gradient = nullptr;
-  Index gradient_image = 0, gradient_channel = 0, gradient_row = 0, gradient_column = 0;
-  void* partials = nullptr;                       // (parts, channels, rows * columns of taps), of type Sum
-  int tap_row_number = 0, tap_column_number = 0;  // what a tap adds to its index in the result, m or n
-  Destination d;
-  Epilogue epilogue;
-  DepthwiseFilterSchedule schedule;
-};
-
 // `taps` > 0 neighbours of a row of the filter are summed by a thread.
 template <class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_, class Destination_,
           bool channels_last_, int vector_, int taps_, bool swapped_>

@@ -9,7 +9,7 @@ namespace cosmati {
 struct DirectTile {
   int rows = 16, columns = 16, filters = 16;
   int thread_rows = 4, thread_filters = 8;
-  friend bool operator==(DirectTile const&, DirectTile const&) = default;
+  friend COSMATI_CONSTEXPR bool operator==(DirectTile const&, DirectTile const&) = default;
   COSMATI_CONSTEXPR int threads() const {
     return columns * (rows / thread_rows) * (filters / thread_filters);
   }

@@ -12,24 +12,6 @@
 
 namespace cosmati {
 
-struct DirectTileSchedule {
-  Index first_group = 0;
-  int channels = 1;  // that are in shared memory at a time
-  int halo_rows = 1;
-  Divisor halo_columns, halo;  // halo: rows * columns of the tile with what its windows reach
-  Divisor tiles_down, tiles_across;
-  bool channels_last = false;  // the image's neighbours are channels
-  Divisor channels_at_a_time;
-};
-
-template <class Epilogue, class Destination>
-struct DirectTiledParameters {
-  SlidingArguments window;
-  Destination d;
-  Epilogue epilogue;
-  DirectTileSchedule schedule;
-};
-
 // `swapped`: the result's m are filters and its n pixels.
 template <DirectTile tile_, class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
           bool swapped_>

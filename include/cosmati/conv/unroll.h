@@ -3,24 +3,10 @@
 // docs/convolution.md counts the sectors that its reads and writes touch.
 #pragma once
 #include "cosmati/arch/thread.h"
+#include "cosmati/conv/unroll_arguments.h"
 #include "cosmati/conv/window_source.h"
 
 namespace cosmati {
-
-// Element (outer, depth) of group g is written to to[g * matrix_pitch + line * pitch + place], with (line,
-// place) = (outer, depth) if Source::along is depth and (depth, outer) otherwise: neighbours of the source
-// stay neighbours. A pitch is a multiple of the width.
-struct UnrollParameters {
-  WindowArguments from;
-  void* to = nullptr;
-  int outer = 0, depth = 0;
-  Index pitch = 0, matrix_pitch = 0;
-  Index first_batch = 0;
-  int lanes_shift = 5;  // 2^lanes_shift threads of a block stand along a line, the others on further lines
-  Divisor blocks_of_line;
-};
-
-inline constexpr int unroll_threads = 128, unroll_lines_of_thread = 8;
 
 // Grid: (blocks of a line * lines / (other threads * unroll_lines_of_thread), 1, groups), each rounded up;
 // block: unroll_threads. Types of one size share a kernel: all bits zero are 0 in each.

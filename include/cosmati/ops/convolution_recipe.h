@@ -5,13 +5,15 @@
 
 namespace cosmati {
 
-// The kernels of a convolution, each in a header of include/cosmati/conv/.
+// How a convolution is computed: by a kernel of include/cosmati/conv/, or, gemm, by one of
+// include/cosmati/gemm/.
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
   direct_tiled,
   unroll_gemm,
-  depthwise
+  depthwise,
+  gemm
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines of neighbours along

@@ -1,6 +1,7 @@
 // Kernels by the type of the sums, and by whether channels lie together.
 #include "src/backend/emulator/depthwise_filter.h"
 
+#include "cosmati/conv/depthwise_filter.h"
 #include "src/backend/emulator/convolution_catalogue.h"
 
 namespace cosmati::emulator {

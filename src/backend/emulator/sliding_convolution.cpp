@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "cosmati/conv/depthwise.h"
+#include "cosmati/conv/direct_tiled.h"
 #include "src/backend/emulator/convolution_catalogue.h"
 
 namespace cosmati::emulator {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cosmati/conv/unroll.h"
 #include "src/plan/conv/unroll.h"
 
 namespace cosmati::emulator {

@@ -8,6 +8,7 @@
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/emulator/convolution.h"
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/unroll.h"
@@ -49,13 +50,17 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   offer.recipe.algorithm = ConvolutionAlgorithm::direct;
   offer.recipe.product = product_recipe(forms.front());
   offer.recipe.launches = static_cast<int>(forms.size());
-  double products = 0;
-  for (ConvolutionForm const& form : forms)
+  double products = 0, walk = 0;
+  for (ConvolutionForm const& form : forms) {
+    walk += static_cast<double>(form.depth());
     products += static_cast<double>(form.rows()) * static_cast<double>(form.columns()) *
                 static_cast<double>(form.depth()) * static_cast<double>(form.groups);
+  }
   // Two loads and their addresses for a product: about a thirtieth of the multiply-adds' rate.
   double const rate = device.gpu.fma_f32 * device.gpu.multiprocessors * device.gpu.clock_hertz / 30;
-  offer.predicted_seconds = 3e-6 * offer.recipe.launches + products / rate;
+  constexpr double clocks_of_load = 20;  // of a thread that waits for one load after the other
+  offer.predicted_seconds = 3e-6 * offer.recipe.launches +
+                            std::max(products / rate, walk * clocks_of_load / device.gpu.clock_hertz);
   offer.recipe.product.predicted_seconds = offer.predicted_seconds;
   if (device.backend == Backend::emulator)
     offer.workspace_bytes = emulator::widening_bytes(problem, offer.recipe);
@@ -159,15 +164,16 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
   general.offer = &offer_with_bias<&implicit_gemm>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
+  simple.offer = &offer_with_bias<&direct>;
   Candidate<Problem> unrolled{"unroll_gemm", {}, nullptr, prepare};
   unrolled.offer = &offer_with_bias<&unroll_gemm>;
   Candidate<Problem> tiled{"direct_tiled", {}, nullptr, prepare};
   tiled.offer = &offer_with_bias<&direct_tiled>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
-  Candidate<Problem> simple{"direct", {}, nullptr, prepare};
-  simple.offer = &offer_with_bias<&direct>;
-  return {general, unrolled, by_channel, tiled, simple, bias_candidate()};
+  Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
+  product.offer = &offer_with_bias<&plain_gemm>;
+  return {product, general, unrolled, by_channel, tiled, simple, bias_candidate()};
 }
 
 }  // namespace cosmati::plan

@@ -64,8 +64,8 @@ int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms
         image.alignment % (vector * size) == 0 && vector * kept <= most_values && whole(channels_of(front));
     for (SlidingForm const& sliding : forms) {
       SlidingArguments const& w = sliding.window;
-      for (Index const stride :
-           {w.image_stride, w.image_input, w.rows.image_stride, w.columns.image_stride, sliding.image_base})
+      for (Index const stride : {w.image_stride, w.inputs > 1 ? w.image_input : 0, w.rows.image_stride,
+                                 w.columns.image_stride, sliding.image_base})
         all = all && whole(stride);
     }
     return all;

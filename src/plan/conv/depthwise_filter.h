@@ -1,6 +1,6 @@
 // The filter's gradient of a depthwise convolution: its form, and how many parts its sums are made in.
 #pragma once
-#include "cosmati/conv/depthwise_filter.h"
+#include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
 

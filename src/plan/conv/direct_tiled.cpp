@@ -65,6 +65,26 @@ SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe) {
           parts(window.outputs, recipe.tile.filters), sliding.form.groups};
 }
 
+namespace {
+
+double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, double products,
+                 Gpu const& gpu) {
+  // 6 accesses of shared memory for 32 multiply-adds, and loads that no arithmetic of the block hides.
+  constexpr double launch_seconds = 3e-6, load_seconds = 0.8e-6, share_of_rate = 0.35;
+  constexpr Index blocks_resident = 2;
+  double loads = 0;
+  for (SlidingForm const& sliding : forms) {
+    SlidingGrid const grid = tile_grid(sliding, recipe);
+    loads += static_cast<double>(parts(grid.x * grid.y * grid.z, blocks_resident * gpu.multiprocessors) *
+                                 parts(sliding.window.inputs, recipe.channels));
+  }
+  double const multiply =
+      products / (share_of_rate * rate(forms.front().form.sum, gpu) * gpu.multiprocessors * gpu.clock_hertz);
+  return launch_seconds * static_cast<double>(forms.size()) + std::max(multiply, loads * load_seconds);
+}
+
+}  // namespace
+
 Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = problem_violation(problem, device.backend);
@@ -106,15 +126,14 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
     if (bytes > most) continue;
     Index const inputs = std::max(1, forms.front().window.inputs);
     Index const channels = std::max<Index>(1, std::min({Index{16}, inputs, half / bytes}));
-    // 6 accesses of shared memory for 32 multiply-adds, and loads that no arithmetic hides.
-    double const seconds =
-        products / (0.35 * rate(recipe.product.sum, gpu) * gpu.multiprocessors * gpu.clock_hertz) +
-        3e-6 * static_cast<double>(forms.size());
+    SlidingRecipe candidate;
+    candidate.tile = tile;
+    candidate.channels = static_cast<int>(channels);
+    candidate.shared_bytes = static_cast<int>(channels * bytes);
+    double const seconds = predicted(forms, candidate, products, gpu);
     if (recipe.sliding.shared_bytes > 0 && seconds >= best) continue;
     best = seconds;
-    recipe.sliding.tile = tile;
-    recipe.sliding.channels = static_cast<int>(channels);
-    recipe.sliding.shared_bytes = static_cast<int>(channels * bytes);
+    recipe.sliding = candidate;
   }
   if (recipe.sliding.shared_bytes == 0) {
     offer.refusal = fmt::format(

@@ -2,8 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "cosmati/conv/depthwise.h"
-#include "cosmati/conv/direct_tiled.h"
+#include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
 

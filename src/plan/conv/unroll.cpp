@@ -15,6 +15,7 @@ namespace {
 using Problem = ConvolutionProblem;
 
 constexpr std::size_t buffer_alignment = 256;
+constexpr Index sector_bytes = 32;  // in which memory is accessed: every line begins one
 
 Index up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
 
@@ -26,7 +27,7 @@ Matrix matrix_of(ConvolutionForm const& form, UnrollRecipe const& recipe) {
   Index const outer = ConvolutionForm::extent(form.image_outer()), depth = form.depth();
   bool const deep = recipe.along == Along::depth;
   Matrix matrix{deep ? depth : outer, deep ? outer : depth, 0, 0};
-  matrix.pitch = up(matrix.line, 16 / size_of(form.image().type));
+  matrix.pitch = up(matrix.line, sector_bytes / size_of(form.image().type));
   matrix.matrix_pitch = matrix.pitch * matrix.lines;
   return matrix;
 }

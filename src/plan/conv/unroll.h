@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "cosmati/conv/unroll.h"
+#include "cosmati/conv/unroll_arguments.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
 

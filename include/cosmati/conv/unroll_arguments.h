@@ -1,0 +1,22 @@
+// What a launch hands to the kernel that writes an unrolled matrix.
+#pragma once
+#include "cosmati/conv/arguments.h"
+
+namespace cosmati {
+
+// Element (outer, depth) of group g is written to to[g * matrix_pitch + line * pitch + place], with (line,
+// place) = (outer, depth) if the lines run along the depth and (depth, outer) otherwise: neighbours of the
+// source stay neighbours. A pitch is a multiple of the width.
+struct UnrollParameters {
+  WindowArguments from;
+  void* to = nullptr;
+  int outer = 0, depth = 0;
+  Index pitch = 0, matrix_pitch = 0;
+  Index first_batch = 0;
+  int lanes_shift = 5;  // 2^lanes_shift threads of a block stand along a line, the others on further lines
+  Divisor blocks_of_line;
+};
+
+inline constexpr int unroll_threads = 128, unroll_lines_of_thread = 8;
+
+}  // namespace cosmati

@@ -1,0 +1,28 @@
+// A convolution with one tap, no padding and no stride is a matrix product as it stands: all of the planner
+// of matrix products, and all of its kernels, are for it.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::plan {
+
+// (batch, m, n): (group, pixel, channel) or (image, pixel, channel); of a filter's gradient (group, k, c).
+struct PlainGemm {
+  GemmProblem problem;
+  std::string refusal;  // not empty: why the convolution is no matrix product
+};
+PlainGemm plain_gemm_problem(ConvolutionProblem const& problem);
+
+Offer<ConvolutionProblem> plain_gemm(ConvolutionProblem const& problem, Device const& device,
+                                     PlanOptions const& options);
+
+// The plan of the product that a convolution's plan for `gemm` stands for.
+Plan<GemmProblem> plan_of_product(Plan<ConvolutionProblem> const& plan);
+
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_plain_gemm(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::plan
