@@ -114,6 +114,13 @@ static void test_filter_and_bias(cosmati_handle_t handle) {
   for (int k = 0; k < F; ++k) sum[k] = 0;
   for (int i = 0; i < Y; ++i) sum[i % F] += y[i];
   convolution.direction = COSMATI_CONVOLUTION_FILTER;
+  if (strcmp(cosmati_backend(handle), "emulator") == 0) { /* which has no sum over a bias */
+    cosmati_argument const alone[] = {filter[0], filter[1], filter[2]};
+    OK(cosmati_convolution_problem(&convolution, &problem));
+    RUN(handle, problem, alone);
+    SAME(got, wanted, WEIGHTS, 0);
+    return;
+  }
   convolution.db = cosmati_packed(COSMATI_F32, 1, &filters);
   OK(cosmati_convolution_problem(&convolution, &problem));
   RUN(handle, problem, filter);
