@@ -112,7 +112,10 @@ class Search {
     if (!emulated() && policy_.find("epilogue=") == std::string::npos)
       product.policy.epilogue = EpilogueSchedule::staged;
     // Digits, places and the addresses of single elements take registers.
-    bool const single = product.a.width == 1 || product.b.width == 1;
+    auto const is_short = [](OperandAccess const& access, DataType type) {
+      return access.width == 1 || access.width * size_of(type) < 8;
+    };
+    bool const single = is_short(product.a, front.a.type) || is_short(product.b, front.b.type);
     product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
     recipe.stepwise = base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
                       steps_by_taps(problem_, front, product.policy.block_k);
