@@ -77,8 +77,8 @@ jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
       specialized && plan::direction_of_result(form) == Along::outer ? ", Along::outer" : "";
   std::string const destination =
       stores_by_engine
-          ? fmt::format("TensorDestination<{}, Along::{}{}>", name_of(form.d.type),
-                        *along == '\0' ? "depth" : "outer", whose.maps)
+          ? fmt::format("TensorDestination<{}{}{}>", name_of(form.d.type),
+                        *along == '\0' && *whose.maps != '\0' ? ", Along::depth" : along, whose.maps)
           : fmt::format("StridedDestination<{}, {}{}>", name_of(form.d.type), recipe.result_width, along);
   text += fmt::format(
       "using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",

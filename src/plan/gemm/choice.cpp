@@ -22,49 +22,6 @@
 
 namespace cosmati {
 
-std::string to_string(GemmRecipe const& recipe) {
-  GemmPolicy const& p = recipe.policy;
-  auto const passes = [&] {
-    std::string text;
-    for (bool is_a : {true, false}) {
-      RepackRecipe const& repack = is_a ? recipe.repack_a : recipe.repack_b;
-      if (repack.bytes == 0) continue;
-      text += fmt::format("{} {} first, ", is_a ? 'a' : 'b',
-                          repack.from == repack.to ? "repacked" : "transposed");
-    }
-    if (recipe.map_bytes > 0) text += "tensor maps from pointers first, ";
-    return text;
-  };
-  // Of blocks that work together, or stand side by side.
-  auto const company = [&p] {
-    std::string text;
-    if (p.cluster_m * p.cluster_n > 1) text += fmt::format("cluster {}x{}, ", p.cluster_m, p.cluster_n);
-    if (p.cluster_k > 1) text += fmt::format("{} blocks of a cluster share a tile's k, ", p.cluster_k);
-    if (p.ping_pong) text += "two tiles in turn, ";
-    if (p.blocks > 1) text += fmt::format("{} blocks a multiprocessor, ", p.blocks);
-    return text;
-  };
-  auto const division = [&] {
-    if (p.partition != Partition::stream_k) return fmt::format("{} splits", recipe.splits);
-    return fmt::format("stream-K: the steps of the first {} tiles in {} equal ranges", recipe.streamed,
-                       recipe.stream_blocks);
-  };
-  auto const access = [](OperandAccess const& operand, char const* outer) {
-    return fmt::format("{} by {}{}", operand.along == Along::depth ? "k" : outer, operand.width,
-                       operand.by_threads ? " by threads" : "");
-  };
-  bool const by_registers =
-      p.multiply == Multiply::wgmma && p.block_k == 32 && recipe.a.along == Along::outer;
-  return fmt::format(
-      "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {}{} epilogue, raster {} by {}, {}{}{}"
-      "a along {}{}, b along {}, d by {}, {}",
-      recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
-      p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), company(), name_of(p.epilogue),
-      name_of(p.raster), p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
-      passes(), access(recipe.a, "m"), by_registers ? " through registers" : "", access(recipe.b, "n"),
-      recipe.result_width, division());
-}
-
 namespace plan {
 namespace {
 
