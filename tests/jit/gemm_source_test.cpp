@@ -100,7 +100,8 @@ TEST(GemmSource, GroupsAndPointersCompile) {
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_GE(plan.workspace_bytes, 7u * 3 * 128);
   sources.push_back(cuda::gemm_source(plan));
-  EXPECT_NE(sources.back().text.find("TensorDestination<bf16, Along::depth, TensorMapArray>"), std::string::npos);
+  EXPECT_NE(sources.back().text.find("TensorDestination<bf16, Along::depth, TensorMapArray>"),
+            std::string::npos);
   sources.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
   Device const a100 = gpu_device("a100");
   GroupedGemmProblem group{{product(DataType::f32, DataType::f32, 64, 64, 64, "nt")}};

@@ -5,10 +5,10 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/convolution_catalogue.h"
-#include "src/backend/launch_tag.h"
 #include "src/backend/emulator/depthwise_filter.h"
 #include "src/backend/emulator/sliding_convolution.h"
 #include "src/backend/emulator/unroll.h"
+#include "src/backend/launch_tag.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/gemm/model.h"
