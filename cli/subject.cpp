@@ -50,11 +50,11 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
 }
 
 Device device_to_run_on(Subject const& subject, Common const& common) {
-  return common.device_to_run_on(!subject.kernels(Backend::cuda).empty());
+  return common.device_to_run_on(subject.is_verified_on_gpus());
 }
 
 Device device_to_plan_for(Subject const& subject, Common const& common) {
-  return common.device_to_plan_for(!subject.kernels(Backend::cuda).empty());
+  return common.device_to_plan_for(subject.is_verified_on_gpus());
 }
 
 std::vector<std::unique_ptr<Subject>> make_subjects() {
