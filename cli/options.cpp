@@ -119,7 +119,8 @@ PlanOptions Common::plan_options() const {
 void add_common_options(Options& options, Common& common, std::string* json_to_file) {
   options.group("Where and how")
       .text("--backend", common.backend, "NAME",
-            "auto, cuda, cpu, emulator or reference; auto: cuda for matrix products if there is a device, else cpu")
+            "auto, cuda, cpu, emulator or reference; auto: cuda for matrix products if there is a device, "
+            "else cpu")
       .integer("--device", common.device, "which GPU of this machine; 0 if not given")
       .text("--device-description", common.device_description, "NAME|FILE",
             "plan for this GPU: h200, h100, a100, rtx4090, t4, or a file as cosmati info --describe prints")

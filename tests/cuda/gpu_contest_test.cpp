@@ -76,7 +76,9 @@ class GpuContest : public ::testing::Test {
     common.types.all = type;
     Job const job = made_job(*subject, {48, 40, 24, 1}, common);
     place(*job.task, placement);
-    auto const composition = job.task->compose(device, {});
+    PlanOptions options;
+    if (type == "tf32") options.kernel = "multistage";  // the fake driver has no copy engine
+    auto const composition = job.task->compose(device, options);
     fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
                      type == "s8" || type == "u8" ? multiply<signed char, int> : multiply<float, float>);
     GpuGauge gauge(device.gpu);
@@ -87,7 +89,7 @@ class GpuContest : public ::testing::Test {
     peer.place_a = of_a;
     peer.place_b = of_b;
     peer.place_d = of_d;
-    return hold_gpu_contest(*job.task, device, {}, {4, 0.005, false, placement.misalignment}, {peer}, 1,
+    return hold_gpu_contest(*job.task, device, options, {4, 0.005, false, placement.misalignment}, {peer}, 1,
                             gauge);
   }
 };

@@ -1,6 +1,6 @@
 // Tensor maps of operands, as the host encodes them.
 #pragma once
-#include "cosmati/arch/emulator_async.h"
+#include "cosmati/arch/tensor_copy.h"
 #include "cosmati/tile/tensor_box.h"
 #include "src/plan/gemm/canonical.h"
 

@@ -244,8 +244,8 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
     if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && any_policy)
       recipe.policy.blocks = 1;
-    // Single elements take registers for the addresses of each.
-    if (multiply != Multiply::wgmma && (recipe.a.width == 1 || recipe.b.width == 1))
+    // Single elements take registers for the addresses of each, the search for a group's problem some more.
+    if (multiply != Multiply::wgmma && (recipe.a.width == 1 || recipe.b.width == 1 || group != nullptr))
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
     std::string refusal = form_violation(recipe, form, device.gpu);
     if (!refusal.empty()) {

@@ -80,7 +80,7 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::outer &&
-        !(operand == &form.a && through_registers(form.a, form.m, form.k, form.batch)))
+        !(operand == &form.a && through_registers(form.a, form.m, form.k, form.by_pointers ? 1 : form.batch)))
       return fmt::format("multiply wgmma takes {} along k only; operand {} lies along {}",
                          name_of(operand->type), operand == &form.a ? name_a : name_b,
                          (operand == &form.a) == form.swapped ? 'n' : 'm');

@@ -11,7 +11,8 @@ namespace cosmati::plan {
 namespace {
 
 RepackRecipe pass_of(MatrixForm const& operand, Index outer, CanonicalGemm const& form) {
-  if (wgmma_takes_operand(operand, outer, form.k, form.batch)) return {};
+  // Matrices by pointers have a map each.
+  if (wgmma_takes_operand(operand, outer, form.k, form.by_pointers ? 1 : form.batch)) return {};
   return repack_of(operand, outer, form.k, form.batch, wgmma_direction(operand, form.k));
 }
 
@@ -29,7 +30,7 @@ std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, Canonical
   OperandAccess const access = access_of(operand);
   bool const has_neighbours =
       operand.column_stride == 1 || operand.row_stride == 1 || access.width * size_of(operand.type) >= 4;
-  if (is_a && through_registers(operand, outer, form.k, form.batch))
+  if (is_a && through_registers(operand, outer, form.k, form.by_pointers ? 1 : form.batch))
     list.push_back({});  // as it lies
   else if (has_neighbours && (size_of(operand.type) == 2 || registers || access.along == Along::depth))
     list.push_back({{}, true});
