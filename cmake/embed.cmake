@@ -30,7 +30,7 @@ foreach(header IN LISTS headers)
                         "A header for the host is left out in cmake/embed.cmake.")
   endif()
   file(SHA256 "${EMBED_ROOT}/${header}" digest)
-  string(APPEND table "    {\"${header}\",\n     \"${digest}\",\n     R\"COSMATI(${text})COSMATI\"},\n")
+  string(APPEND table "    {\"${header}\",\n     \"${digest}\",\n     R\"COSMATI(${text})COSMATI\"sv},\n")
 endforeach()
 file(WRITE "${EMBED_OUTPUT}"
 "// Made by cmake/embed.cmake.
@@ -38,6 +38,7 @@ file(WRITE "${EMBED_OUTPUT}"
 
 namespace cosmati::jit {
 namespace {
+using namespace std::string_view_literals;  // whose lengths nobody counts at compile time
 constexpr Header table[] = {
 ${table}};
 }  // namespace
