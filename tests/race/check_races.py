@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 RACE_FOUND = 66
+TRIES = 40  # at most, for a planted race: ThreadSanitizer forgets accesses, and says nothing of what it has forgotten
 
 
 def marked_lines(kernel):
@@ -46,7 +47,10 @@ def main():
     names = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
     faults = 0
     for name in names:
-        found = fault(program, name)
+        for _ in range(TRIES if name.startswith("planted_") else 1):
+            found = fault(program, name)
+            if found is None:
+                break
         print(f"{name}: {found or 'as it should be'}")
         faults += found is not None
     return 1 if faults or not names else 0

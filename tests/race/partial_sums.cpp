@@ -8,7 +8,7 @@
 namespace cosmati {
 namespace {
 
-constexpr int threads = 64, blocks = 4;
+constexpr int threads = 32, blocks = 4;
 
 struct Sums {
   using Register = float;

@@ -3,6 +3,7 @@
 #pragma once
 #include <boost/context/fiber.hpp>
 #include <string>
+#include <vector>
 
 #include "src/backend/emulator/stack.h"
 
@@ -21,7 +22,7 @@ class Fiber {
   void resume();
   // Goes back to resume()'s caller until the next resume(). False where the fiber shall return.
   bool suspend();
-  // As ThreadSanitizer calls it.
+  // As ThreadSanitizer calls it from here on: another thread to it. Not called from inside.
   void name(std::string const& name);
 
  private:
@@ -37,6 +38,7 @@ class Fiber {
   std::size_t host_size_ = 0;
   void* tsan_inside_ = nullptr;
   void* tsan_outside_ = nullptr;
+  std::vector<void*> tsan_retired_;  // destroyed late: numbers of destroyed ones come again
 };
 
 }  // namespace cosmati::emulator

@@ -80,6 +80,8 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped)
   form.k = problem.k();
   form.a = form_of(problem.a, 1, 2, problem.by_pointers);
   form.b = form_of(problem.b, 2, 1, problem.by_pointers);
+  if (form.k == 0)  // operands without elements may lie nowhere
+    for (MatrixForm* operand : {&form.a, &form.b}) operand->row_stride = operand->batch_stride = 0;
   form.d = form_of(problem.d, 1, 2, problem.by_pointers);
   form.swapped = swapped.value_or(form.d.column_stride != 1 && form.d.row_stride == 1);
   form.m = form.swapped ? problem.n() : problem.m();
