@@ -22,7 +22,7 @@ double written(PrimitiveProgram const& program) {
 
 TEST(PrimitiveProgram, FastDivisionIsDivision) {
   for (unsigned divisor : {1u, 2u, 3u, 7u, 10u, 641u, 65535u, 65536u, 1000003u, 0x40000000u, 0x7fffffffu}) {
-    FastDivision const by(divisor);
+    Divisor const by(divisor);
     for (unsigned n : {0u, 1u, divisor - 1, divisor, divisor + 1, 123456789u, 0x7ffffffeu, 0x7fffffffu})
       EXPECT_EQ(by.quotient(n & 0x7fffffffu), (n & 0x7fffffffu) / divisor) << n << " / " << divisor;
   }

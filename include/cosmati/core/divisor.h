@@ -18,11 +18,10 @@ struct Divisor {
     unsigned long long const rest = (1ull << shift) - static_cast<unsigned long long>(value);
     magic = static_cast<unsigned>((rest << 32) / static_cast<unsigned long long>(value) + 1);
   }
-  COSMATI_CONSTEXPR int quotient(int n) const {
-    auto const value = static_cast<unsigned>(n);
-    auto const high = static_cast<unsigned>((static_cast<unsigned long long>(value) * magic) >> 32);
-    return static_cast<int>((high + value) >> shift);
+  COSMATI_CONSTEXPR unsigned quotient(unsigned n) const {
+    return (static_cast<unsigned>((static_cast<unsigned long long>(n) * magic) >> 32) + n) >> shift;
   }
+  COSMATI_CONSTEXPR int quotient(int n) const { return static_cast<int>(quotient(static_cast<unsigned>(n))); }
 };
 
 }  // namespace cosmati

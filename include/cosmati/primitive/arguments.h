@@ -1,6 +1,7 @@
 // What a launch hands to the kernels of primitives: one struct for all of them, which does not depend on a
 // template parameter, so that the host can fill it for a kernel that only the run-time compiler has seen.
 #pragma once
+#include "cosmati/core/divisor.h"
 #include "cosmati/core/number.h"
 #include "cosmati/core/shape.h"
 
@@ -22,21 +23,6 @@ struct PrimitivePolicy {
   int columns_axis = 0;        // of a window: which axis are the columns; the rows are the next
 };
 
-// n / divisor and n % divisor for n below 2^31, without a division. Source: Granlund and Montgomery,
-// "Division by invariant integers using multiplication", PLDI 1994.
-struct FastDivision {
-  unsigned divisor = 1, factor = 1, shift = 0;
-
-  FastDivision() = default;
-  COSMATI_CONSTEXPR explicit FastDivision(unsigned by) : divisor(by) {
-    while ((1ull << shift) < by) ++shift;
-    factor = static_cast<unsigned>((((1ull << shift) - by) << 32) / by + 1);
-  }
-  COSMATI_CONSTEXPR unsigned quotient(unsigned n) const {
-    return (static_cast<unsigned>(static_cast<unsigned long long>(n) * factor >> 32) + n) >> shift;
-  }
-};
-
 // Element (i, j, ...) lies at data[i * stride[0] + j * stride[1] + ...], one stride for each axis of the
 // launch; along the axis that runs are taken of, the stride is that of a whole run.
 struct PrimitiveTensor {
@@ -49,7 +35,7 @@ struct PrimitiveTensor {
 // One axis of a window that slides over an image: tap t of window p lies at p * stride + t * dilation - pad.
 struct WindowSide {
   int image = 1, windows = 1, taps = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
-  FastDivision by_stride, by_dilation;
+  Divisor by_stride, by_dilation;
   Index tap_step = 0;    // elements of x from one place of the image to the next
   Index pair_step = 0;   // elements of dy from one window to the next
   Index index_step = 0;  // the same, of the indices
@@ -58,7 +44,7 @@ struct WindowSide {
 struct PrimitiveParameters {
   // The first axes are those of what is written, the others those that one result is made from; fastest
   // first. The extent of an axis that runs are taken of counts runs.
-  FastDivision axis[max_rank];
+  Divisor axis[max_rank];
   unsigned positions = 0;       // the product of the first axes
   unsigned terms = 0;           // the product of the others
   unsigned terms_of_split = 0;  // that one block along y of the grid has

@@ -28,12 +28,12 @@ struct Place {
   unsigned at[max_rank];
   int count;
 
-  COSMATI_DEVICE Place(FastDivision const* axis, int axes, unsigned position) : count(axes) {
+  COSMATI_DEVICE Place(Divisor const* axis, int axes, unsigned position) : count(axes) {
     COSMATI_UNROLL
     for (int d = 0; d < max_rank; ++d) {
       if (d >= count) break;
       unsigned const rest = d + 1 < count ? axis[d].quotient(position) : 0;
-      at[d] = position - rest * axis[d].divisor;
+      at[d] = position - rest * static_cast<unsigned>(axis[d].divisor);
       position = rest;
     }
   }

@@ -31,8 +31,10 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   unsigned const rest = params.axis[0].quotient(number);  // tiles along axis 0
   unsigned const others = params.axis[1].quotient(rest);
   Place const place(params.axis + 2, Traits::policy(params).kept - 2, others);
-  Index const first0 = static_cast<Index>(number - rest * params.axis[0].divisor) * Tile::side;
-  Index const first1 = static_cast<Index>(rest - others * params.axis[1].divisor) * Tile::side;
+  Index const first0 =
+      static_cast<Index>(number - rest * static_cast<unsigned>(params.axis[0].divisor)) * Tile::side;
+  Index const first1 =
+      static_cast<Index>(rest - others * static_cast<unsigned>(params.axis[1].divisor)) * Tile::side;
   PrimitiveTensor const &x = params.tensor[0], &y = params.tensor[primitive_inputs];
   int const warp = arch::thread() / 32, lane = arch::thread() % 32;
   Index const left0 = params.window[0].image - first0, left1 = params.window[1].image - first1;

@@ -43,8 +43,8 @@ DigitSteps steps_of(ProductIndex const& index, Walk const& walk) {
 
 // The most elements, a power of two of at most 16 bytes, that lie together along the last digit of `index`
 // and begin at aligned addresses, whatever the other digits are.
-int width_along(ProductIndex const& index, DigitSteps const& along, ProductIndex const& other,
-                DigitSteps const& across, Index base, Index batch_stride, DataType type, int alignment) {
+int width_along(ProductIndex const& index, DigitSteps const& along, DigitSteps const& across, Index base,
+                Index batch_stride, DataType type, int alignment) {
   if (along.last.stride != 1 || along.last.down != 0 || along.last.right != 0) return 1;
   int const size = size_of(type);
   auto const fits = [&](int width) {
@@ -56,7 +56,6 @@ int width_along(ProductIndex const& index, DigitSteps const& along, ProductIndex
     return alignment % (width * size) == 0 && extent &&
            std::all_of(std::begin(others), std::end(others), whole);
   };
-  static_cast<void>(other);
   int width = 1;
   while (2 * width * size <= 16 && fits(2 * width)) width *= 2;
   return width;
@@ -65,8 +64,8 @@ int width_along(ProductIndex const& index, DigitSteps const& along, ProductIndex
 OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, ProductIndex const& depth) {
   DigitSteps const &o = form.arguments.outer, &d = form.arguments.depth;
   Index const batch_stride = form.arguments.batch_stride;
-  int const deep = width_along(depth, d, outer, o, form.base, batch_stride, form.type, form.alignment);
-  int const across = width_along(outer, o, depth, d, form.base, batch_stride, form.type, form.alignment);
+  int const deep = width_along(depth, d, o, form.base, batch_stride, form.type, form.alignment);
+  int const across = width_along(outer, o, d, form.base, batch_stride, form.type, form.alignment);
   return across > deep ? OperandAccess{Along::outer, across} : OperandAccess{Along::depth, deep};
 }
 
@@ -111,8 +110,7 @@ DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, Pro
   };
   form.by_m = is_used(form.arguments.row_stride);
   form.by_n = is_used(form.arguments.column_stride);
-  if (form.by_n)
-    form.width = width_along(n, columns, m, rows, base, batch_stride, tensor.type, form.alignment);
+  if (form.by_n) form.width = width_along(n, columns, rows, base, batch_stride, tensor.type, form.alignment);
   return form;
 }
 
@@ -203,16 +201,33 @@ bool is_better_swapped(ProductIndex const& m, ProductIndex const& n, Walk const&
          std::abs(result.along(n[2].letter).stride) != 1;
 }
 
-ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
-  Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
-  Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
-  Walk x, w, y;
+// a and b, which lie along m and n, or the other way round.
+void set_sides(ConvolutionForm& form, ProductIndex const& m, ProductIndex const& n, WindowForm const& a,
+               WindowForm const& b, Walk const& result) {
+  form.swapped = is_better_swapped(m, n, result);
+  form.m = form.swapped ? n : m;
+  form.n = form.swapped ? m : n;
+  form.a = form.swapped ? b : a;
+  form.b = form.swapped ? a : b;
+}
+
+// x, by the windows and by their taps.
+Walk image_walk(ConvolutionProblem const& p, Axis const& rows, Axis const& columns) {
+  Walk x;
   x['n'].stride = stride_of(p.x, 0);
   x['c'].stride = stride_of(p.x, 1);
   x['p'] = {rows.stride * stride_of(p.x, 2), narrowed(rows.stride), 0};
   x['q'] = {columns.stride * stride_of(p.x, 3), 0, narrowed(columns.stride)};
   x['r'] = {rows.dilation * stride_of(p.x, 2), narrowed(rows.dilation), 0};
   x['s'] = {columns.dilation * stride_of(p.x, 3), 0, narrowed(columns.dilation)};
+  return x;
+}
+
+ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
+  Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
+  Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
+  Walk const x = image_walk(p, rows, columns);
+  Walk w, y;
   w['k'].stride = stride_of(p.w, 0);
   w['c'].stride = stride_of(p.w, 1);
   w['r'].stride = stride_of(p.w, 2);
@@ -229,12 +244,8 @@ ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
   WindowForm image = operand_form(p.x, pixels, form.k, x, base, channels * stride_of(p.x, 1));
   set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
   WindowForm const filter = operand_form(p.w, outputs, form.k, w, 0, filters * stride_of(p.w, 0));
-  form.swapped = is_better_swapped(pixels, outputs, y);
+  set_sides(form, pixels, outputs, image, filter, y);
   form.image_is_a = !form.swapped;
-  form.m = form.swapped ? outputs : pixels;
-  form.n = form.swapped ? pixels : outputs;
-  form.a = form.swapped ? filter : image;
-  form.b = form.swapped ? image : filter;
   add_types(form, p, form.a.type, form.b.type);
   add_results(form, p, {p.y, "nkpq", 'k', filters});
   return form;
@@ -298,12 +309,8 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
   WindowForm image = operand_form(p.y, pixels, form.k, dy, base, filters * stride_of(p.y, 1));
   set_window(image, rows.origin, columns.origin, p.y.extent(2), p.y.extent(3));
   WindowForm const filter = operand_form(p.w, outputs, form.k, w, w_base, filters * stride_of(p.w, 0));
-  form.swapped = is_better_swapped(pixels, outputs, dx);
+  set_sides(form, pixels, outputs, image, filter, dx);
   form.image_is_a = !form.swapped;
-  form.m = form.swapped ? outputs : pixels;
-  form.n = form.swapped ? pixels : outputs;
-  form.a = form.swapped ? filter : image;
-  form.b = form.swapped ? image : filter;
   add_types(form, p, form.a.type, form.b.type);
   add_results(form, p, {p.x, "nkpq", 'k', channels});
   return form;
@@ -312,17 +319,12 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
 ConvolutionForm filter_form(ConvolutionProblem const& p) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
   Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
-  Walk dy, x, dw;
+  Walk const x = image_walk(p, rows, columns);
+  Walk dy, dw;
   dy['n'].stride = stride_of(p.y, 0);
   dy['k'].stride = stride_of(p.y, 1);
   dy['p'].stride = stride_of(p.y, 2);
   dy['q'].stride = stride_of(p.y, 3);
-  x['n'].stride = stride_of(p.x, 0);
-  x['c'].stride = stride_of(p.x, 1);
-  x['p'] = {rows.stride * stride_of(p.x, 2), narrowed(rows.stride), 0};
-  x['q'] = {columns.stride * stride_of(p.x, 3), 0, narrowed(columns.stride)};
-  x['r'] = {rows.dilation * stride_of(p.x, 2), narrowed(rows.dilation), 0};
-  x['s'] = {columns.dilation * stride_of(p.x, 3), 0, narrowed(columns.dilation)};
   for (int d = 0; d < 4; ++d) dw["kcrs"[d]].stride = stride_of(p.w, d);
 
   ProductIndex const taps =
@@ -335,12 +337,8 @@ ConvolutionForm filter_form(ConvolutionProblem const& p) {
   WindowForm image = operand_form(p.x, taps, form.k, x, base, channels * stride_of(p.x, 1));
   set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
   WindowForm const gradient = operand_form(p.y, outputs, form.k, dy, 0, filters * stride_of(p.y, 1));
-  form.swapped = is_better_swapped(outputs, taps, dw);
+  set_sides(form, outputs, taps, gradient, image, dw);
   form.image_is_a = form.swapped;
-  form.m = form.swapped ? taps : outputs;
-  form.n = form.swapped ? outputs : taps;
-  form.a = form.swapped ? image : gradient;
-  form.b = form.swapped ? gradient : image;
   add_types(form, p, form.a.type, form.b.type);
   add_results(form, p, {p.w, "kcrs", 'k', filters});
   return form;
@@ -407,7 +405,7 @@ ConvolutionForm with_all_channels(ConvolutionForm form) {
         Divisor(std::max<Index>(1, channel.extent));
     arguments.batch_stride = 0;
     if (result.by_n)
-      result.width = width_along(form.n, steps(arguments.column_extents, arguments.column_stride), form.m,
+      result.width = width_along(form.n, steps(arguments.column_extents, arguments.column_stride),
                                  steps(arguments.row_extents, arguments.row_stride), result.base, 0,
                                  result.type, result.alignment);
   };

@@ -66,7 +66,7 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula cons
     if (d < 2) {
       p.window[d].image = static_cast<int>(extent);
       extent = (extent + side - 1) / side;
-      p.axis[d] = FastDivision(static_cast<unsigned>(extent));
+      p.axis[d] = Divisor(extent);
     }
     blocks *= static_cast<double>(extent);
   }

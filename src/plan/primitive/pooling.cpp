@@ -33,8 +33,8 @@ WindowSide side_of(PoolingProblem const& problem, int i, TensorDescription const
   side.pad = number(problem.pad_begin[i]);
   side.pad_end = number(problem.pad_end[i]);
   side.dilation = number(problem.dilation[i]);
-  side.by_stride = FastDivision(static_cast<unsigned>(side.stride));
-  side.by_dilation = FastDivision(static_cast<unsigned>(side.dilation));
+  side.by_stride = Divisor(side.stride);
+  side.by_dilation = Divisor(side.dilation);
   side.tap_step = problem.x.layout.stride[2 + i];
   side.pair_step = problem.y.layout.stride[2 + i];
   side.index_step = saved != nullptr ? saved->layout.stride[2 + i] : 0;
