@@ -2,11 +2,15 @@
 # What is run on a machine with a GPU, in one call and within a number of seconds: the article's ninth figure against
 # cuBLASLt, random problems verified, the sanitizers over each family of kernels, the tests. Results as JSON Lines and
 # logs, nine files, in the folder OUT.
-# usage: bench/gpu/run.sh BUILD SECONDS OUT     BUILD: built with -DCOSMATI_PORTABLE=ON, or on that machine
+# usage: bench/gpu/run.sh BUILD SECONDS OUT [STEP...]     BUILD: built with -DCOSMATI_PORTABLE=ON, or on that machine
+# STEP: environment compile figure9 tensor division grouped verify primitives convolutions memcheck racecheck tests;
+# without any, all of them in this order.
 # COSMATI_COMMIT: told in the results, where there is no repository.
 # exit status: 0 if every step ended well; what did not is in OUT/summary.txt.
 set -u
 build=$(realpath "$1") seconds=$2 out=$3
+shift 3
+chosen=("$@")
 cosmati=$build/bin/cosmati
 here=$(realpath "$(dirname "$0")")
 mkdir -p "$out"
@@ -32,6 +36,7 @@ left() { echo $((seconds - SECONDS)); }
 step() {
   local name=$1 most=$2 log=$3 begin=$SECONDS
   shift 3
+  ((${#chosen[@]})) && [[ " ${chosen[*]} " != *" $name "* ]] && return
   local limit=$(($(left) - 5))
   ((limit > most)) && limit=$most
   if ((limit < 5)); then
@@ -181,10 +186,7 @@ verify() {
     jobs+=("$words --seed $((seed++))")
   done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
-    "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$"
-  local status=$?
-  cat "$parts"/verify.* >"$out/verify.jsonl"
-  return $status
+    "'$cosmati' verify gemm --backend cuda --count 150 {} --json >'$parts/verify.'\$\$ || { echo FAILED: verify gemm {}; exit 1; }"
 }
 
 # Every other primitive: random problems of each type, and large tensors by the share of the copy bandwidth.
@@ -197,9 +199,8 @@ primitives() {
     for subject in add transform reduce pool; do jobs+=("$subject --type $type --seed $((seed++))"); done
   done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
-    "'$cosmati' verify {} --backend cuda --count 40 --json >'$parts/primitives.'\$\$"
+    "'$cosmati' verify {} --backend cuda --count 40 --json >'$parts/verify.'\$\$ || { echo FAILED: verify {}; exit 1; }"
   local status=$?
-  cat "$parts"/primitives.* >"$out/primitives.jsonl"
   for type in f32 f16; do
     # shellcheck disable=SC2086
     while read -r words; do
@@ -287,24 +288,23 @@ convolutions() {
     done
   done
   jobs+=("--layout nhwc --type f16 --algorithm unroll_gemm --size 16x64x28x28x64x3x3 --pad 1 --max-workspace 4000000")
-  printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c "'$cosmati' verify conv --backend cuda {} --json >>'$parts/convolutions.'\$\$" ||
-    return
-  cat "$parts"/convolutions.* >>"$out/verify.jsonl"
+  printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
+    "'$cosmati' verify conv --backend cuda {} --json >'$parts/verify.'\$\$ || { echo FAILED: verify conv {}; exit 1; }" || return
   for layout in nchw nhwc; do
     for type in f32 f16; do
       for algorithm in implicit_gemm unroll_gemm direct_tiled; do
         "$cosmati" bench conv --size 64x64x56x56x64x3x3 --pad 1 --layout $layout --type $type --algorithm $algorithm --backend cuda \
-          --json "$out/convolutions.jsonl" || return
+          --slices 5 --slice-seconds 0.04 --json "$out/convolutions.jsonl" || return
       done
       for direction in forward data filter; do
         for algorithm in depthwise implicit_gemm direct; do
           "$cosmati" bench conv --size 64x256x28x28x256x3x3 --pad 1 --groups 256 --layout $layout --type $type --direction $direction \
-            --algorithm $algorithm --backend cuda --json "$out/convolutions.jsonl" || return
+            --algorithm $algorithm --backend cuda --slices 5 --slice-seconds 0.04 --json "$out/convolutions.jsonl" || return
         done
       done
       for algorithm in gemm implicit_gemm; do
         "$cosmati" bench conv --size 64x256x28x28x256x1x1 --layout $layout --type $type --algorithm $algorithm --backend cuda \
-          --json "$out/convolutions.jsonl" || return
+          --slices 5 --slice-seconds 0.04 --json "$out/convolutions.jsonl" || return
       done
     done
   done
@@ -329,15 +329,16 @@ step figure9 300 "$out/bench.txt" bash -c figure
 step tensor 120 "$out/bench.txt" bash -c tensor
 step division 180 "$out/bench.txt" bash -c division
 step grouped 120 "$out/bench.txt" bash -c grouped
-step verify 240 "$out/log.txt" bash -c verify
+step verify 420 "$out/log.txt" bash -c verify
 step primitives 240 "$out/log.txt" bash -c primitives
 step convolutions 240 "$out/log.txt" bash -c convolutions
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
 step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests
+cat "$parts"/verify.* >"$out/verify.jsonl" 2>>"$out/log.txt"
 
 {
-  cat "$out/figure9.jsonl" "$out/tensor.jsonl" "$out/grouped.jsonl" >"$parts/all.jsonl"
+  cat "$out"/{figure9,tensor,grouped}.jsonl >"$parts/all.jsonl" 2>>"$out/log.txt"
   python3 "$here/summary.py" "$parts/all.jsonl" "$out/verify.jsonl"
   grep -h "FAILED" "$out/log.txt" | head -20
   for failure in "${failed[@]+"${failed[@]}"}"; do echo "NOT WELL: $failure"; done

@@ -144,6 +144,19 @@ TEST_F(CudaDriver, StreamsAndEvents) {
   EXPECT_DOUBLE_EQ(end.seconds_since(start), 2.5e-3);
 }
 
+// The driver would look for it behind a gap.
+TEST_F(CudaDriver, LaunchPassesWhatIsAlignedToMoreThanABufferByAddress) {
+  struct alignas(64) Aligned {
+    int numbers[16] = {};
+  };
+  fake::set_kernel("nothing", [](fake::Launch const&) {});
+  OwnedStream const stream(0);
+  Module(0, "image").function("nothing").launch({1, 1, 1}, 32, 0, Aligned{}, stream);
+  stream.wait();
+  ASSERT_EQ(fake::launches().size(), 1U);
+  EXPECT_TRUE(fake::launches().front().params.empty());
+}
+
 TEST_F(CudaDriver, LaunchPassesOneStruct) {
   fake::set_kernel("scale", scale);
   Function function = Module(0, "image").function("scale");

@@ -354,14 +354,19 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc_st*, int 
 Result cuLaunchKernel(CUfunc_st* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned, unsigned, unsigned shared_bytes, CUstream_st* stream,
                       void** parameters, void** extra) {
-  bool const in_buffer = parameters == nullptr && extra[0] == reinterpret_cast<void*>(1) &&
-                         extra[2] == reinterpret_cast<void*>(2) && extra[4] == nullptr;
-  if (!in_buffer || block_x > 256) return Result::invalid_value;
+  bool const in_buffer = parameters == nullptr && extra != nullptr &&
+                         extra[0] == reinterpret_cast<void*>(1) && extra[2] == reinterpret_cast<void*>(2) &&
+                         extra[4] == nullptr;
+  bool const by_address =
+      parameters != nullptr && extra == nullptr;  // of what the module alone knows the size
+  if (in_buffer == by_address || block_x > 256) return Result::invalid_value;
   if (shared_bytes > 48U * 1024U && shared_bytes > static_cast<unsigned>(function->dynamic_shared_bytes))
     return Result::invalid_value;
   fake::Launch launch{function->name, grid_x, grid_y, grid_z, block_x, shared_bytes, {}, stream};
-  launch.params.resize(*static_cast<std::size_t const*>(extra[3]));
-  std::memcpy(launch.params.data(), extra[1], launch.params.size());
+  if (in_buffer) {
+    launch.params.resize(*static_cast<std::size_t const*>(extra[3]));
+    std::memcpy(launch.params.data(), extra[1], launch.params.size());
+  }
   return enqueue("cuLaunchKernel", stream, [launch] {
     state().launches.push_back(launch);
     state().kernels.at(launch.kernel)(launch);

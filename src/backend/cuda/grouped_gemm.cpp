@@ -80,7 +80,9 @@ class RecordFiller {
   std::optional<TensorStore> store_;
 };
 
-plan::GroupImage image_of(GemmRecipe const& recipe, plan::GroupForm const& group, std::size_t scalars) {
+plan::GroupImage image_of(GemmRecipe const& recipe, plan::GroupForm const& group, std::size_t scalars,
+                          int ordinal) {
+  Current const current(ordinal);  // the driver encodes tensor maps in a context only
   return plan::with_group_parameters(recipe, group.common, scalars, [&]<class Record>(Record const&) {
     return plan::group_image<Record>(
         recipe.policy, group, RecordFiller(recipe, group.common),
@@ -105,7 +107,7 @@ class GroupedGemm final : public Kernel<GroupedGemmProblem> {
   GroupedGemm(Plan<GroupedGemmProblem> const& plan, Function bind, Function product)
       : recipe_(plan.recipe),
         group_(plan::group_form(plan.problem)),
-        image_(image_of(recipe_, group_, scalars_of(plan.problem))),
+        image_(image_of(recipe_, group_, scalars_of(plan.problem), plan.device.gpu.ordinal)),
         scalars_(scalars_of(plan.problem)),
         ordinal_(plan.device.gpu.ordinal),
         shared_bytes_(plan::shared_storage_bytes(recipe_, group_.common)),

@@ -69,19 +69,22 @@ int Function::blocks_per_multiprocessor(int threads, int shared_bytes) const {
 }
 
 void Function::launch(Blocks grid, unsigned threads, unsigned shared_bytes, void const* params,
-                      std::size_t size, Stream stream, Start start) const {
+                      std::size_t size, std::size_t alignment, Stream stream, Start start) const {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   Current const current(ordinal_);
   auto const key = [](std::intptr_t number) { return reinterpret_cast<void*>(number); };
   void* extra[] = {key(launch_buffer), const_cast<void*>(params), key(launch_buffer_size), &size,
                    key(launch_end)};
-  // What starts early passes its parameter by address: in a buffer, one that is aligned to more than 16
-  // bytes, as tensor maps are, would lie behind a gap that only the module knows.
+  // In a buffer, a parameter that is aligned to more than 16 bytes, as tensor maps are, would lie behind a
+  // gap that only the module knows: it is passed by address.
+  constexpr std::size_t most_alignment_in_buffer = 16;
   void* parameter[] = {const_cast<void*>(params)};
   Result result;
   if (start == Start::in_order) {
+    bool const in_buffer = alignment <= most_alignment_in_buffer;
     result = driver().cuLaunchKernel.attempt(handle_, grid.x, grid.y, grid.z, threads, 1, 1, shared_bytes,
-                                             handle_of(stream), nullptr, extra);
+                                             handle_of(stream), in_buffer ? nullptr : parameter,
+                                             in_buffer ? extra : nullptr);
   } else if (driver().cuLaunchKernelEx.present()) {
     LaunchAttribute attribute;
     attribute.id = launch_attribute_early_start;

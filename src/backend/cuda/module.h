@@ -31,14 +31,14 @@ class Function {
   int blocks_per_multiprocessor(int threads, int shared_bytes) const;
   std::string const& name() const { return name_; }
 
-  // Enqueues the kernel with the `size` bytes at `params` as its one parameter; they are copied before this
-  // returns. Allocates nothing. An empty grid is no launch.
+  // Enqueues the kernel with the `size` bytes at `params`, a type of that alignment, as its one parameter;
+  // they are copied before this returns. Allocates nothing. An empty grid is no launch.
   void launch(Blocks grid, unsigned threads, unsigned shared_bytes, void const* params, std::size_t size,
-              Stream stream, Start start = Start::in_order) const;
+              std::size_t alignment, Stream stream, Start start = Start::in_order) const;
   template <class Params>
   void launch(Blocks grid, unsigned threads, unsigned shared_bytes, Params const& params, Stream stream,
               Start start = Start::in_order) const {
-    launch(grid, threads, shared_bytes, &params, sizeof(Params), stream, start);
+    launch(grid, threads, shared_bytes, &params, sizeof(Params), alignof(Params), stream, start);
   }
 
  private:

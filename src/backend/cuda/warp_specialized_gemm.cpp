@@ -88,6 +88,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
 
   // Maps of one matrix at an address that is replaced.
   void make_models(Gpu const& gpu) {
+    Current const current(ordinal_);  // the driver encodes tensor maps in a context only
     void* const any_address = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
     models_.count = std::exchange(form_.batch, 1);
     if (form_.m > 0 && form_.n > 0 && form_.k > 0) {
