@@ -3,6 +3,7 @@
 
 #include "cosmati/gemm/steps.h"
 #include "src/plan/gemm/contenders.h"
+#include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/tuning.h"
@@ -85,6 +86,8 @@ TEST(StreamK, PlansAreDividedAsAsked) {
       plan_of(bf16_product(4096, 4096, 4096), "large,partition=stream_k", "warp_specialized");
   EXPECT_EQ(clusters.recipe.stream_blocks % 2, 0);
   EXPECT_EQ(clusters.recipe.streamed, 1024 % 132 + 132);
+  EXPECT_EQ(plan::schedule_of(clusters.recipe, nullptr).streamed, (1024 % 132 + 132) / 2)
+      << "walks count those of clusters";
   auto const simt = plan_of(product(DataType::f32, DataType::f32, 1000, 1000, 1000, "nn"),
                             "large,multiply=fma,partition=stream_k", "multistage");
   EXPECT_EQ(simt.recipe.stream_blocks, 264);

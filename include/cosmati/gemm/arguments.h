@@ -51,11 +51,12 @@ COSMATI_CONSTEXPR bool few_arguments_do(int operands, int stores, int scalars) {
 
 // How the work is dealt: see gemm/scheduler.h.
 struct ScheduleArguments {
-  Index first_batch = 0;     // a grid has at most 65535 matrices; a larger batch takes several launches
-  Index batch = 1;           // matrices of this launch, where blocks stay for several tiles
-  int splits = 1;            // split-K: parts of k, each computed by a block of its own
-  int streamed = 0;          // stream-K: tiles, the first ones, whose steps are dealt out in equal ranges
-  int blocks = 0;            // stream-K: of the grid, for those who launch
+  Index first_batch = 0;  // a grid has at most 65535 matrices; a larger batch takes several launches
+  Index batch = 1;        // matrices of this launch, where blocks stay for several tiles
+  int splits = 1;         // split-K: parts of k, each computed by a block of its own
+  int streamed =
+      0;           // stream-K: tiles (of clusters), the first ones, whose steps are dealt out in equal ranges
+  int blocks = 0;  // stream-K: of the grid, for those who launch
   void* partials = nullptr;  // sums of a part of k that wait to be added: slots in the workspace
   // One for each slot: `tag` where its sums are there. No flag holds it before the launch, and none after it;
   // a workspace whose content nobody knows takes a tag that nobody has used (gemm/partial_sums.h).

@@ -18,7 +18,7 @@ GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem) {
 ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace) {
   ScheduleArguments schedule;
   schedule.splits = recipe.splits;
-  schedule.streamed = recipe.streamed;
+  schedule.streamed = recipe.streamed / recipe.policy.cluster();
   schedule.blocks = recipe.stream_blocks;
   schedule.flags = reinterpret_cast<unsigned long long*>(workspace);
   schedule.partials = workspace + recipe.flag_bytes;
