@@ -55,7 +55,8 @@ MAY_INCLUDE = {
     "src/backend/cuda": PLAN | {"src/jit"},
     "src/backend/emulator": PLAN | CONV | PRIMITIVE,
     "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h"},
-    "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h"},
+    "src/parallel": OPS | {"src/parallel"},
+    "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h", "src/parallel"},
     "cli": None,
     "tests": None,
     "bench": None,
@@ -64,7 +65,7 @@ MAY_INCLUDE = {
 }
 STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
 ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn",
-           "boost/context/fiber.hpp": "src/backend/emulator"}
+           "boost/context/fiber.hpp": "src/backend/emulator", "mpi.h": "src/parallel/mpi"}
 
 
 def files(endings=CODE):

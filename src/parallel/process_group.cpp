@@ -1,0 +1,84 @@
+// Tells from the environment whether mpirun started this process, and opens the module that links MPI.
+#include "src/parallel/process_group.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "cosmati/ops/error.h"
+
+namespace cosmati::parallel {
+namespace {
+
+bool number_from(char const* name, int& value) {
+  char const* const text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return false;
+  char* end = nullptr;
+  long const number = std::strtol(text, &end, 10);
+  if (*end != '\0' || number < 0 || number > 1 << 24) return false;
+  value = static_cast<int>(number);
+  return true;
+}
+
+// What launchers set: rank, number of processes, and both on this machine.
+struct Names {
+  char const *rank, *size, *local_rank, *local_size;
+};
+constexpr Names launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                               {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+                               {"PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}};
+
+// The folder of the object (program or library) that this code was linked into.
+std::filesystem::path own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void const*>(&process_group), &info) == 0 || info.dli_fname == nullptr)
+    return {};
+  std::error_code ignored;
+  auto const path = std::filesystem::canonical(info.dli_fname, ignored);
+  return ignored ? std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path()
+                 : path.parent_path();
+}
+
+ProcessGroup* open_module() {
+  if (!place_of_this_process().launched) return nullptr;
+  std::string reason = "libcosmati_mpi.so is neither beside the library nor in ../lib";
+  auto const folder = own_folder();
+  for (auto const& candidate : {folder / "libcosmati_mpi.so", folder / "../lib/libcosmati_mpi.so"}) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(candidate, ignored)) continue;
+    // Open MPI's own modules look for its symbols among the global ones.
+    void* const handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    auto const entry = handle == nullptr
+                           ? nullptr
+                           : reinterpret_cast<ProcessGroup* (*)()>(dlsym(handle, "cosmati_mpi_group"));
+    if (entry != nullptr) return entry();
+    reason = dlerror();
+    break;
+  }
+  throw Error(ErrorCode::unavailable, "mpirun started this process, but MPI cannot be opened: " + reason);
+}
+
+}  // namespace
+
+Place place_of_this_process() {
+  for (Names const& names : launchers) {
+    Place place;
+    if (!number_from(names.rank, place.rank)) continue;
+    place.launched = true;
+    if (!number_from(names.size, place.size)) place.size = 0;
+    number_from(names.local_rank, place.local_rank);
+    number_from(names.local_size, place.local_size);
+    return place;
+  }
+  return {};
+}
+
+ProcessGroup* process_group() {
+  static ProcessGroup* const group = open_module();
+  return group;
+}
+
+}  // namespace cosmati::parallel
