@@ -1,150 +1,227 @@
-// Folding, planning and running the generator's five layers.
+// Planning, preparing and running the generator's five layers.
 #include "nets/dcgan/generator.h"
 
 #include <algorithm>
-#include <cmath>
-#include <string>
 
 #include "cosmati/epilogue/parse.h"
-#include "nets/random.h"
 
 namespace cosmati::dcgan {
 namespace {
 
-// y = scale * x + shift, for each channel: batch normalisation with stored statistics.
-struct Affine {
-  std::vector<double> scale, shift;
+// A layer in one of the ways to compute it, planned.
+struct LayerPlan {
+  LayerForm form;
+  std::vector<Plan<ConvolutionProblem>> parts;
+  double predicted_seconds = 0;  // 0 if a part has no prediction
 };
 
-Affine batch_norm(Weights const& weights, int number) {
-  std::string const name = "bn" + std::to_string(number);
-  auto const &beta = weights[name + "_beta"], &gamma = weights[name + "_gamma"];
-  auto const &mean = weights[name + "_mean"], &variance = weights[name + "_var"];
-  Affine result;
-  for (std::size_t c = 0; c < beta.size(); ++c) {
-    double const scale =
-        static_cast<double>(gamma[c]) / std::sqrt(static_cast<double>(variance[c]) + batch_norm_epsilon);
-    result.scale.push_back(scale);
-    result.shift.push_back(static_cast<double>(beta[c]) - scale * static_cast<double>(mean[c]));
+// (int)((x + 1) / 2 * 255) in f32, for x >= -1.
+constexpr char const* as_byte =
+    "let level = (tanh(acc + bias[k]) + 1) / 2 * 255; let near = round(level); select(near > level, near - "
+    "1, near)";
+
+std::string epilogue_of(int layer, GeneratorOptions const& options) {
+  if (layer + 1 < layer_count) return "relu(acc + bias[k])";
+  return options.image_type == DataType::u8 ? as_byte : "tanh(acc + bias[k])";
+}
+
+double prediction(std::vector<Considered> const& considered, std::string const& kernel) {
+  for (Considered const& line : considered)
+    if (line.kernel == kernel) return line.predicted_seconds;
+  return 0;
+}
+std::string recipe(std::vector<Considered> const& considered, std::string const& kernel) {
+  for (Considered const& line : considered)
+    if (line.kernel == kernel) return line.recipe;
+  return {};
+}
+
+LayerPlan planned(int layer, Method method, Device const& device, GeneratorOptions const& options) {
+  LayerPlan result;
+  DataType const out = layer + 1 < layer_count ? options.type : options.image_type;
+  result.form = layer_form(layer, method, options.batch, options.type, out, epilogue_of(layer, options));
+  PlanOptions plan_options = options.plan;
+  if (method == Method::naive) plan_options.kernel = "direct";
+  bool predicted = true;
+  for (LayerPart const& part : result.form.parts) {
+    result.parts.push_back(make_plan(part.problem, device, plan_options));
+    auto const& plan = result.parts.back();
+    double const seconds = prediction(plan.considered, plan.kernel);
+    predicted = predicted && seconds > 0;
+    result.predicted_seconds += seconds;
   }
+  if (!predicted) result.predicted_seconds = 0;
   return result;
 }
 
-Affine identity() {
-  return {std::vector<double>(channels[layer_count], 1.0), std::vector<double>(channels[layer_count], 0.0)};
+LayerPlan chosen(int layer, Device const& device, GeneratorOptions const& options) {
+  Method const asked = options.method[static_cast<std::size_t>(layer)];
+  if (asked != Method::automatic) return planned(layer, asked, device, options);
+  LayerPlan gradient = planned(layer, Method::gradient, device, options);
+  if (gradient.predicted_seconds <= 0) return gradient;
+  LayerPlan merged = planned(layer, Method::merged, device, options);
+  bool const faster = merged.predicted_seconds > 0 && merged.predicted_seconds < gradient.predicted_seconds;
+  return faster ? std::move(merged) : std::move(gradient);
 }
 
-Layout filter_layout(Index inputs, Index outputs) {  // (c, k, r, s), stored as (r, s, k, c)
-  return row_major({filter_size, filter_size, outputs, inputs}).permuted(3, 2, 0, 1);
+GemmProblem projection_problem(GeneratorOptions const& options) {
+  Index const projected = first_size * first_size * channels[0];
+  GemmProblem problem;
+  problem.a = describe(options.type, Shape(1, options.batch, latent_size));
+  problem.b = describe(options.type, Shape(1, latent_size, projected));
+  problem.d = describe(options.type, Shape(1, options.batch, projected));
+  problem.epilogue = {epilogue::parse("relu(acc + bias[n])", epilogue::gemm_indices),
+                      {describe(DataType::f32, Shape(projected))},
+                      {}};
+  return problem;
 }
 
-TensorDescription image_description(Index batch, int layer) {
+// Kernels and policies that are asked for by name are those of the convolutions.
+PlanOptions projection_options(GeneratorOptions const& options) {
+  PlanOptions plan;
+  plan.max_workspace = options.plan.max_workspace;
+  plan.tuning = options.plan.tuning;
+  return plan;
+}
+
+std::string size_text(Index batch, int layer) {
   Index const size = first_size << layer;
-  return describe(DataType::f32, image_layout(TensorFormat::nhwc, batch, channels[layer], size, size));
+  return std::to_string(batch) + "x" + std::to_string(size) + "x" + std::to_string(size) + "x" +
+         std::to_string(channels[layer]);
 }
 
-Epilogue with_bias(std::string_view text, std::span<std::string_view const> indices, Tensor const& bias) {
-  return {epilogue::parse(text, indices), {bias.description()}, {}};
+template <class Problem>
+PlannedPart line(std::string name, std::string problem, Plan<Problem> const& plan) {
+  PlannedPart part;
+  part.name = std::move(name);
+  part.problem = std::move(problem);
+  part.kernel = plan.kernel;
+  part.recipe = recipe(plan.considered, plan.kernel);
+  part.predicted_seconds = prediction(plan.considered, plan.kernel);
+  return part;
+}
+
+void add_lines(std::vector<PlannedPart>& lines, int layer, LayerPlan const& plan,
+               GeneratorOptions const& options) {
+  // Each input meets each tap, but for those that reach over the edge: 5 of 2 size in each direction.
+  double const size = static_cast<double>(first_size << layer), taps = 5 * size - 3;
+  double const flops = 2.0 * static_cast<double>(options.batch) * taps * taps *
+                       static_cast<double>(channels[layer]) * static_cast<double>(channels[layer + 1]);
+  for (auto const& part : plan.parts) {
+    lines.push_back(line("tconv" + std::to_string(layer + 1),
+                         size_text(options.batch, layer) + " -> " + size_text(options.batch, layer + 1),
+                         part));
+    lines.back().method = plan.form.method;
+    lines.back().useful_flops = flops / static_cast<double>(plan.parts.size());
+  }
+}
+
+PlannedPart projection_line(Plan<GemmProblem> const& plan, GeneratorOptions const& options) {
+  PlannedPart part =
+      line("proj", std::to_string(options.batch) + "x100 -> " + size_text(options.batch, 0), plan);
+  part.useful_flops = 2.0 * static_cast<double>(options.batch) * static_cast<double>(latent_size) *
+                      static_cast<double>(first_size * first_size * channels[0]);
+  return part;
+}
+
+void check(GeneratorOptions const& options) {
+  auto const one_of = [](DataType type, std::initializer_list<DataType> list) {
+    return std::find(list.begin(), list.end(), type) != list.end();
+  };
+  if (!one_of(options.type, {DataType::f32, DataType::tf32, DataType::f16, DataType::bf16}))
+    throw Error(ErrorCode::bad_request, std::string("the generator does not compute in ") +
+                                            name_of(options.type) + "; legal are f32, tf32, f16, bf16");
+  if (!one_of(options.image_type, {DataType::f32, DataType::f16, DataType::u8}))
+    throw Error(ErrorCode::bad_request,
+                std::string("images are no ") + name_of(options.image_type) + "; legal are f32, f16, u8");
+}
+
+DeviceMemory uploaded(Device const& device, Tensor const& tensor) {
+  DeviceMemory memory(device, tensor.bytes());
+  memory.upload(tensor.data(), tensor.bytes());
+  return memory;
 }
 
 }  // namespace
 
-FoldedWeights::FoldedWeights(Weights const& weights) {
-  auto const &proj_w = weights["proj_w"], &proj_b = weights["proj_b"];
-  Index const projected = static_cast<Index>(proj_b.size());
-  projection = Tensor(DataType::f32, {latent_size, projected});
-  projection_bias = Tensor(DataType::f32, Shape(projected));
-  Affine const first = batch_norm(weights, 0);
-  for (Index j = 0; j < projected; ++j) {
-    auto const c = static_cast<std::size_t>(j % channels[0]), column = static_cast<std::size_t>(j);
-    projection_bias.set(j, first.scale[c] * static_cast<double>(proj_b[column]) + first.shift[c]);
-    for (Index i = 0; i < latent_size; ++i) {
-      auto const at = static_cast<std::size_t>(i * projected + j);
-      projection.as<float>()[at] = static_cast<float>(first.scale[c] * static_cast<double>(proj_w[at]));
-    }
-  }
-  for (int i = 0; i < layer_count; ++i) {
-    std::string const name = "tconv" + std::to_string(i + 1);
-    auto const &w = weights[name + "_w"], &b = weights[name + "_b"];
-    Affine const next = i + 1 < layer_count ? batch_norm(weights, i + 1) : identity();
-    Index const inputs = channels[i], outputs = channels[i + 1];
-    filter[i] = Tensor(describe(DataType::f32, filter_layout(inputs, outputs)));
-    bias[i] = Tensor(DataType::f32, Shape(outputs));
-    for (std::size_t at = 0; at < w.size(); ++at) {
-      std::size_t const k = at / static_cast<std::size_t>(inputs) % static_cast<std::size_t>(outputs);
-      filter[i].as<float>()[at] = static_cast<float>(next.scale[k] * static_cast<double>(w[at]));
-    }
-    for (std::size_t k = 0; k < b.size(); ++k)
-      bias[i].as<float>()[k] = static_cast<float>(next.scale[k] * static_cast<double>(b[k]) + next.shift[k]);
-  }
-}
-
-Generator::Generator(FoldedWeights const& weights, Device const& device, Index batch)
-    : weights_(weights), batch_(batch) {
-  std::size_t workspace_bytes = 64;
-  auto const make = [&](auto const& problem) {
-    auto prepared = prepare(make_plan(problem, device));
+Generator::Generator(FoldedWeights const& weights, Device const& device, GeneratorOptions options)
+    : device_(device), options_(std::move(options)) {
+  check(options_);
+  std::size_t workspace_bytes = 256;
+  auto const make = [&](auto const& plan) {
+    auto prepared = prepare(plan);
     workspace_bytes = std::max(workspace_bytes, prepared.workspace_bytes());
     return prepared;
   };
-  Index const projected = weights.projection_bias.size();
-  GemmProblem projection;
-  projection.a = describe(DataType::f32, Shape(1, batch, latent_size));
-  projection.b = describe(DataType::f32, Shape(1, latent_size, projected));
-  projection.d = describe(DataType::f32, Shape(1, batch, projected));
-  projection.epilogue = with_bias("relu(acc + bias[n])", epilogue::gemm_indices, weights.projection_bias);
+  auto const projection = make_plan(projection_problem(options_), device, projection_options(options_));
+  parts_.push_back(projection_line(projection, options_));
   projection_ = make(projection);
+  projection_filter_ =
+      uploaded(device, copy(weights.projection, describe(options_.type, weights.projection.shape())));
+  projection_bias_ = uploaded(device, weights.projection_bias);
   for (int i = 0; i < layer_count; ++i) {
-    activation_[i] = Tensor(image_description(batch, i));
-    ConvolutionProblem problem;
-    problem.direction = ConvolutionDirection::data;
-    problem.y = activation_[i].description();
-    problem.w = weights.filter[i].description();
-    problem.x = image_description(batch, i + 1);
-    for (int d : {0, 1}) {
-      problem.stride[d] = 2;
-      problem.pad_begin[d] = 1;
-      problem.pad_end[d] = 2;
+    LayerPlan const plan = chosen(i, device, options_);
+    add_lines(parts_, i, plan, options_);
+    Layer& layer = layer_[i];
+    layer.in =
+        DeviceMemory(device, static_cast<std::size_t>(image_description(options_.type, batch(), i).bytes()));
+    for (std::size_t p = 0; p < plan.parts.size(); ++p) {
+      LayerPart const& part = plan.form.parts[p];
+      layer.parts.push_back({make(plan.parts[p]), uploaded(device, filter_of(part, weights, i)),
+                             uploaded(device, bias_of(part, weights, i)), part.out_offset});
     }
-    problem.epilogue = with_bias(i + 1 < layer_count ? "relu(acc + bias[k])" : "tanh(acc + bias[k])",
-                                 epilogue::convolution_indices, weights.bias[i]);
-    layer_[i] = make(problem);
+    if (plan.form.spread) {
+      layer.spread = make(make_plan(*plan.form.spread, device));
+      layer.spread_to = DeviceMemory(device, static_cast<std::size_t>(plan.form.spread_bytes));
+      layer.spread_to.fill(0);
+      layer.spread_offset = plan.form.spread_offset;
+    }
   }
-  workspace_ = Tensor(DataType::u8, Shape(static_cast<Index>(workspace_bytes)));
+  workspace_ = DeviceMemory(device, workspace_bytes);
 }
 
-void Generator::run(float const* z, float* images) {
-  void const* const projection_bias[] = {weights_.projection_bias.data()};
+void Generator::run(void const* z, void* images, Stream stream) {
+  void const* const projection_bias[] = {projection_bias_.data()};
   projection_.run(
-      {.a = z, .b = weights_.projection.data(), .d = activation_[0].data(), .operands = projection_bias},
-      workspace_.data());
+      {.a = z, .b = projection_filter_.data(), .d = layer_[0].in.data(), .operands = projection_bias},
+      workspace_.data(), stream);
   for (int i = 0; i < layer_count; ++i) {
-    void const* const bias[] = {weights_.bias[i].data()};
-    void* const out = i + 1 < layer_count ? activation_[i + 1].data() : images;
-    layer_[i].run({.w = weights_.filter[i].data(), .dy = activation_[i].data(), .dx = out, .operands = bias},
-                  workspace_.data());
+    Layer const& layer = layer_[i];
+    auto* const out = static_cast<std::byte*>(i + 1 < layer_count ? layer_[i + 1].in.data() : images);
+    void const* in = layer.in.data();
+    if (layer.spread_to.bytes() > 0) {
+      layer.spread.run({.x = in, .y = static_cast<std::byte*>(layer.spread_to.data()) + layer.spread_offset},
+                       workspace_.data(), stream);
+      in = layer.spread_to.data();
+    }
+    for (Part const& part : layer.parts) {
+      void const* const bias[] = {part.bias.data()};
+      ConvolutionProblem::Arguments arguments{.w = part.filter.data(), .operands = bias};
+      bool const forward = part.prepared.plan().problem.direction == ConvolutionDirection::forward;
+      (forward ? arguments.x : arguments.dy) = in;
+      (forward ? arguments.y : arguments.dx) = out + part.out_offset;
+      part.prepared.run(arguments, workspace_.data(), stream);
+    }
   }
 }
 
-std::vector<float> generate(FoldedWeights const& weights, Device const& device, std::vector<float> const& z,
-                            Index largest_batch) {
-  Index const count = static_cast<Index>(z.size()) / latent_size;
-  std::vector<float> images(static_cast<std::size_t>(count * image_elements));
-  std::unique_ptr<Generator> generator;
-  for (Index first = 0; first < count;) {
-    Index const batch = std::min(largest_batch, count - first);
-    if (!generator || generator->batch() != batch)
-      generator = std::make_unique<Generator>(weights, device, batch);
-    generator->run(z.data() + first * latent_size, images.data() + first * image_elements);
-    first += batch;
-  }
-  return images;
+std::vector<PlannedPart> plan_generator(Device const& device, GeneratorOptions const& options) {
+  check(options);
+  std::vector<PlannedPart> lines{
+      projection_line(make_plan(projection_problem(options), device, projection_options(options)), options)};
+  for (int i = 0; i < layer_count; ++i) add_lines(lines, i, chosen(i, device, options), options);
+  return lines;
+}
+
+RandomLatents::RandomLatents(unsigned long long seed) : random_(seed, 0) {}
+
+void RandomLatents::next(float* z, Index count) {
+  for (Index i = 0; i < count * latent_size; ++i) z[i] = static_cast<float>(random_.uniform(-1, 1));
 }
 
 std::vector<float> random_latents(Index count, unsigned long long seed) {
-  nets::Random random(seed, 0);
   std::vector<float> z(static_cast<std::size_t>(count * latent_size));
-  for (float& value : z) value = static_cast<float>(random.uniform(-1, 1));
+  RandomLatents(seed).next(z.data(), count);
   return z;
 }
 

@@ -6,47 +6,83 @@
 // stride 2, padding 1 before and 2 after. Kernels for it visit only the taps that meet an input; no inserted
 // zero is multiplied.
 #pragma once
+#include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "cosmati/ops/convolution.h"
 #include "cosmati/ops/gemm.h"
-#include "nets/dcgan/weights.h"
+#include "cosmati/ops/memory.h"
+#include "nets/dcgan/layer.h"
+#include "nets/random.h"
 
 namespace cosmati::dcgan {
 
-// Filters and biases with the batch normalisation folded in: what is left to compute at run time.
-struct FoldedWeights {
-  Tensor projection;           // (latent_size, 8192)
-  Tensor projection_bias;      // (8192)
-  Tensor filter[layer_count];  // (C, K, 5, 5) as a convolution's filter, C innermost in memory
-  Tensor bias[layer_count];    // (K)
-  explicit FoldedWeights(Weights const& weights);
+struct GeneratorOptions {
+  Index batch = 64;
+  DataType type = DataType::f32;        // of filters and of what is between layers: f32, tf32, f16, bf16
+  DataType image_type = DataType::f32;  // f32, f16, or u8: (int)((x + 1) / 2 * 255)
+  std::array<Method, layer_count> method = {};
+  PlanOptions plan = {};  // of all layers
 };
 
-// Prepared for batches of one size. Not for concurrent use: it owns the buffers between its layers.
+// A convolution of a layer as it will run; a line of --explain.
+struct PlannedPart {
+  std::string name;  // "proj", "tconv1", ...
+  Method method = Method::automatic;
+  std::string problem, kernel, recipe;
+  double predicted_seconds = 0;  // 0: no prediction
+  double useful_flops = 0;       // multiplications and additions that the network needs, of the whole layer
+};
+
+// Prepared for batches of one size on one device. Not for concurrent use: it owns the buffers between its
+// layers.
 class Generator {
  public:
-  // `weights` outlives the generator.
-  Generator(FoldedWeights const& weights, Device const& device, Index batch);
-  Index batch() const { return batch_; }
-  // z (batch, 100) -> images (batch, 64, 64, 3), values in [-1, 1]; host memory.
-  void run(float const* z, float* images);
+  Generator(FoldedWeights const& weights, Device const& device, GeneratorOptions options);
+  Index batch() const { return options_.batch; }
+  GeneratorOptions const& options() const { return options_; }
+  std::vector<PlannedPart> const& parts() const { return parts_; }
+
+  // z (batch, 100) of latent_type(), images (batch, 64, 64, 3) of options().image_type, both in the device's
+  // memory. Enqueues; does nothing else, so that it may be recorded.
+  void run(void const* z, void* images, Stream stream);
+  DataType latent_type() const { return options_.type; }
 
  private:
-  FoldedWeights const& weights_;
-  Index batch_;
+  struct Part {
+    Prepared<ConvolutionProblem> prepared;
+    DeviceMemory filter, bias;
+    Index out_offset = 0;
+  };
+  struct Layer {
+    std::vector<Part> parts;
+    Prepared<TransformProblem> spread;  // where spread_to has memory
+    DeviceMemory spread_to;
+    Index spread_offset = 0;
+    DeviceMemory in;
+  };
+  Device device_;
+  GeneratorOptions options_;
+  std::vector<PlannedPart> parts_;
   Prepared<GemmProblem> projection_;
-  Prepared<ConvolutionProblem> layer_[layer_count];
-  Tensor activation_[layer_count];  // inputs of the layers
-  Tensor workspace_;
+  DeviceMemory projection_filter_, projection_bias_;
+  Layer layer_[layer_count];
+  DeviceMemory workspace_;
 };
 
-// All `count` latent vectors, in batches of at most `largest_batch`.
-std::vector<float> generate(FoldedWeights const& weights, Device const& device, std::vector<float> const& z,
-                            Index largest_batch = 64);
+// What the generator would do, without preparing it; for a GPU that need not be here.
+std::vector<PlannedPart> plan_generator(Device const& device, GeneratorOptions const& options);
 
-// count latent vectors, each number uniform in [-1, 1); the same for the same seed on every machine.
+// Latent vectors, each number uniform in [-1, 1); the same for the same seed on every machine.
+class RandomLatents {
+ public:
+  explicit RandomLatents(unsigned long long seed);
+  void next(float* z, Index count);  // count more of them
+
+ private:
+  nets::Random random_;
+};
 std::vector<float> random_latents(Index count, unsigned long long seed);
 
 }  // namespace cosmati::dcgan

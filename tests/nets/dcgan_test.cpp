@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nets/dcgan/generator.h"
+#include "nets/dcgan/pipeline.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/text.h"
 #include "nets/random.h"

@@ -1,0 +1,156 @@
+// A transposed convolution as a data gradient, as two forward convolutions, or over inserted zeros.
+#include "nets/dcgan/layer.h"
+
+#include "cosmati/epilogue/parse.h"
+
+namespace cosmati::dcgan {
+namespace {
+
+constexpr char const* names[] = {"auto", "gradient", "merged", "naive", "zeros"};
+
+// Where the tap (t, q) of output channel n reads: row and column of the stored filter, and its output
+// channel.
+struct Source {
+  Index r, s, k;
+};
+
+Source source_of(Taps taps, Index outputs, Index n, Index t, Index q) {
+  switch (taps) {
+    case Taps::turned: return {filter_size - 1 - t, filter_size - 1 - q, n};
+    case Taps::even_rows: return {3 - 2 * t, n / outputs + 3 - 2 * q, n % outputs};
+    case Taps::odd_rows: return {4 - 2 * t, n / outputs + 3 - 2 * q, n % outputs};
+    case Taps::all: break;
+  }
+  return {t, q, n};
+}
+
+Epilogue with_bias(std::string const& text, Index outputs) {
+  return {
+      epilogue::parse(text, epilogue::convolution_indices), {describe(DataType::f32, Shape(outputs))}, {}};
+}
+
+LayerPart gradient(int layer, Index batch, DataType in, DataType out, std::string const& epilogue) {
+  LayerPart part;
+  ConvolutionProblem& problem = part.problem;
+  problem.direction = ConvolutionDirection::data;
+  problem.y = image_description(in, batch, layer);
+  // (c, k, r, s), stored as (r, s, k, c)
+  problem.w = describe(
+      in, row_major({filter_size, filter_size, channels[layer + 1], channels[layer]}).permuted(3, 2, 0, 1));
+  problem.x = image_description(out, batch, layer + 1);
+  for (int d : {0, 1}) {
+    problem.stride[d] = 2;
+    problem.pad_begin[d] = 1;
+    problem.pad_end[d] = 2;
+  }
+  problem.epilogue = with_bias(epilogue, channels[layer + 1]);
+  return part;
+}
+
+// Rows 2u + parity of the output: of the input's rows u - 1 + t with the filter's row parity + 3 - 2t;
+// columns likewise, with both parities among the output channels.
+LayerPart rows_of_parity(int layer, int parity, Index batch, DataType in, DataType out,
+                         std::string const& epilogue) {
+  LayerPart part;
+  part.taps = parity == 0 ? Taps::even_rows : Taps::odd_rows;
+  Index const outputs = channels[layer + 1], size = first_size << layer;
+  ConvolutionProblem& problem = part.problem;
+  problem.direction = ConvolutionDirection::forward;
+  problem.x = image_description(in, batch, layer);
+  problem.w = describe(in, image_layout(TensorFormat::nhwc, 2 * outputs, channels[layer], 2 + parity, 3));
+  Index const row = 2 * size * outputs;  // elements of an output row
+  Layout layout = image_layout(TensorFormat::nhwc, batch, 2 * outputs, size, size);
+  layout.stride[0] = 2 * size * row;
+  layout.stride[2] = 2 * row;
+  problem.y = describe(out, layout);
+  part.out_offset = parity * row * size_of(out);
+  problem.pad_begin[0] = problem.pad_begin[1] = problem.pad_end[1] = 1;
+  problem.pad_end[0] = parity;
+  problem.epilogue = with_bias(epilogue, 2 * outputs);
+  return part;
+}
+
+LayerForm over_zeros(int layer, Index batch, DataType in, DataType out, std::string const& epilogue) {
+  LayerForm form;
+  Index const inputs = channels[layer], outputs = channels[layer + 1], size = first_size << layer;
+  constexpr Index before = 3, around = 4;  // three rows of zeros before, two after, one between
+  Index const spread_size = 2 * size + around;
+  LayerPart part;
+  part.taps = Taps::turned;
+  part.problem.direction = ConvolutionDirection::forward;
+  part.problem.x = describe(in, image_layout(TensorFormat::nhwc, batch, inputs, spread_size, spread_size));
+  part.problem.w = describe(in, image_layout(TensorFormat::nhwc, outputs, inputs, filter_size, filter_size));
+  part.problem.y = image_description(out, batch, layer + 1);
+  part.problem.epilogue = with_bias(epilogue, outputs);
+  TransformProblem spread;
+  spread.x = image_description(in, batch, layer);
+  Layout places = image_layout(TensorFormat::nhwc, batch, inputs, size, size);
+  places.stride[0] = spread_size * spread_size * inputs;
+  places.stride[2] = 2 * spread_size * inputs;
+  places.stride[3] = 2 * inputs;
+  spread.y = describe(in, places);
+  form.spread = spread;
+  form.spread_bytes = part.problem.x.bytes();
+  form.spread_offset = (before * spread_size + before) * inputs * size_of(in);
+  form.parts.push_back(std::move(part));
+  return form;
+}
+
+}  // namespace
+
+char const* name_of(Method method) { return names[static_cast<int>(method)]; }
+
+Method parse_method(std::string const& name) {
+  for (int i = 0; i < static_cast<int>(std::size(names)); ++i)
+    if (name == names[i]) return static_cast<Method>(i);
+  throw Error(
+      ErrorCode::bad_request,
+      "'" + name +
+          "' is no way to compute a transposed convolution; there are auto, gradient, merged, naive, zeros");
+}
+
+TensorDescription image_description(DataType type, Index batch, int layer) {
+  Index const size = first_size << layer;
+  return describe(type, image_layout(TensorFormat::nhwc, batch, channels[layer], size, size));
+}
+
+Tensor filter_of(LayerPart const& part, FoldedWeights const& weights, int layer) {
+  Tensor const& stored = weights.filter[layer];
+  if (part.taps == Taps::all) return copy(stored, part.problem.w);
+  Tensor filter(part.problem.w);
+  Layout const &from = stored.layout(), &to = filter.layout();
+  Shape const& shape = to.shape;  // (output channels, input channels, rows, columns)
+  for (Index n = 0; n < shape[0]; ++n)
+    for (Index t = 0; t < shape[2]; ++t)
+      for (Index q = 0; q < shape[3]; ++q) {
+        Source const at = source_of(part.taps, channels[layer + 1], n, t, q);
+        bool const exists = at.r >= 0 && at.s >= 0 && at.r < filter_size && at.s < filter_size;
+        Index const read = at.k * from.stride[1] + at.r * from.stride[2] + at.s * from.stride[3];
+        Index const write = n * to.stride[0] + t * to.stride[2] + q * to.stride[3];
+        for (Index c = 0; c < shape[1]; ++c)
+          store(filter.type(), filter.data(), write + c * to.stride[1],
+                exists ? static_cast<double>(stored.as<float>()[read + c * from.stride[0]]) : 0);
+      }
+  return filter;
+}
+
+Tensor bias_of(LayerPart const& part, FoldedWeights const& weights, int layer) {
+  Tensor bias(part.problem.epilogue.operands.front());
+  for (Index n = 0; n < bias.size(); ++n) bias.set(n, weights.bias[layer].get(n % channels[layer + 1]));
+  return bias;
+}
+
+LayerForm layer_form(int layer, Method method, Index batch, DataType in, DataType out,
+                     std::string const& epilogue) {
+  LayerForm form;
+  if (method == Method::zeros)
+    form = over_zeros(layer, batch, in, out, epilogue);
+  else if (method == Method::merged)
+    for (int parity : {0, 1}) form.parts.push_back(rows_of_parity(layer, parity, batch, in, out, epilogue));
+  else
+    form.parts.push_back(gradient(layer, batch, in, out, epilogue));
+  form.method = method;
+  return form;
+}
+
+}  // namespace cosmati::dcgan

@@ -1,0 +1,63 @@
+// The ways in which a transposed convolution of the generator can be asked of the library.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "nets/dcgan/weights.h"
+
+namespace cosmati::dcgan {
+
+// With out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * w[r, s, k, c]:
+//   gradient  the data gradient of a convolution with stride 2: a product for each place between the strides
+//   merged    two forward convolutions, for even and for odd rows, whose output channels are (column parity,
+//   k):
+//             windows of 2x3 and 3x3 inputs; fewer and wider products, 6 taps in 5 of which are not zero
+//   naive     gradient by the kernel with one thread an element (the report's section 2.2)
+//   zeros     inputs spread with zeros between them, then a 5x5 convolution (the report's section 2.3): three
+//             products in four are with zeros
+//   automatic gradient or merged, whichever is predicted to be faster; gradient where nothing is predicted
+enum class Method : unsigned char { automatic, gradient, merged, naive, zeros };
+char const* name_of(Method method);
+Method parse_method(std::string const& name);  // throws Error listing the legal names
+
+// Filters and biases with the batch normalisation folded in: what is left to compute at run time.
+struct FoldedWeights {
+  Tensor projection;           // (latent_size, 8192)
+  Tensor projection_bias;      // (8192)
+  Tensor filter[layer_count];  // (C, K, 5, 5) as a convolution's filter, C innermost in memory
+  Tensor bias[layer_count];    // (K)
+  explicit FoldedWeights(Weights const& weights);
+};
+
+// NHWC images before (0) or after a layer.
+TensorDescription image_description(DataType type, Index batch, int layer);
+
+// Which of the layer's filter taps a part multiplies, and in which order.
+enum class Taps : unsigned char { all, even_rows, odd_rows, turned };
+
+// One convolution of a layer.
+struct LayerPart {
+  ConvolutionProblem problem;
+  Taps taps = Taps::all;
+  Index out_offset = 0;  // bytes from the layer's output to where this part writes
+};
+// Its filter and its bias (f32) as the problem wants them, in host memory.
+Tensor filter_of(LayerPart const& part, FoldedWeights const& weights, int layer);
+Tensor bias_of(LayerPart const& part, FoldedWeights const& weights, int layer);
+
+// One layer as problems: [spread the inputs,] then each part.
+struct LayerForm {
+  Method method = Method::gradient;
+  std::vector<LayerPart> parts;
+  std::optional<TransformProblem> spread;  // dense inputs to places in an image of zeros
+  Index spread_bytes = 0, spread_offset = 0;
+};
+
+// `epilogue`: of acc and bias[k]. `in`: the type of inputs and filters; `out`: of the output.
+LayerForm layer_form(int layer, Method method, Index batch, DataType in, DataType out,
+                     std::string const& epilogue);
+
+}  // namespace cosmati::dcgan

@@ -1,0 +1,96 @@
+// Two queues of a device: one uploads and computes, the other downloads.
+#include "nets/dcgan/pipeline.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cosmati::dcgan {
+
+Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, GeneratorOptions const& options,
+                   int slots, bool download)
+    : device_(device),
+      download_(download),
+      generator_(weights, device, options),
+      compute_(device),
+      copy_(device),
+      made_(device),
+      slots_(static_cast<std::size_t>(slots)) {
+  auto const batch = static_cast<std::size_t>(options.batch);
+  auto const z_bytes = batch * latent_size * static_cast<std::size_t>(size_of(options.type));
+  auto const image_bytes = batch * static_cast<std::size_t>(bytes_of_image(options.image_type));
+  for (Slot& slot : slots_) {
+    slot.z = HostMemory(device, z_bytes);
+    slot.device_z = DeviceMemory(device, z_bytes);
+    slot.device_images = DeviceMemory(device, image_bytes);
+    if (download) slot.images = HostMemory(device, image_bytes);
+    slot.begun = slot.uploaded = slot.computed = slot.done = Moment();
+    for (Moment* moment : {&slot.begun, &slot.uploaded, &slot.computed, &slot.done}) *moment = Moment(device);
+    void const* const z = slot.device_z.data();
+    void* const images = slot.device_images.data();
+    slot.work = Recording(compute_, [this, z, images](Stream stream) { generator_.run(z, images, stream); });
+  }
+  compute_.mark(made_);
+}
+
+void Pipeline::begin(float const* z, Index count) {
+  Slot& slot = slots_[next_];
+  slot.count = count;
+  auto const elements = count * latent_size, all = generator_.batch() * latent_size;
+  DataType const type = generator_.latent_type();
+  if (type == DataType::f32)
+    std::memcpy(slot.z.data(), z, static_cast<std::size_t>(elements) * sizeof(float));
+  else
+    for (Index i = 0; i < elements; ++i) store(type, slot.z.data(), i, static_cast<double>(z[i]));
+  for (Index i = elements; i < all; ++i) store(type, slot.z.data(), i, 0);
+  compute_.mark(slot.begun);
+  compute_.upload(slot.device_z.data(), slot.z.data(), slot.z.bytes());
+  compute_.mark(slot.uploaded);
+  slot.work.put(compute_);
+  compute_.mark(slot.computed);
+  copy_.wait_for(slot.computed);
+  if (download_)
+    copy_.download(slot.images.data(), slot.device_images.data(),
+                   static_cast<std::size_t>(count * bytes_of_image(generator_.options().image_type)));
+  copy_.mark(slot.done);
+  under_way_.push_back(next_);
+  next_ = (next_ + 1) % slots_.size();
+}
+
+void const* Pipeline::front() {
+  Slot const& slot = slots_[under_way_.front()];
+  slot.done.wait();
+  return slot.images.data();
+}
+
+void Pipeline::pop() { under_way_.pop_front(); }
+
+Pipeline::Times Pipeline::times_of_front() const {
+  Slot const& slot = slots_[under_way_.front()];
+  return {slot.begun.seconds_since(made_), slot.uploaded.seconds_since(made_),
+          slot.computed.seconds_since(made_), slot.done.seconds_since(made_)};
+}
+
+Index even_batch(Index count, Index largest) {
+  if (count <= largest) return std::max<Index>(count, 1);
+  Index const chunks = (count + largest - 1) / largest;
+  return (count + chunks - 1) / chunks;
+}
+
+std::vector<float> generate(FoldedWeights const& weights, Device const& device, std::vector<float> const& z,
+                            Index largest_batch) {
+  Index const count = static_cast<Index>(z.size()) / latent_size;
+  std::vector<float> images(static_cast<std::size_t>(count * image_elements));
+  if (count == 0) return images;
+  Pipeline pipeline(weights, device, {.batch = even_batch(count, largest_batch)}, 1);
+  Index const batch = pipeline.generator().batch();
+  for (Index first = 0; first < count; first += batch) {
+    Index const now = std::min(batch, count - first);
+    pipeline.begin(z.data() + first * latent_size, now);
+    std::memcpy(images.data() + first * image_elements, pipeline.front(),
+                static_cast<std::size_t>(now * bytes_of_image(DataType::f32)));
+    pipeline.pop();
+  }
+  return images;
+}
+
+}  // namespace cosmati::dcgan

@@ -1,0 +1,64 @@
+// One device that draws chunks of images: latent vectors go up, images come down, while the next chunk is
+// being computed.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "cosmati/ops/queue.h"
+#include "nets/dcgan/generator.h"
+
+namespace cosmati::dcgan {
+
+inline Index bytes_of_image(DataType type) { return image_elements * size_of(type); }
+
+// A ring of buffers, as many as chunks may be on their way at once. Not for concurrent use. On host backends
+// begin() returns when the chunk is there.
+class Pipeline {
+ public:
+  // download: false leaves the images on the device (to measure what computing costs).
+  Pipeline(FoldedWeights const& weights, Device const& device, GeneratorOptions const& options, int slots = 3,
+           bool download = true);
+  Generator const& generator() const { return generator_; }
+  bool full() const { return under_way_.size() == slots_.size(); }
+  bool empty() const { return under_way_.empty(); }
+
+  // z (count, 100), copied before this returns; count <= batch. Not if full().
+  void begin(float const* z, Index count);
+  // The oldest chunk's images, (count, 64, 64, 3) of options().image_type, when they are there; valid until
+  // pop(). Null without download. Not if empty().
+  void const* front();
+  void pop();
+
+  // When the pieces of the oldest chunk happened, in seconds since the pipeline was made: of front(), on the
+  // backend cuda by events.
+  struct Times {
+    double upload_begin, compute_begin, compute_end, download_end;
+  };
+  Times times_of_front() const;
+
+ private:
+  struct Slot {
+    HostMemory z, images;
+    DeviceMemory device_z, device_images;
+    Recording work;
+    Moment begun, uploaded, computed, done;
+    Index count = 0;
+  };
+  Device device_;
+  bool download_;
+  Generator generator_;
+  Queue compute_, copy_;
+  Moment made_;
+  std::vector<Slot> slots_;
+  std::deque<std::size_t> under_way_;
+  std::size_t next_ = 0;
+};
+
+// All latent vectors as f32 images, in batches of at most `largest_batch`.
+std::vector<float> generate(FoldedWeights const& weights, Device const& device, std::vector<float> const& z,
+                            Index largest_batch = 64);
+
+// Images in a batch where `count` are asked for, `largest` at a time: equal shares, the last one filled up.
+Index even_batch(Index count, Index largest);
+
+}  // namespace cosmati::dcgan
