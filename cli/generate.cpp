@@ -14,17 +14,29 @@ void add_generate_command(CLI::App& program) {
   dcgan->footer(
       "Text: a count, then 100 numbers for each image; the answer as \"%.4f \" in HWC order. Pictures: a "
       "square grid.\n"
+      "A run that was ended leaves FILE.partial; the same command does the rest. Under mpirun all ranks "
+      "draw.\n"
+      "Types: f32, tf32, f16, bf16 by --type.\n"
       "Example: cosmati generate dcgan --weights network.bin --count 16 --seed 1 --image grid.png");
   auto const request = std::make_shared<GenerateRequest>();
   Options options(*dcgan);
   options.text("--weights", request->weights, "FILE", "network.bin or .safetensors (required)")
       .text("--input", request->input, "FILE", "latent vectors as text, or .npy (count, 100)")
       .integer("--count", request->count, "draw this many random latent vectors instead")
-      .text("--output", request->output, "FILE", "the images as text, or as f32 (count, 64, 64, 3) in .npy")
+      .text("--output", request->output, "FILE", "the images as text, or (count, 64, 64, 3) in .npy")
+      .text("--output-type", request->output_type, "TYPE",
+            "of the .npy: f32, f16, or u8 for (int)((x + 1) / 2 * 255); f32 if not given")
       .text("--image", request->image, "FILE", "the images as a grid, .bmp or .png")
       .text("--save-weights", request->save_weights, "FILE", "the weights as .safetensors")
-      .integer("--batch", request->batch, "images at a time (64)")
-      .integer("--gpus", request->gpus, "GPUs to draw on (0)");
+      .integer("--batch", request->batch, "images at a time, evenly divided; 64, on GPUs 1024, if not given")
+      .text("--method", request->method, "NAME[,NAME...]",
+            "of the transposed convolutions, one for all or four: auto, gradient, merged, naive, zeros (GEMM "
+            "over inserted zeros)")
+      .integer("--gpus", request->gpus, "GPUs to draw on; under mpirun, of each machine")
+      .flag("--explain", request->explain, "only print how each layer would be computed")
+      .text("--measure", request->measure, "WHERE",
+            "write nothing, only measure: images that arrive in host memory (host) or stay on the GPU "
+            "(device)");
   add_common_options(options, request->common);
   dcgan->callback([request] { generate_dcgan(*request); });
 }

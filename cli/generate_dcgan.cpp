@@ -1,16 +1,20 @@
-// The body of `cosmati generate dcgan`: files in, images out.
+// The body of `cosmati generate dcgan`: files in, images out, by the devices of this process or of all ranks.
 #include "cli/generate_dcgan.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <exception>
+#include <thread>
 
-#include "cli/record.h"
+#include "cli/farewell.h"
+#include "cli/generate_report.h"
 #include "cli/table.h"
-#include "nets/dcgan/generator.h"
-#include "nets/dcgan/picture.h"
+#include "cli/text.h"
+#include "nets/dcgan/output.h"
 #include "nets/dcgan/text.h"
-#include "src/io/file.h"
+#include "nets/dcgan/workers.h"
 #include "src/io/npy.h"
 
 namespace cosmati::cli {
@@ -18,95 +22,249 @@ namespace {
 
 [[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
 
-std::vector<float> latents_from_npy(std::string const& path) {
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+dcgan::Latents latents_from_npy(std::string const& path) {
   Tensor const tensor = io::to_tensor(io::read_npy(path));
   if (tensor.shape().rank != 2 || tensor.shape()[1] != dcgan::latent_size || tensor.shape()[0] < 1)
     throw Error(ErrorCode::bad_file,
                 path + ": holds " + to_string(tensor.description()) + "; expected (count, 100)");
   Tensor const dense = copy(tensor, describe(DataType::f32, tensor.shape()));
-  return {dense.as<float>(), dense.as<float>() + dense.size()};
+  for (Index i = 0; i < dense.size(); ++i)
+    if (!(std::abs(dense.as<float>()[i]) <= std::numeric_limits<float>::max()))
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: element ({}, {}) is {}; expected a finite number", path,
+                              i / dcgan::latent_size, i % dcgan::latent_size, dense.as<float>()[i]));
+  return dcgan::Latents({dense.as<float>(), dense.as<float>() + dense.size()});
 }
 
-std::vector<float> latents(GenerateRequest const& request) {
+dcgan::Latents latents(GenerateRequest const& request) {
   if (request.input.empty() == (request.count == -1))
     refuse("generate dcgan needs either --input FILE or --count N");
   if (!request.input.empty())
     return request.input.ends_with(".npy") ? latents_from_npy(request.input)
-                                           : dcgan::read_latents(request.input);
-  if (request.count < 1 || request.count > 10'000'000)
-    refuse(fmt::format("--count {} is out of range; expected 1 to 10000000", request.count));
+                                           : dcgan::Latents(dcgan::read_latents(request.input));
+  if (request.count < 1 || request.count > 1'000'000'000)
+    refuse(fmt::format("--count {} is out of range; expected 1 to 1000000000", request.count));
   if (request.common.seed < 0)
     refuse(fmt::format("--seed {} is negative; expected 0 or more", request.common.seed));
-  return dcgan::random_latents(request.count, static_cast<unsigned long long>(request.common.seed));
+  return dcgan::Latents(request.count, static_cast<unsigned long long>(request.common.seed));
 }
 
-void write_output(std::string const& path, std::vector<float> const& images, Index count, int threads) {
-  using namespace dcgan;
-  if (path.ends_with(".npy")) {
-    Tensor tensor(DataType::f32, {count, image_size, image_size, image_channels});
-    std::copy(images.begin(), images.end(), tensor.as<float>());
-    io::write_npy(path, tensor);
-    return;
+void check_files(GenerateRequest const& request) {
+  if (request.weights.empty()) refuse("generate dcgan needs --weights FILE, a network.bin or .safetensors");
+  if (!request.image.empty() && !request.image.ends_with(".bmp") && !request.image.ends_with(".png"))
+    refuse("--image " + request.image + ": the name must end in .bmp or .png");
+  bool const writes = !request.output.empty() || !request.image.empty();
+  if (!request.measure.empty()) {
+    one_of(request.measure, {"host", "device"}, "--measure");
+    if (writes) refuse("--measure writes nothing: without --output and --image");
+  } else if (!writes && request.save_weights.empty()) {
+    refuse("generate dcgan needs --output FILE or --image FILE to write to");
   }
-  auto const text = images_to_text(images.data(), count, image_elements, threads);
-  io::write_atomically(path, [&](io::FileWriter& writer) {
-    for (std::string const& piece : text) writer.write(piece);
-  });
+  one_of(request.output_type, {"f32", "f16", "u8"}, "--output-type");
+  if (request.output_type != "f32" && !request.output.ends_with(".npy") && request.measure.empty())
+    refuse("--output-type " + request.output_type + " is for an --output whose name ends in .npy");
 }
 
-void write_image(std::string const& path, std::vector<float> const& images, Index count) {
-  io::Image const picture = dcgan::picture(images.data(), count);
-  if (path.ends_with(".bmp"))
-    io::write_bmp(path, picture);
-  else
-    io::write_png(path, picture);
+std::array<dcgan::Method, dcgan::layer_count> methods(std::string const& text) {
+  auto names = split(text, ',');
+  if (names.size() == 1) names.resize(dcgan::layer_count, names.front());
+  if (names.size() != dcgan::layer_count)
+    refuse(fmt::format("--method {}: {} names; legal are one, or one for each of the {} layers", text,
+                       names.size(), dcgan::layer_count));
+  std::array<dcgan::Method, dcgan::layer_count> result{};
+  std::transform(names.begin(), names.end(), result.begin(), dcgan::parse_method);
+  return result;
 }
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+// Each rank has a GPU of its machine, or its share of the processors.
+std::vector<Device> devices(GenerateRequest const& request, parallel::ProcessGroup const* group) {
+  if (request.gpus < 0 || request.gpus > 64)
+    refuse(fmt::format("--gpus {} is out of range; expected 1 to 64", request.gpus));
+  Common common = request.common;
+  if (request.gpus > 0 && common.backend == "auto") common.backend = "cuda";
+  int const local = group == nullptr ? 0 : group->local_rank(),
+            sharers = group == nullptr ? 1 : group->local_size();
+  Device device = common.device_to_run_on(true);
+  bool const told_threads = common.threads > 0;
+  Index const here = group == nullptr ? std::max<Index>(request.gpus, 1) : 1;
+  if (!told_threads)
+    device.threads = static_cast<int>(
+        std::max<Index>(1, device.threads / (device.backend == Backend::cuda ? sharers : sharers * here)));
+  std::vector<Device> list(static_cast<std::size_t>(here), device);
+  if (device.backend != Backend::cuda) return list;
+  if (group == nullptr && request.gpus == 0) return list;
+  int const gpus = static_cast<int>(cosmati::devices().size());
+  if (request.gpus > gpus)
+    throw Error(ErrorCode::unavailable, fmt::format("--gpus {}: this machine has {}", request.gpus, gpus));
+  int const used = request.gpus > 0 ? static_cast<int>(request.gpus) : gpus;
+  for (int i = 0; i < static_cast<int>(list.size()); ++i)
+    list[static_cast<std::size_t>(i)] =
+        this_device(Backend::cuda, device.threads, group == nullptr ? i : local % used);
+  return list;
+}
+
+dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backend backend) {
+  Index const largest = request.batch != -1 ? request.batch : backend == Backend::cuda ? 1024 : 64;
+  if (largest < 1 || largest > 16384)
+    refuse(fmt::format("--batch {} is out of range; expected 1 to 16384", request.batch));
+  dcgan::GeneratorOptions options;
+  options.batch = largest;
+  options.type = request.common.types.type_of("", DataType::f32);
+  options.image_type =
+      request.measure.empty()
+          ? dcgan::image_type_for({request.output, request.image, parse_data_type(request.output_type)})
+          : parse_data_type(request.output_type);
+  options.method = methods(request.method);
+  options.plan = request.common.plan_options();
+  return options;
+}
+
+// Two runs of one key make the same bytes.
+std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const& options,
+                   Device const& device, dcgan::Latents const& latents, std::vector<float> const& weights) {
+  std::string text =
+      fmt::format("1 {} {} {} {} {} {} {}", name_of(options.type), request.output_type, options.batch,
+                  request.method, name_of(device.backend), device.gpu.name, request.image.empty());
+  text += request.common.kernel + request.common.policy + request.output + request.image;
+  auto key = dcgan::fingerprint(text.data(), text.size(), latents.fingerprint());
+  key = dcgan::fingerprint(weights.data(), weights.size() * sizeof(float), key);
+  return fmt::format("{:016x}", key);
+}
+
+// Takes the images in order, until there are no more.
+class Writer {
+ public:
+  Writer(dcgan::Dealer& dealer, dcgan::Output& output)
+      : dealer_(dealer), output_(output), thread_([this] { write(); }) {}
+  ~Writer() {
+    if (thread_.joinable()) thread_.join();
+  }
+  double finish() {  // seconds that it was busy
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+    double const start = seconds_now();
+    output_.finish();
+    return busy_ + seconds_now() - start;
+  }
+
+ private:
+  void write() {
+    try {
+      while (auto const next = dealer_.next()) {
+        double const start = seconds_now();
+        output_.take(next->first, next->second.get());
+        farewell_progress(output_.images());
+        busy_ += seconds_now() - start;
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+      dealer_.fail(failure_);
+    }
+  }
+
+  dcgan::Dealer& dealer_;
+  dcgan::Output& output_;
+  std::exception_ptr failure_;
+  double busy_ = 0;
+  std::thread thread_;
+};
+
+void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group) {
+  auto const device = devices(request, &group).front();
+  auto options = generator_options(request, device.backend);
+  group.broadcast(&options.batch, sizeof options.batch);
+  std::vector<float> numbers(dcgan::Weights::number_count());
+  group.broadcast(numbers.data(), numbers.size() * sizeof(float));
+  dcgan::Pipeline pipeline(dcgan::FoldedWeights(dcgan::Weights::from(numbers)), device, options);
+  group.barrier();
+  dcgan::draw_for_rank_0(group, pipeline);
+}
+
+void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
+  check_files(request);
+  auto const weights = dcgan::Weights::read(request.weights);
+  if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
+  if (request.output.empty() && request.image.empty() && request.measure.empty()) return;
+  auto const list = devices(request, group);
+  auto const z = latents(request);
+  Index const count = z.count();
+  if (!request.image.empty() && count > dcgan::most_images_of_a_picture)
+    refuse(fmt::format("--image {}: {} images; a picture holds at most {}", request.image, count,
+                       dcgan::most_images_of_a_picture));
+  auto options = generator_options(request, list.front().backend);
+  options.batch = dcgan::even_batch(count, options.batch);
+  auto numbers = weights.all();
+  dcgan::Output output({request.output, request.image, parse_data_type(request.output_type)}, count,
+                       options.image_type, key_of(request, options, list.front(), z, numbers),
+                       list.front().threads);
+  GenerateReport report;
+  report.resumed = output.images();
+  if (group != nullptr) {
+    group->broadcast(&options.batch, sizeof options.batch);
+    group->broadcast(numbers.data(), numbers.size() * sizeof(float));
+  }
+  double const preparing = seconds_now();
+  dcgan::Workers workers(dcgan::FoldedWeights(weights), list, options, request.measure != "device",
+                         [](std::string const& text) { print_warning(text); });
+  if (group != nullptr) {
+    say_farewell(request.output.empty() ? request.image : request.output, count);
+    farewell_progress(output.images());
+    group->barrier();
+  }
+  auto const drawers =
+      static_cast<Index>(group == nullptr ? list.size() : static_cast<std::size_t>(group->size()));
+  dcgan::Dealer dealer(output.images(), count, options.batch, 4 * drawers + 2);
+  double const start = seconds_now();
+  report.preparing = start - preparing;
+  if (group != nullptr) dealer.join();  // the other ranks
+  {
+    Writer writer(dealer, output);
+    try {
+      workers.start(dealer, z);
+      if (group != nullptr)
+        dcgan::deal_to_ranks(*group, dealer, z, dcgan::bytes_of_image(options.image_type));
+    } catch (...) {
+      dealer.fail(std::current_exception());
+    }
+    workers.wait();
+    report.generating = seconds_now() - start;
+    report.writing = writer.finish();
+  }
+  report.total = seconds_now() - start;
+  report.count = count;
+  report.devices = drawers;
+  report.ranks = group == nullptr ? 1 : group->size();
+  report.threads = list.front().threads;
+  report.device =
+      list.front().backend == Backend::cuda ? list.front().gpu.name : name_of(list.front().backend);
+  report.backend = name_of(list.front().backend);
+  report.type = name_of(options.type);
+  report.batch = options.batch;
+  report.files =
+      request.output + (request.output.empty() || request.image.empty() ? "" : ", ") + request.image;
+  print_report(report, request.common.json);
 }
 
 }  // namespace
 
 void generate_dcgan(GenerateRequest const& request) {
-  if (request.weights.empty()) refuse("generate dcgan needs --weights FILE, a network.bin or .safetensors");
-  if (!request.image.empty() && !request.image.ends_with(".bmp") && !request.image.ends_with(".png"))
-    refuse("--image " + request.image + ": the name must end in .bmp or .png");
-  if (request.output.empty() && request.image.empty() && request.save_weights.empty())
-    refuse("generate dcgan needs --output FILE or --image FILE to write to");
-  if (request.batch < 1 || request.batch > 65536)
-    refuse(fmt::format("--batch {} is out of range; expected 1 to 65536", request.batch));
-  if (request.gpus > 0)
-    throw Error(ErrorCode::unavailable,
-                fmt::format("--gpus {}: this build has no cuda backend", request.gpus));
-  auto const weights = dcgan::Weights::read(request.weights);
-  if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
-  if (request.output.empty() && request.image.empty()) return;
-
-  Device const device = request.common.device_to_run_on(false);
-  auto const z = latents(request);
-  auto const count = static_cast<Index>(z.size()) / dcgan::latent_size;
-  dcgan::FoldedWeights const folded(weights);
-  double const start = seconds_now();
-  auto const images = dcgan::generate(folded, device, z, request.batch);
-  double const generated = seconds_now();
-  if (!request.output.empty()) write_output(request.output, images, count, device.threads);
-  if (!request.image.empty()) write_image(request.image, images, count);
-  double const generating = generated - start, writing = seconds_now() - generated;
-  if (request.common.json)
-    print_text(Record()
-                   .add("images", count)
-                   .add("seconds", generating)
-                   .add("images_per_second", static_cast<double>(count) / generating)
-                   .add("writing_seconds", writing)
-                   .add("backend", name_of(device.backend))
-                   .add("threads", device.threads)
-                   .json());
+  if (request.explain) {
+    Device const device = request.common.device_to_plan_for(true);
+    auto options = generator_options(request, device.backend);
+    if (request.count > 0) options.batch = dcgan::even_batch(request.count, options.batch);
+    print_plan(dcgan::plan_generator(device, options), options.batch, request.common.json);
+    return;
+  }
+  parallel::ProcessGroup* const group = parallel::process_group();
+  if (group != nullptr && group->rank() > 0)
+    draw_as_rank(request, *group);
   else
-    print_line(fmt::format("{} images in {} ({:.0f} images/s), written in {}{}{}{}{}", count,
-                           in_seconds(generating), static_cast<double>(count) / generating,
-                           in_seconds(writing), request.output.empty() ? "" : ": ", request.output,
-                           request.image.empty() ? "" : ", ", request.image));
+    draw(request, group);
+  if (group != nullptr) group->finish();
 }
 
 }  // namespace cosmati::cli

@@ -1,6 +1,7 @@
 // What `cosmati generate dcgan` was asked for.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/options.h"
 
@@ -8,7 +9,13 @@ namespace cosmati::cli {
 
 struct GenerateRequest {
   std::string weights, input, output, image, save_weights;
-  long long count = -1, batch = 64, gpus = 0;
+  std::string output_type = "f32";
+  std::string method = "auto";  // one, or four separated by commas
+  std::string measure;          // host or device: no files
+  long long count = -1;
+  long long batch = -1;  // -1: 64, on GPUs 1024
+  long long gpus = 0;
+  bool explain = false;
   Common common;
 };
 

@@ -11,11 +11,13 @@ class Random {
     state_ = bits() ^ purpose * 0xd1342543de82ef95ULL;
   }
   unsigned long long bits() {
-    unsigned long long z = state_ += 0x9e3779b97f4a7c15ULL;
+    unsigned long long z = state_ += step;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
     return z ^ z >> 31;
   }
+  // As if bits() had been called so many times.
+  void skip(unsigned long long calls) { state_ += calls * step; }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
   double normal() {  // Box and Muller
@@ -24,6 +26,7 @@ class Random {
   }
 
  private:
+  static constexpr unsigned long long step = 0x9e3779b97f4a7c15ULL;
   unsigned long long state_;
 };
 

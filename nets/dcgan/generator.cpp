@@ -67,8 +67,9 @@ LayerPlan chosen(int layer, Device const& device, GeneratorOptions const& option
 GemmProblem projection_problem(GeneratorOptions const& options) {
   Index const projected = first_size * first_size * channels[0];
   GemmProblem problem;
-  problem.a = describe(options.type, Shape(1, options.batch, latent_size));
-  problem.b = describe(options.type, Shape(1, latent_size, projected));
+  DataType const type = Generator::projection_type(options.type);
+  problem.a = describe(type, Shape(1, options.batch, latent_size));
+  problem.b = describe(type, Shape(1, latent_size, projected));
   problem.d = describe(options.type, Shape(1, options.batch, projected));
   problem.epilogue = {epilogue::parse("relu(acc + bias[n])", epilogue::gemm_indices),
                       {describe(DataType::f32, Shape(projected))},
@@ -157,7 +158,7 @@ Generator::Generator(FoldedWeights const& weights, Device const& device, Generat
   parts_.push_back(projection_line(projection, options_));
   projection_ = make(projection);
   projection_filter_ =
-      uploaded(device, copy(weights.projection, describe(options_.type, weights.projection.shape())));
+      uploaded(device, copy(weights.projection, describe(latent_type(), weights.projection.shape())));
   projection_bias_ = uploaded(device, weights.projection_bias);
   for (int i = 0; i < layer_count; ++i) {
     LayerPlan const plan = chosen(i, device, options_);
@@ -211,18 +212,6 @@ std::vector<PlannedPart> plan_generator(Device const& device, GeneratorOptions c
       projection_line(make_plan(projection_problem(options), device, projection_options(options)), options)};
   for (int i = 0; i < layer_count; ++i) add_lines(lines, i, chosen(i, device, options), options);
   return lines;
-}
-
-RandomLatents::RandomLatents(unsigned long long seed) : random_(seed, 0) {}
-
-void RandomLatents::next(float* z, Index count) {
-  for (Index i = 0; i < count * latent_size; ++i) z[i] = static_cast<float>(random_.uniform(-1, 1));
-}
-
-std::vector<float> random_latents(Index count, unsigned long long seed) {
-  std::vector<float> z(static_cast<std::size_t>(count * latent_size));
-  RandomLatents(seed).next(z.data(), count);
-  return z;
 }
 
 }  // namespace cosmati::dcgan

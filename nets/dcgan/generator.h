@@ -14,7 +14,6 @@
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/memory.h"
 #include "nets/dcgan/layer.h"
-#include "nets/random.h"
 
 namespace cosmati::dcgan {
 
@@ -47,7 +46,10 @@ class Generator {
   // z (batch, 100) of latent_type(), images (batch, 64, 64, 3) of options().image_type, both in the device's
   // memory. Enqueues; does nothing else, so that it may be recorded.
   void run(void const* z, void* images, Stream stream);
-  DataType latent_type() const { return options_.type; }
+  // tf32 begins in f32: the products of the first layer are few, and its rounding would be a third of the
+  // error.
+  static DataType projection_type(DataType type) { return type == DataType::tf32 ? DataType::f32 : type; }
+  DataType latent_type() const { return projection_type(options_.type); }
 
  private:
   struct Part {
@@ -73,16 +75,5 @@ class Generator {
 
 // What the generator would do, without preparing it; for a GPU that need not be here.
 std::vector<PlannedPart> plan_generator(Device const& device, GeneratorOptions const& options);
-
-// Latent vectors, each number uniform in [-1, 1); the same for the same seed on every machine.
-class RandomLatents {
- public:
-  explicit RandomLatents(unsigned long long seed);
-  void next(float* z, Index count);  // count more of them
-
- private:
-  nets::Random random_;
-};
-std::vector<float> random_latents(Index count, unsigned long long seed);
 
 }  // namespace cosmati::dcgan

@@ -2,27 +2,36 @@
 #include "nets/dcgan/picture.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "nets/dcgan/weights.h"
 
 namespace cosmati::dcgan {
 
-io::Image picture(float const* images, Index count) {
+void to_levels(float const* x, Index count, unsigned char* levels) {
+  std::transform(x, x + count, levels, [](float value) {
+    return static_cast<unsigned char>(std::clamp(static_cast<int>((value + 1) / 2 * 255), 0, 255));
+  });
+}
+
+io::Image picture_of_tiles(unsigned char const* images, Index count) {
   int side = 1;
   while (static_cast<Index>(side) * side < count) ++side;
   int const size = static_cast<int>(image_size), channel_count = static_cast<int>(image_channels);
   io::Image result = io::make_image(side * size, side * size, channel_count);
   for (Index i = 0; i < count; ++i) {
     int const left = static_cast<int>(i % side) * size, top = static_cast<int>(i / side) * size;
-    for (int y = 0; y < size; ++y) {
-      float const* const row = images + i * image_elements + static_cast<Index>(y) * size * channel_count;
-      std::transform(
-          row, row + size * channel_count, &result.pixels[result.offset(left, top + y)], [](float x) {
-            return static_cast<unsigned char>(std::clamp(static_cast<int>((x + 1) / 2 * 255), 0, 255));
-          });
-    }
+    for (int y = 0; y < size; ++y)
+      std::copy_n(images + i * image_elements + static_cast<Index>(y) * size * channel_count,
+                  size * channel_count, &result.pixels[result.offset(left, top + y)]);
   }
   return result;
+}
+
+io::Image picture(float const* images, Index count) {
+  std::vector<unsigned char> levels(static_cast<std::size_t>(count * image_elements));
+  to_levels(images, count * image_elements, levels.data());
+  return picture_of_tiles(levels.data(), count);
 }
 
 }  // namespace cosmati::dcgan

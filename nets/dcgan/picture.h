@@ -10,4 +10,8 @@ namespace cosmati::dcgan {
 // (count, 64, 64, 3).
 io::Image picture(float const* images, Index count);
 
+// That rule for single values, and the grid of images (count, 64, 64, 3) to which it was applied.
+void to_levels(float const* x, Index count, unsigned char* levels);
+io::Image picture_of_tiles(unsigned char const* images, Index count);
+
 }  // namespace cosmati::dcgan

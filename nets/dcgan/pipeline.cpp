@@ -16,14 +16,14 @@ Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, Generator
       made_(device),
       slots_(static_cast<std::size_t>(slots)) {
   auto const batch = static_cast<std::size_t>(options.batch);
-  auto const z_bytes = batch * latent_size * static_cast<std::size_t>(size_of(options.type));
+  auto const z_bytes = batch * latent_size * static_cast<std::size_t>(size_of(generator_.latent_type()));
   auto const image_bytes = batch * static_cast<std::size_t>(bytes_of_image(options.image_type));
+  if (download)
+    for (int i = 0; i < slots; ++i) host_images_.emplace_back(device, image_bytes);
   for (Slot& slot : slots_) {
     slot.z = HostMemory(device, z_bytes);
     slot.device_z = DeviceMemory(device, z_bytes);
     slot.device_images = DeviceMemory(device, image_bytes);
-    if (download) slot.images = HostMemory(device, image_bytes);
-    slot.begun = slot.uploaded = slot.computed = slot.done = Moment();
     for (Moment* moment : {&slot.begun, &slot.uploaded, &slot.computed, &slot.done}) *moment = Moment(device);
     void const* const z = slot.device_z.data();
     void* const images = slot.device_images.data();
@@ -48,18 +48,31 @@ void Pipeline::begin(float const* z, Index count) {
   slot.work.put(compute_);
   compute_.mark(slot.computed);
   copy_.wait_for(slot.computed);
-  if (download_)
-    copy_.download(slot.images.data(), slot.device_images.data(),
+  if (download_) {
+    slot.images = free_host_images();
+    copy_.download(host_images_[slot.images].data(), slot.device_images.data(),
                    static_cast<std::size_t>(count * bytes_of_image(generator_.options().image_type)));
+  }
   copy_.mark(slot.done);
   under_way_.push_back(next_);
   next_ = (next_ + 1) % slots_.size();
 }
 
-void const* Pipeline::front() {
+// Not owned by anybody else, and not on its way.
+std::size_t Pipeline::free_host_images() {
+  for (std::size_t i = 0; i < host_images_.size(); ++i) {
+    bool const on_its_way = std::any_of(under_way_.begin(), under_way_.end(),
+                                        [&](std::size_t slot) { return slots_[slot].images == i; });
+    if (!on_its_way && !host_images_[i].shared()) return i;
+  }
+  host_images_.emplace_back(device_, host_images_.front().bytes());
+  return host_images_.size() - 1;
+}
+
+Images Pipeline::front() {
   Slot const& slot = slots_[under_way_.front()];
   slot.done.wait();
-  return slot.images.data();
+  return download_ ? host_images_[slot.images].share() : nullptr;
 }
 
 void Pipeline::pop() { under_way_.pop_front(); }
@@ -81,12 +94,14 @@ std::vector<float> generate(FoldedWeights const& weights, Device const& device, 
   Index const count = static_cast<Index>(z.size()) / latent_size;
   std::vector<float> images(static_cast<std::size_t>(count * image_elements));
   if (count == 0) return images;
-  Pipeline pipeline(weights, device, {.batch = even_batch(count, largest_batch)}, 1);
+  GeneratorOptions options;
+  options.batch = even_batch(count, largest_batch);
+  Pipeline pipeline(weights, device, options, 1);
   Index const batch = pipeline.generator().batch();
   for (Index first = 0; first < count; first += batch) {
     Index const now = std::min(batch, count - first);
     pipeline.begin(z.data() + first * latent_size, now);
-    std::memcpy(images.data() + first * image_elements, pipeline.front(),
+    std::memcpy(images.data() + first * image_elements, pipeline.front().get(),
                 static_cast<std::size_t>(now * bytes_of_image(DataType::f32)));
     pipeline.pop();
   }

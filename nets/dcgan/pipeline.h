@@ -1,10 +1,12 @@
 // One device that draws chunks of images: latent vectors go up, images come down, while the next chunk is
 // being computed.
 #pragma once
+#include <cstddef>
 #include <deque>
 #include <vector>
 
 #include "cosmati/ops/queue.h"
+#include "nets/dcgan/chunks.h"
 #include "nets/dcgan/generator.h"
 
 namespace cosmati::dcgan {
@@ -24,9 +26,9 @@ class Pipeline {
 
   // z (count, 100), copied before this returns; count <= batch. Not if full().
   void begin(float const* z, Index count);
-  // The oldest chunk's images, (count, 64, 64, 3) of options().image_type, when they are there; valid until
-  // pop(). Null without download. Not if empty().
-  void const* front();
+  // The oldest chunk's images, (count, 64, 64, 3) of options().image_type, when they are there. Their memory
+  // is not used again while somebody owns it. Null without download. Not if empty().
+  Images front();
   void pop();
 
   // When the pieces of the oldest chunk happened, in seconds since the pipeline was made: of front(), on the
@@ -37,8 +39,11 @@ class Pipeline {
   Times times_of_front() const;
 
  private:
+  std::size_t free_host_images();
+
   struct Slot {
-    HostMemory z, images;
+    HostMemory z;
+    std::size_t images = 0;  // which of host_images_
     DeviceMemory device_z, device_images;
     Recording work;
     Moment begun, uploaded, computed, done;
@@ -50,6 +55,7 @@ class Pipeline {
   Queue compute_, copy_;
   Moment made_;
   std::vector<Slot> slots_;
+  std::vector<HostMemory> host_images_;  // as many as were owned at once
   std::deque<std::size_t> under_way_;
   std::size_t next_ = 0;
 };

@@ -108,6 +108,12 @@ std::vector<float> parse_latents(std::string_view text, std::string const& name)
 std::vector<float> read_latents(std::string const& path) { return parse_latents(io::read_file(path), path); }
 
 std::vector<std::string> images_to_text(float const* images, Index count, Index elements, int threads) {
+  auto text = image_lines(images, count, elements, threads);
+  text.insert(text.begin(), std::to_string(count) + "\n");
+  return text;
+}
+
+std::vector<std::string> image_lines(float const* images, Index count, Index elements, int threads) {
   auto const format = [=](Index first, Index last) {
     std::string text;
     std::vector<char> line(static_cast<std::size_t>(elements) * longest_number + 1);
@@ -120,12 +126,11 @@ std::vector<std::string> images_to_text(float const* images, Index count, Index 
     return text;
   };
   auto const parts = static_cast<std::size_t>(std::clamp<Index>(threads, 1, std::max<Index>(count, 1)));
-  std::vector<std::string> text(parts + 1);
-  text[0] = std::to_string(count) + "\n";
+  std::vector<std::string> text(parts);
   std::vector<std::thread> pool;
   for (std::size_t part = 0; part < parts; ++part) {
     auto const at = [=](std::size_t p) { return count * static_cast<Index>(p) / static_cast<Index>(parts); };
-    pool.emplace_back([&, part, at] { text[part + 1] = format(at(part), at(part + 1)); });
+    pool.emplace_back([&, part, at] { text[part] = format(at(part), at(part + 1)); });
   }
   for (std::thread& thread : pool) thread.join();
   return text;

@@ -17,5 +17,7 @@ std::vector<float> parse_latents(std::string_view text, std::string const& name)
 // `N` and a newline, then for each image its elements as "%.4f " and a newline: the bytes that C's printf
 // gives. images (count, elements). The text comes in pieces, as `threads` threads have made them.
 std::vector<std::string> images_to_text(float const* images, Index count, Index elements, int threads);
+// The same without `N`.
+std::vector<std::string> image_lines(float const* images, Index count, Index elements, int threads);
 
 }  // namespace cosmati::dcgan

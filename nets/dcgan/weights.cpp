@@ -1,6 +1,7 @@
 // Reading and checking the generator's numbers.
 #include "nets/dcgan/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -83,6 +84,28 @@ void Weights::check(std::string const& path) const {
             path + ": element " + std::to_string(i) + " of " + weight.name + " is " + std::to_string(value) +
                 (variance ? "; expected a finite number of at least 0" : "; expected a finite number"));
     }
+}
+
+std::vector<float> Weights::all() const {
+  std::vector<float> result;
+  for (Weight const& weight : list_) result.insert(result.end(), weight.values.begin(), weight.values.end());
+  return result;
+}
+
+Weights Weights::from(std::vector<float> const& all) {
+  Weights weights;
+  float const* next = all.data();
+  for (Weight& weight : weights.list_) {
+    std::copy_n(next, weight.values.size(), weight.values.begin());
+    next += weight.values.size();
+  }
+  return weights;
+}
+
+std::size_t Weights::number_count() {
+  std::size_t count = 0;
+  for (Weight const& weight : Weights().list_) count += weight.values.size();
+  return count;
 }
 
 std::vector<float> const& Weights::operator[](std::string const& name) const {

@@ -33,6 +33,10 @@ class Weights {
   // of another shape.
   static Weights read(std::string const& path);
   void write_safetensors(std::string const& path) const;
+  // All numbers in the order of network.bin, and back, between processes.
+  std::vector<float> all() const;
+  static Weights from(std::vector<float> const& all);
+  static std::size_t number_count();
 
   std::vector<float> const& operator[](std::string const& name) const;
 

@@ -93,6 +93,8 @@ std::string npy_bytes(TensorDescription const& description, void const* data) {
   return result;
 }
 
+std::string npy_prologue(TensorDescription const& description) { return prologue(description); }
+
 std::string npy_bytes(Tensor const& tensor) { return npy_bytes(tensor.description(), tensor.data()); }
 
 }  // namespace cosmati::io

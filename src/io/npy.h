@@ -21,6 +21,8 @@ RawArray parse_npy(std::span<std::byte const> file, std::string const& name);
 void write_npy(std::string const& path, TensorDescription const& description, void const* data);
 void write_npy(std::string const& path, Tensor const& tensor);
 std::string npy_bytes(TensorDescription const& description, void const* data);
+// What stands before the data.
+std::string npy_prologue(TensorDescription const& description);
 std::string npy_bytes(Tensor const& tensor);
 
 }  // namespace cosmati::io

@@ -2,6 +2,7 @@
 #include "cosmati/ops/queue.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -38,6 +39,12 @@ std::shared_ptr<void> ordinary(std::size_t bytes) {
 HostMemory::HostMemory(Device const& device, std::size_t bytes)
     : memory_(device.backend == Backend::cuda ? pinned(device.gpu.ordinal, bytes) : ordinary(bytes)),
       bytes_(bytes) {}
+
+bool HostMemory::shared() const {
+  bool const more = memory_.use_count() > 1;
+  std::atomic_thread_fence(std::memory_order_acquire);  // what the other owner did to the memory is done
+  return more;
+}
 
 Moment::Moment(Device const& device) {
   if (device.backend == Backend::cuda) event_ = std::make_shared<cuda::Event>(device.gpu.ordinal);

@@ -35,8 +35,11 @@ class ProcessGroup {
   virtual int local_size() const = 0;
 
   virtual void barrier() = 0;
-  // Returns when `data` may be changed again. Tags are 0 to 32767.
+  // Returns when `data` may be changed again: of a long message, when it is being received. Tags are 0 to
+  // 32767.
   virtual void send(int to, int tag, void const* data, std::size_t bytes) = 0;
+  // Returns at once: for messages to who may be sending to this process. Goes on during later calls.
+  virtual void post(int to, int tag, std::vector<std::byte> message) = 0;
   // Waits for a message, without keeping the processor busy; from and tag may be `any`. After `seconds` (if >
   // 0) throws Error(system) that names who was waited for.
   virtual Message receive(int from = any, int tag = any, double seconds = 0) = 0;

@@ -25,6 +25,9 @@ class HostMemory {
 
   void* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
+  // Another owner of the same memory; and whether there is one.
+  std::shared_ptr<void> share() const { return memory_; }
+  bool shared() const;
   template <class Element>
   Element* as() const {
     return static_cast<Element*>(memory_.get());

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <list>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cosmati/ops/error.h"
 #include "src/parallel/process_group.h"
@@ -81,7 +84,18 @@ class MpiGroup final : public ProcessGroup {
     }
   }
 
+  void post(int to, int tag, std::vector<std::byte> message) override {
+    if (message.size() > most_at_once) send(to, tag, message.data(), message.size());  // which refuses
+    finish_posted(false);
+    posted_.push_back({MPI_REQUEST_NULL, std::move(message)});
+    Posted& posted = posted_.back();
+    check(MPI_Isend(posted.message.data(), static_cast<int>(posted.message.size()), MPI_BYTE, to, tag,
+                    MPI_COMM_WORLD, &posted.request),
+          "MPI_Isend");
+  }
+
   Message receive(int from, int tag, double seconds) override {
+    finish_posted(false);
     auto const start = std::chrono::steady_clock::now();
     MPI_Message handle = MPI_MESSAGE_NULL;
     MPI_Status status;
@@ -105,6 +119,7 @@ class MpiGroup final : public ProcessGroup {
   }
 
   bool arrived(int from, int tag) override {
+    finish_posted(false);
     int found = 0;
     check(MPI_Iprobe(source(from), tag_of(tag), MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
     return found != 0;
@@ -124,9 +139,28 @@ class MpiGroup final : public ProcessGroup {
     std::_Exit(status);
   }
 
-  void finish() override { check(MPI_Finalize(), "MPI_Finalize"); }
+  void finish() override {
+    finish_posted(true);
+    check(MPI_Finalize(), "MPI_Finalize");
+  }
 
  private:
+  struct Posted {
+    MPI_Request request;
+    std::vector<std::byte> message;
+  };
+  // Forgets messages that have been sent; or waits for all.
+  void finish_posted(bool wait) {
+    for (Patience patience; !posted_.empty(); patience.wait()) {
+      posted_.remove_if([](Posted& posted) {
+        int done = 0;
+        check(MPI_Test(&posted.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        return done != 0;
+      });
+      if (!wait) return;
+    }
+  }
+
   static int source(int from) { return from == any ? MPI_ANY_SOURCE : from; }
   static int tag_of(int tag) { return tag == any ? MPI_ANY_TAG : tag; }
 
@@ -137,6 +171,7 @@ class MpiGroup final : public ProcessGroup {
     });
   }
 
+  std::list<Posted> posted_;
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
 };
 

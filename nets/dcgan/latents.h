@@ -1,0 +1,31 @@
+// Latent vectors: given, or drawn at random where they are needed.
+#pragma once
+#include <vector>
+
+#include "cosmati/core/config.h"
+
+namespace cosmati::dcgan {
+
+class Latents {
+ public:
+  explicit Latents(std::vector<float> z);         // (count, 100)
+  Latents(Index count, unsigned long long seed);  // each number uniform in [-1, 1)
+  Index count() const { return count_; }
+  // z (count, 100) from `first` on; the same for the same seed on every machine and for any division into
+  // chunks.
+  void read(Index first, Index count, float* z) const;
+  unsigned long long fingerprint() const;
+
+ private:
+  std::vector<float> z_;
+  Index count_;
+  unsigned long long seed_ = 0;
+};
+
+std::vector<float> random_latents(Index count, unsigned long long seed);
+
+// FNV-1a, of 64 bits: tells files and requests apart that differ by chance, not by intent.
+unsigned long long fingerprint(void const* data, std::size_t bytes,
+                               unsigned long long before = 0xcbf29ce484222325ULL);
+
+}  // namespace cosmati::dcgan

@@ -1,0 +1,116 @@
+// Appending, flushing and renaming by system calls.
+#include "src/io/partial_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "cosmati/ops/error.h"
+
+namespace cosmati::io {
+namespace {
+
+constexpr std::size_t line_bytes = 160;  // of a ProgressFile, filled up with spaces: one write replaces it
+
+[[noreturn]] void fail(std::string const& path, char const* what) {
+  throw Error(ErrorCode::system, path + ": " + what + ": " + std::strerror(errno));
+}
+
+void write_all(int descriptor, void const* data, std::size_t bytes, std::string const& path) {
+  auto const* next = static_cast<char const*>(data);
+  while (bytes > 0) {
+    ssize_t const written = ::write(descriptor, next, bytes);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail(path, "cannot be written");
+    }
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+}  // namespace
+
+PartialFile::PartialFile(std::string path, unsigned long long keep)
+    : path_(std::move(path)), partial_(path_ + ".partial"), bytes_(keep) {
+  struct stat status {};
+  bool const exists = ::stat(path_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    throw Error(ErrorCode::system, path_ + ": is a folder, and cannot be written as a file");
+  direct_ = exists && !S_ISREG(status.st_mode);
+  if (direct_) partial_ = path_;
+  descriptor_ = ::open(partial_.c_str(), direct_ ? O_WRONLY : O_WRONLY | O_CREAT, 0666);
+  if (descriptor_ < 0) fail(partial_, "cannot open for writing");
+  if (direct_) return;
+  if (::fstat(descriptor_, &status) == 0 && static_cast<unsigned long long>(status.st_size) < keep) {
+    close();
+    throw Error(ErrorCode::system, partial_ + ": holds " + std::to_string(status.st_size) + " bytes of the " +
+                                       std::to_string(keep) +
+                                       " that an earlier run wrote; remove it to begin anew");
+  }
+  if (::ftruncate(descriptor_, static_cast<off_t>(keep)) != 0) fail(partial_, "cannot be cut");
+  if (::lseek(descriptor_, 0, SEEK_END) < 0) fail(partial_, "cannot be continued");
+}
+
+PartialFile::~PartialFile() { close(); }
+
+void PartialFile::close() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+void PartialFile::append(void const* data, std::size_t bytes) {
+  write_all(descriptor_, data, bytes, partial_);
+  bytes_ += bytes;
+}
+
+void PartialFile::finish() {
+  if (!direct_ && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
+    fail(partial_, "cannot be flushed to the disk");
+  close();
+  if (!direct_ && ::rename(partial_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced");
+}
+
+void PartialFile::discard() {
+  close();
+  if (!direct_) ::unlink(partial_.c_str());
+}
+
+ProgressFile::ProgressFile(std::string path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
+  if (descriptor_ < 0) fail(path_, "cannot open for writing");
+  // Where the file system has no locks, one run at a time is the user's care.
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(descriptor_);
+    throw Error(ErrorCode::unavailable, path_ + ": another process is writing these files");
+  }
+}
+
+ProgressFile::~ProgressFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string ProgressFile::read() const {
+  char line[line_bytes];
+  ssize_t const got = ::pread(descriptor_, line, sizeof line, 0);
+  if (got <= 0) return {};
+  std::string text(line, static_cast<std::size_t>(got));
+  return text.substr(0, text.find_last_not_of(" \n") + 1);
+}
+
+void ProgressFile::write(std::string const& line) {
+  std::string whole = line;
+  whole.resize(line_bytes - 1, ' ');
+  whole += '\n';
+  if (::pwrite(descriptor_, whole.data(), whole.size(), 0) != static_cast<ssize_t>(whole.size()))
+    fail(path_, "cannot be written");
+}
+
+void ProgressFile::remove() { ::unlink(path_.c_str()); }
+
+}  // namespace cosmati::io

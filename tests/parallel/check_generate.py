@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""`cosmati generate dcgan` on several devices and ranks: the bytes of one device, whoever is killed.
+
+usage: check_generate.py COSMATI     exit status 77 where there is no mpirun
+"""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+COSMATI = os.path.abspath(sys.argv[1])
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4"]
+failures = []
+
+
+def expect(what, condition, detail=""):
+    if not condition:
+        failures.append(what)
+        print(f"FAIL {what}: {str(detail)[:1500]}")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def network(path):
+    """Filters scaled by their depth; beta, gamma, mean and variance near 0, 1, 0, 1."""
+    random = np.random.default_rng(3)
+    channels = [512, 256, 128, 64, 3]
+    parts = [random.uniform(-0.2, 0.2, 100 * 8192), random.uniform(-0.1, 0.1, 8192)]
+    for i, count in enumerate(channels):
+        if i > 0:
+            scale = 1.5 / np.sqrt(channels[i - 1] * 6)
+            parts += [random.uniform(-scale, scale, 25 * count * channels[i - 1]), random.uniform(-0.1, 0.1, count)]
+        if i < 4:
+            parts += [random.uniform(-0.3, 0.3, count), random.uniform(0.7, 1.3, count),
+                      random.uniform(-0.3, 0.3, count), random.uniform(0.7, 1.3, count)]
+    np.concatenate(parts).astype("<f4").tofile(path)
+
+
+def killed_in_mid_run(command, output, last):
+    """Kills a rank when some images are in the files; the last bytes of stderr, and how long the others lived."""
+    run = subprocess.Popen([*MPIRUN, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 120
+    done = 0
+    while time.time() < deadline and run.poll() is None and done == 0:
+        time.sleep(0.002)
+        try:
+            words = read(output + ".progress").split()
+            done = int(words[1]) if len(words) > 1 else 0
+        except OSError:
+            pass
+    children = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
+    ranks = [int(pid) for pid in children]
+    if not ranks or run.poll() is not None:
+        run.wait()
+        return None
+    os.kill(max(ranks) if last else min(ranks), signal.SIGKILL)
+    killed = time.time()
+    error = run.communicate(timeout=60)[1]
+    return run.returncode, error, time.time() - killed, done
+
+
+def main(folder):
+    weights = f"{folder}/network.bin"
+    network(weights)
+
+    def command(count, output, *more):
+        return [COSMATI, "generate", "dcgan", "--backend", "cpu", "--weights", weights, "--count", str(count), "--seed", "9",
+                "--batch", "4", "--threads", "1", "--output", output, *more]
+
+    def run(*words):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        expect(f"status 0 of {words[-6:]}", done.returncode == 0, done)
+        return done.stdout
+
+    count = 203
+    one = f"{folder}/one.npy"
+    run(*command(count, one, "--image", f"{folder}/one.bmp"))
+    expect("all images", np.load(one).shape == (count, 64, 64, 3))
+    run(*command(count, f"{folder}/many.npy", "--image", f"{folder}/many.bmp", "--gpus", "3"))
+    expect("3 devices of a process: the same bytes", read(f"{folder}/many.npy") == read(one))
+    run(*MPIRUN, *command(count, f"{folder}/ranks.npy", "--image", f"{folder}/ranks.bmp"))
+    expect("4 ranks: the same bytes", read(f"{folder}/ranks.npy") == read(one))
+    expect("4 ranks: the same picture", read(f"{folder}/ranks.bmp") == read(f"{folder}/one.bmp") == read(f"{folder}/many.bmp"))
+
+    # A rank dies; the same command does the rest.
+    lost = f"{folder}/lost.npy"
+    words = command(count, lost, "--image", f"{folder}/lost.bmp", "--json")
+    for last in (True, False):
+        result = killed_in_mid_run(words, lost, last)
+        if result is None:
+            expect("a run that can be killed before its end", False)
+            continue
+        status, error, seconds, done = result
+        expect("a lost rank ends the run within seconds", status != 0 and seconds < 15, (status, seconds, error))
+        expect("what is said", not last or "images are done" in error, error)
+        expect("no file that looks complete", not os.path.exists(lost))
+    record = json.loads(run(*MPIRUN, *words).strip().split("\n")[-1])
+    expect("only the missing images", 0 < record["resumed_images"] < count, record)
+    expect("continued: the same bytes", read(lost) == read(one))
+    expect("continued: the same picture", read(f"{folder}/lost.bmp") == read(f"{folder}/one.bmp"))
+    expect("nothing is left", not glob.glob(f"{folder}/*.partial") and not glob.glob(f"{folder}/*.progress"), os.listdir(folder))
+
+    # Another request does not continue them.
+    first = f"{folder}/other.npy"
+    with open(first + ".progress", "w", encoding="ascii") as file:
+        file.write("0123456789abcdef 100 4915328 0")
+    with open(first + ".partial", "wb") as file:
+        file.write(b"\0" * 4915328)
+    record = json.loads(run(*command(count, first, "--json")).strip().split("\n")[-1])
+    expect("files of another request are begun anew", record["resumed_images"] == 0 and read(first) == read(one), record)
+
+    bad = subprocess.run([*MPIRUN, *command(0, one)], capture_output=True, text=True, timeout=60)
+    expect("a bad request of 4 ranks: one sentence", bad.returncode == 2 and bad.stderr.count("--count 0 is out of range") == 1, bad)
+
+
+if not shutil.which("mpirun"):
+    print("SKIPPED: there is no mpirun here")
+    sys.exit(77)
+started = time.time()
+with tempfile.TemporaryDirectory() as temporary:
+    main(temporary)
+print(f"{len(failures)} failed in {time.time() - started:.0f} s")
+sys.exit(1 if failures else 0)
