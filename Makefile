@@ -4,7 +4,7 @@ OUT ?= out
 COSMATI := build/release/bin/cosmati
 FUZZ_SECONDS ?= 600
 
-.PHONY: run build test figures fuzz lint format clean help
+.PHONY: run run_parallel build test figures fuzz lint format clean help
 
 run: build  ## train LeNet-5 on Fashion-MNIST; model and picture in out/
 	@mkdir -p $(OUT)
@@ -15,6 +15,14 @@ build:  ## the program, optimised: build/release/bin/cosmati
 	@cmake --preset release -DCOSMATI_TESTS=OFF >build-configure.log 2>&1 || { cat build-configure.log; rm -f build-configure.log; exit 1; }
 	@rm -f build-configure.log
 	@cmake --build --preset release
+
+# The report's command. HOSTS=node0:4,node1:4 for more machines: NGPUS processes on each.
+WEIGHTS ?= network.bin
+NGPUS ?= 1
+run_parallel: build  ## draw INPUT.txt into OUTPUT.txt and OUTPUT.bmp on NGPUS GPUs of each machine; WEIGHTS, HOSTS
+	@[ -n "$(INPUT)" ] && [ -n "$(OUTPUT)" ] || { echo "usage: make run_parallel INPUT=input1 OUTPUT=output1 NGPUS=4 [WEIGHTS=network.bin] [HOSTS=a:4,b:4]" >&2; exit 2; }
+	mpirun $(if $(filter 0,$(shell id -u)),--allow-run-as-root) --oversubscribe $(if $(HOSTS),--host $(HOSTS),-n $(NGPUS)) \
+	  $(COSMATI) generate dcgan --weights $(WEIGHTS) --input $(INPUT).txt --output $(OUTPUT).txt --image $(OUTPUT).bmp
 
 test:  ## every test: under sanitizers (clang++), then optimised (g++), checks and command line included
 	@tools/setup.sh test

@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nets/dcgan/pipeline.h"
+#include "nets/dcgan/latents.h"
 #include "nets/dcgan/picture.h"
+#include "nets/dcgan/pipeline.h"
 #include "nets/dcgan/text.h"
 #include "nets/random.h"
 

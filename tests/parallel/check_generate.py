@@ -46,12 +46,12 @@ def network(path):
     np.concatenate(parts).astype("<f4").tofile(path)
 
 
-def killed_in_mid_run(command, output, last):
+def killed_in_mid_run(command, output, last, beyond):
     """Kills a rank when some images are in the files; the last bytes of stderr, and how long the others lived."""
     run = subprocess.Popen([*MPIRUN, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 120
     done = 0
-    while time.time() < deadline and run.poll() is None and done == 0:
+    while time.time() < deadline and run.poll() is None and done <= beyond:
         time.sleep(0.002)
         try:
             words = read(output + ".progress").split()
@@ -61,12 +61,13 @@ def killed_in_mid_run(command, output, last):
     children = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
     ranks = [int(pid) for pid in children]
     if not ranks or run.poll() is not None:
-        run.wait()
+        print("not killed:", run.communicate(timeout=60))
         return None
     os.kill(max(ranks) if last else min(ranks), signal.SIGKILL)
     killed = time.time()
     error = run.communicate(timeout=60)[1]
-    return run.returncode, error, time.time() - killed, done
+    seconds = time.time() - killed
+    return run.returncode, error, seconds, int(read(output + ".progress").split()[1])  # it went on for a moment
 
 
 def main(folder):
@@ -82,7 +83,7 @@ def main(folder):
         expect(f"status 0 of {words[-6:]}", done.returncode == 0, done)
         return done.stdout
 
-    count = 203
+    count = 603
     one = f"{folder}/one.npy"
     run(*command(count, one, "--image", f"{folder}/one.bmp"))
     expect("all images", np.load(one).shape == (count, 64, 64, 3))
@@ -95,8 +96,9 @@ def main(folder):
     # A rank dies; the same command does the rest.
     lost = f"{folder}/lost.npy"
     words = command(count, lost, "--image", f"{folder}/lost.bmp", "--json")
+    done = 0
     for last in (True, False):
-        result = killed_in_mid_run(words, lost, last)
+        result = killed_in_mid_run(words, lost, last, done)
         if result is None:
             expect("a run that can be killed before its end", False)
             continue

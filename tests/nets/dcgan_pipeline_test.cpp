@@ -1,0 +1,178 @@
+// The generator on the emulator by all methods and types, against the processor; chunks and their order.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+#include "nets/dcgan/latents.h"
+#include "nets/dcgan/picture.h"
+#include "nets/dcgan/pipeline.h"
+#include "nets/random.h"
+
+namespace cosmati::dcgan {
+namespace {
+
+// Activations stay near 1: filters scaled by their depth, variances near 1.
+FoldedWeights const& weights() {
+  static FoldedWeights const folded = [] {
+    nets::Random random(11, 0);
+    std::vector<float> all;
+    auto const add = [&](Index count, double low, double high) {
+      for (Index i = 0; i < count; ++i) all.push_back(static_cast<float>(random.uniform(low, high)));
+    };
+    auto const add_batch_norm = [&](Index count) {
+      add(count, -0.3, 0.3), add(count, 0.7, 1.3), add(count, -0.3, 0.3), add(count, 0.7, 1.3);
+    };
+    add(latent_size * 8192, -0.2, 0.2), add(8192, -0.1, 0.1), add_batch_norm(512);
+    for (int i = 1; i <= layer_count; ++i) {
+      double const scale = 1.5 / std::sqrt(static_cast<double>(channels[i - 1]) * 6);
+      add(25 * channels[i] * channels[i - 1], -scale, scale), add(channels[i], -0.1, 0.1);
+      if (i < layer_count) add_batch_norm(channels[i]);
+    }
+    return FoldedWeights(Weights::from(all));
+  }();
+  return folded;
+}
+
+std::vector<float> drawn(Backend backend, GeneratorOptions const& options, std::vector<float> const& z) {
+  Pipeline pipeline(weights(), this_device(backend, 2), options, 1);
+  auto const count = static_cast<Index>(z.size()) / latent_size;
+  pipeline.begin(z.data(), count);
+  Images const images = pipeline.front();
+  std::vector<float> result(static_cast<std::size_t>(count * image_elements));
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = static_cast<float>(load(options.image_type, images.get(), static_cast<Index>(i)));
+  return result;
+}
+
+double largest_difference(std::vector<float> const& a, std::vector<float> const& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    double const difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest;
+}
+
+GeneratorOptions options_for(Method method, DataType type = DataType::f32, DataType images = DataType::f32) {
+  GeneratorOptions options;
+  options.batch = 1;
+  options.type = type;
+  options.image_type = images;
+  options.method.fill(method);
+  return options;
+}
+
+TEST(DcganPipeline, EveryMethodDrawsTheSameOnTheProcessor) {
+  auto const z = random_latents(1, 3);
+  auto const truth = drawn(Backend::cpu, options_for(Method::gradient), z);
+  for (Method method : {Method::merged, Method::zeros})
+    EXPECT_LE(largest_difference(drawn(Backend::cpu, options_for(method), z), truth), 1e-5)
+        << name_of(method);
+  EXPECT_THROW(drawn(Backend::cpu, options_for(Method::naive), z), Error);  // no such kernel there
+}
+
+TEST(DcganPipeline, TheEmulatorDrawsWhatTheProcessorDraws) {
+  auto const z = random_latents(1, 4);
+  auto const truth = drawn(Backend::cpu, options_for(Method::gradient), z);
+  struct Case {
+    Method method;
+    DataType type;
+    double bound;
+  };
+  for (Case const& one :
+       {Case{Method::automatic, DataType::f32, 1e-5}, {Method::gradient, DataType::f16, 1e-2}})
+    EXPECT_LE(largest_difference(drawn(Backend::emulator, options_for(one.method, one.type), z), truth),
+              one.bound)
+        << name_of(one.method) << ' ' << name_of(one.type);
+}
+
+TEST(DcganPipeline, BytesAreTheRuleOfPictures) {
+  auto const z = random_latents(1, 5);
+  auto const truth = drawn(Backend::cpu, options_for(Method::gradient), z);
+  auto const bytes = drawn(Backend::cpu, options_for(Method::gradient, DataType::f32, DataType::u8), z);
+  std::vector<unsigned char> levels(truth.size());
+  to_levels(truth.data(), static_cast<Index>(truth.size()), levels.data());
+  std::size_t different =
+      0;  // by one, where the two evaluations of tanh fall on both sides of a whole number
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    ASSERT_LE(std::abs(bytes[i] - static_cast<float>(levels[i])), 1.0F);
+    different += bytes[i] != static_cast<float>(levels[i]);
+  }
+  EXPECT_LE(different, levels.size() / 1000);
+}
+
+TEST(DcganPipeline, TheLastBatchMayBeShort) {
+  auto const z = random_latents(5, 6);
+  auto const all = generate(weights(), this_device(Backend::cpu, 2), z, 5);
+  auto const parts = generate(weights(), this_device(Backend::cpu, 2), z, 3);
+  EXPECT_LE(largest_difference(all, parts), 1e-5);
+  EXPECT_EQ(even_batch(1000, 64), 63);
+  EXPECT_EQ(even_batch(10, 64), 10);
+}
+
+TEST(DcganPipeline, LatentsDoNotDependOnTheDivision) {
+  Latents const latents(7, 42);
+  std::vector<float> parts(7 * latent_size);
+  latents.read(0, 3, parts.data());
+  latents.read(3, 4, parts.data() + 3 * latent_size);
+  EXPECT_EQ(parts, random_latents(7, 42));
+}
+
+TEST(DcganDealer, PutsChunksIntoOrder) {
+  Dealer dealer(0, 10, 4, 3);
+  auto const a = dealer.take(false), b = dealer.take(false), c = dealer.take(false);
+  ASSERT_TRUE(a && b && c);
+  EXPECT_EQ(c->count, 2);
+  EXPECT_FALSE(dealer.take(false));
+  auto const images = std::make_shared<int>(1);
+  dealer.put(*b, images);
+  dealer.put(*a, images);
+  EXPECT_EQ(dealer.next()->first, *a);
+  EXPECT_EQ(dealer.next()->first, *b);
+  dealer.put(*c, images);
+  EXPECT_TRUE(dealer.computed());
+  EXPECT_EQ(dealer.next()->first, *c);
+  EXPECT_FALSE(dealer.next());
+}
+
+TEST(DcganDealer, WhatOneLeavesAnotherTakes) {
+  Dealer dealer(4, 12, 4, 8);  // the first chunk is there already
+  dealer.join(), dealer.join();
+  auto const first = dealer.take(true), second = dealer.take(true);
+  EXPECT_EQ(first->first, 4);
+  std::thread other([&] {  // waits until there is work again
+    while (auto const chunk = dealer.take(true)) dealer.put(*chunk, nullptr);
+    dealer.leave();
+  });
+  dealer.give_back(*second);
+  dealer.give_back(*first);
+  dealer.leave(std::make_exception_ptr(std::runtime_error("broken")));
+  EXPECT_EQ(dealer.next()->first.number, 1);
+  EXPECT_EQ(dealer.next()->first.number, 2);
+  EXPECT_FALSE(dealer.next());
+  other.join();
+}
+
+TEST(DcganDealer, TellsWhyNobodyIsLeft) {
+  Dealer dealer(0, 8, 4, 8);
+  dealer.join();
+  dealer.give_back(*dealer.take(true));
+  dealer.leave(std::make_exception_ptr(std::runtime_error("broken")));
+  EXPECT_THROW(dealer.next(), std::runtime_error);
+}
+
+TEST(DcganDealer, AWindowBoundsWhatWaits) {
+  Dealer dealer(0, 100, 1, 2);
+  auto const first = dealer.take(false);
+  EXPECT_TRUE(dealer.take(false));
+  EXPECT_FALSE(dealer.take(false));
+  dealer.put(*first, nullptr);
+  EXPECT_FALSE(dealer.take(false));  // not yet written
+  EXPECT_TRUE(dealer.next());
+  EXPECT_TRUE(dealer.take(false));
+}
+
+}  // namespace
+}  // namespace cosmati::dcgan
