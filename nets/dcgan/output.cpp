@@ -27,8 +27,10 @@ bool is_ordinary(std::string const& path) {
 
 // Files are replaced where a link leads to.
 std::string behind_link(std::string const& path) {
-  std::error_code ignored;
-  return std::filesystem::is_symlink(path, ignored) ? std::filesystem::weakly_canonical(path).string() : path;
+  std::error_code failed;
+  if (!std::filesystem::is_symlink(path, failed) || !is_ordinary(path)) return path;
+  auto const target = std::filesystem::weakly_canonical(path, failed);
+  return failed ? path : target.string();
 }
 
 unsigned long long size_of_file(std::string const& path) {
