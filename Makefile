@@ -1,14 +1,16 @@
 # Two commands do everything, set-up included: `make run` and `make test`. `make help` lists the rest.
 DATA ?= /usr/share/datasets/fashion-mnist
 OUT ?= out
+GENERATOR := share/cosmati/dcgan-fashion.safetensors
 COSMATI := build/release/bin/cosmati
 FUZZ_SECONDS ?= 600
 
 .PHONY: run run_parallel build test figures fuzz lint format clean help
 
-run: build  ## train LeNet-5 on Fashion-MNIST; model and picture in out/
+run: build  ## train LeNet-5 on Fashion-MNIST, then draw with the generator that comes with it; results in out/
 	@mkdir -p $(OUT)
 	$(COSMATI) train lenet5 --data $(DATA) --save $(OUT)/lenet5.safetensors --picture $(OUT)/lenet5.png
+	@test ! -f $(GENERATOR) || $(COSMATI) generate dcgan --count 64 --seed 1 --image $(OUT)/dcgan.png
 
 build:  ## the program, optimised: build/release/bin/cosmati
 	@tools/setup.sh

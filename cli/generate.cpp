@@ -17,10 +17,12 @@ void add_generate_command(CLI::App& program) {
       "A run that was ended leaves FILE.partial; the same command does the rest. Under mpirun all ranks "
       "draw.\n"
       "Types: f32, tf32, f16, bf16 by --type.\n"
-      "Example: cosmati generate dcgan --weights network.bin --count 16 --seed 1 --image grid.png");
+      "Example: cosmati generate dcgan --count 16 --seed 1 --image grid.png");
   auto const request = std::make_shared<GenerateRequest>();
   Options options(*dcgan);
-  options.text("--weights", request->weights, "FILE", "network.bin or .safetensors (required)")
+  options
+      .text("--weights", request->weights, "FILE",
+            "network.bin or .safetensors (the one that comes with the program)")
       .text("--input", request->input, "FILE", "latent vectors as text, or .npy (count, 100)")
       .integer("--count", request->count, "draw this many random latent vectors instead")
       .text("--output", request->output, "FILE", "the images as text, or (count, 64, 64, 3) in .npy")

@@ -10,6 +10,7 @@
 
 #include "cli/farewell.h"
 #include "cli/generate_report.h"
+#include "cli/shipped.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "nets/dcgan/output.h"
@@ -54,7 +55,6 @@ dcgan::Latents latents(GenerateRequest const& request) {
 }
 
 void check_files(GenerateRequest const& request) {
-  if (request.weights.empty()) refuse("generate dcgan needs --weights FILE, a network.bin or .safetensors");
   if (!request.image.empty() && !request.image.ends_with(".bmp") && !request.image.ends_with(".png"))
     refuse("--image " + request.image + ": the name must end in .bmp or .png");
   bool const writes = !request.output.empty() || !request.image.empty();
@@ -186,7 +186,7 @@ void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group)
 
 void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   check_files(request);
-  auto const weights = dcgan::Weights::read(request.weights);
+  auto const weights = dcgan::Weights::read(request.weights.empty() ? shipped_generator() : request.weights);
   if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
   if (request.output.empty() && request.image.empty() && request.measure.empty()) return;
   auto const list = devices(request, group);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/lenet5_report.h"
 #include "cli/options.h"
+#include "cli/train_dcgan.h"
 
 namespace cosmati::cli {
 namespace {
@@ -24,6 +25,42 @@ void run(TrainRequest const& request) {
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
   if (!train_lenet5(request, interrupted)) std::exit(130);
+}
+
+void run(TrainDcganRequest const& request) {
+  std::signal(SIGINT, note_interrupt);
+  std::signal(SIGTERM, note_interrupt);
+  if (!train_dcgan(request, interrupted)) std::exit(130);
+}
+
+void add_dcgan(CLI::App& train) {
+  CLI::App* const dcgan =
+      train.add_subcommand("dcgan", "Train a generator of 64x64 images against a discriminator");
+  dcgan->footer(
+      "Grey pictures (IDX) are tinted, each with a hue of its own. Ctrl-C saves a checkpoint and says how to "
+      "continue.\n"
+      "Example: cosmati train dcgan --data /usr/share/datasets/fashion-mnist --samples samples.png --save "
+      "dcgan.safetensors");
+  auto const request = std::make_shared<TrainDcganRequest>();
+  Options options(*dcgan);
+  options
+      .text("--data", request->data, "PATH",
+            "folder of train-images-idx3-ubyte (plain or .gz) or of PNGs, or an IDX file (required)")
+      .text("--save", request->save, "FILE",
+            "a checkpoint after a pass over the data, at most one a minute; also for generate "
+            "(dcgan.safetensors)")
+      .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own settings")
+      .text("--samples", request->samples, "FILE.png",
+            "a grid of 64 images after each pass, to FILE-001.png, FILE-002.png, ...")
+      .text("--generator", request->generator, "FILE", "at the end, the generator alone in f16")
+      .integer("--report", request->report, "steps between lines of progress (100)")
+      .group("Hyperparameters")
+      .integer("--steps", request->steps, "steps in all (7000); with --resume, to continue further")
+      .integer("--batch", request->batch, "images a step, of the data and generated (256)")
+      .integer("--width", request->width, "channels before the last layer; generate draws with 64 (64)")
+      .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
+  add_common_options(options, request->common);
+  dcgan->callback([request] { run(*request); });
 }
 
 }  // namespace
@@ -53,6 +90,7 @@ void add_train_command(CLI::App& program) {
       .integer("--gpus", request->gpus, "GPUs to train on (0)");
   add_common_options(options, request->common);
   lenet5->callback([request] { run(*request); });
+  add_dcgan(*train);
 }
 
 }  // namespace cosmati::cli

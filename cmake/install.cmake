@@ -25,6 +25,8 @@ if(TARGET cosmati_mpi)
 endif()
 install(FILES include/cosmati.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/cosmati DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+# What generate dcgan draws with where it is told nothing else.
+install(FILES share/cosmati/dcgan-fashion.safetensors DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati OPTIONAL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cosmati)

@@ -48,11 +48,12 @@ Weights Weights::read(std::string const& path) {
   if (is_safetensors(file.bytes())) {
     auto const tensors = io::SafetensorsFile::open(path);
     for (Weight& weight : weights.list_) {
-      Tensor const tensor = tensors.tensor(weight.name);
-      if (tensor.type() != DataType::f32 || !(tensor.shape() == weight.shape))
+      DataType const type = tensors.tensor(weight.name).type();
+      Tensor const tensor = tensors.tensor(weight.name, DataType::f32);
+      if ((type != DataType::f32 && type != DataType::f16) || !(tensor.shape() == weight.shape))
         throw Error(ErrorCode::bad_file, path + ": tensor " + weight.name + " is " +
-                                             to_string(tensor.description()) + "; expected f32 " +
-                                             to_string(weight.shape));
+                                             to_string(describe(type, tensor.shape())) +
+                                             "; expected f32 or f16 " + to_string(weight.shape));
       std::memcpy(weight.values.data(), tensor.data(), tensor.bytes());
     }
   } else {

@@ -28,9 +28,9 @@ struct Weight {
 // tconv4_b (3). K output channels, C input channels; 5,137,283 numbers in all.
 class Weights {
  public:
-  // Reads a safetensors file with these names, or a headerless network.bin (little-endian f32), told by its
-  // contents. Throws Error(bad_file): wrong size, a number that is not finite, a negative variance, a tensor
-  // of another shape.
+  // Reads a safetensors file with these names, f32 or f16 (other tensors are passed over), or a headerless
+  // network.bin (little-endian f32), told by its contents. Throws Error(bad_file): wrong size, a number that
+  // is not finite, a negative variance, a tensor of another shape.
   static Weights read(std::string const& path);
   void write_safetensors(std::string const& path) const;
   // All numbers in the order of network.bin, and back, between processes.

@@ -225,6 +225,48 @@ def check_dcgan(folder, report):
         print("not run: the report's network is not here")
 
 
+def check_dcgan_training(folder):
+    """From an IDX file, small: the same bits whether interrupted or not; what it writes; what it refuses."""
+    data = f"{folder}/data/train-images-idx3-ubyte.gz"  # of check_lenet5
+    whole, parts, samples = f"{folder}/g.safetensors", f"{folder}/h.safetensors", f"{folder}/s.png"
+    base = ["train", "dcgan", "--data", data, "--width", "2", "--batch", "100", "--threads", "2"]
+    lines = [json.loads(line) for line in run(*base, "--steps", 7, "--report", 3, "--save", whole, "--samples", samples,
+                                              "--generator", f"{folder}/f16.safetensors", "--json").stdout.splitlines()]
+    expect("train dcgan: a line every three steps, and the last", [line.get("step") for line in lines] == [3, 6, 7, None], lines)
+    expect("train dcgan: both losses", all(0 < line[loss] < 5 for line in lines[:3] for loss in
+                                           ("discriminator_loss", "generator_loss")), lines)
+    expect("train dcgan: a grid after the first pass, and at the end",
+           all(read(f"{folder}/s-{name}.png")[:4] == b"\x89PNG" for name in ("001", "002")))
+    run(*base, "--steps", 4, "--save", parts)
+    run("train", "dcgan", "--data", data, "--resume", parts, "--steps", 7, "--threads", 2)
+    expect("train dcgan: resuming gives the same bits", read(whole) == read(parts))
+    process = subprocess.Popen([COSMATI, *base, "--steps", "100000", "--report", "1", "--save", parts], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()  # what is trained
+    process.stdout.readline()  # the first step
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=120)[1]
+    expect("train dcgan: Ctrl-C", process.returncode == 130 and f"--resume {parts}" in error, (process.returncode, error))
+    refused("train", "dcgan", saying="--data")
+    refused("train", "dcgan", "--data", f"{folder}/nowhere", saying="nowhere")
+    refused(*base[:4], "--type", "f16", "--batch", 4, "--width", 1, saying="f32, tf32 or bf16")
+    refused(*base[:4], "--batch", 601, "--width", 1, saying="holds 600 pictures")
+    refused(*base, "--resume", parts, saying="--resume")
+    refused("train", "dcgan", "--data", data, "--resume", f"{folder}/m.safetensors", saying="lenet5")
+    refused("generate", "dcgan", "--weights", whole, "--count", 1, "--image", samples, saying="expected f32 or f16")
+
+
+def check_shipped_generator(folder):
+    """What comes with the program is what generate draws with; without it, one sentence."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    draw = ["generate", "dcgan", "--count", 4, "--image", f"{folder}/shipped.png"]
+    if os.path.exists(f"{root}/share/cosmati/dcgan-fashion.safetensors"):
+        run(*draw)
+        expect("the shipped generator draws", read(f"{folder}/shipped.png")[:4] == b"\x89PNG")
+    else:
+        refused(*draw, saying="share/cosmati/dcgan-fashion.safetensors is in no folder")
+
+
 def check_dcgan_refusals(folder, network, values):
     bad, text = f"{folder}/bad.bin", f"{folder}/bad.txt"
 
@@ -260,5 +302,7 @@ started = time.time()
 with tempfile.TemporaryDirectory() as temporary:
     check_lenet5(temporary)
     check_dcgan(temporary, arguments.dcgan)
+    check_dcgan_training(temporary)
+    check_shipped_generator(temporary)
 print(f"{checks - len(failures)} passed, {len(failures)} failed in {time.time() - started:.0f} s")
 sys.exit(1 if failures else 0)

@@ -39,6 +39,13 @@ def check_files(prefix):
         require(os.path.exists(os.path.join(prefix, name)), f"not installed: {name}")
 
 
+def check_generator(prefix, work):
+    """The generator that comes with the program, where the sources have it."""
+    if not os.path.exists(os.path.join(ROOT, "share/cosmati/dcgan-fashion.safetensors")):
+        return
+    run(os.path.join(prefix, "bin/cosmati"), "generate", "dcgan", "--count", "1", "--image", os.path.join(work, "grid.png"))
+
+
 def check_program(prefix, build):
     """The installed program finds the library, and the library its module, in the place where they are now."""
     told = run(os.path.join(prefix, "bin/cosmati"), "info")
@@ -85,6 +92,7 @@ def main():
         shutil.move(os.path.join(work, "first"), prefix)
         check_files(prefix)
         check_program(prefix, build)
+        check_generator(prefix, work)
         check_cmake(prefix, work, cmake)
         check_pkg_config(prefix, work)
     check_manual()

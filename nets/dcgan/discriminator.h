@@ -1,0 +1,63 @@
+// The discriminator: is an image from the data, or was it generated?
+//   64x64x3 -> 32x32x64 -> 16x16x128 -> 8x8x256 -> 4x4x512 -> one number, each by a 5x5 convolution of stride
+//   2 (padding 1 before, 2 after: the generator's layers turned round), the last fully connected; leaky ReLU
+//   of slope 0.2 after each, batch normalisation before it in all but the first.
+// Its loss, binary cross-entropy of sigmoid(number) and a target of 1 (data) or 0: Goodfellow et al. 2014;
+// the networks: Radford, Metz and Chintala 2016.
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/gemm.h"
+#include "nets/dcgan/architecture.h"
+#include "nets/dcgan/normalized.h"
+
+namespace cosmati::dcgan {
+
+class Discriminator {
+ public:
+  // Adds to `network`, which outlives the discriminator and is allocated before it runs.
+  Discriminator(Network& network, Architecture const& architecture, Index batch, Device const& device,
+                Precision precision);
+
+  // images: (batch, c, h, w), channels together, as `precision` stores them, device memory.
+  void forward(void const* images);
+  // The mean over the batch of max(x, 0) - x target + log(1 + exp(-|x|)) is added to loss[0], f32, device
+  // memory. Its gradient is kept for the functions below.
+  void loss(double target, void* loss);
+  // Of the variables, in network.gradient[which]. images as forward() saw them.
+  void backward(void const* images, int which);
+  // Of the images, the variables taken as constants: what the generator learns from.
+  void const* image_gradient();
+  // network.gradient[0] += network.gradient[1]
+  void add_gradients();
+
+ private:
+  struct Layer {  // x -> convolution -> next
+    int filter;
+    TensorDescription output;  // of the convolution
+    DeviceMemory normal, h;    // before the normalisation (but in the first layer), after the activation
+    Prepared<ConvolutionProblem> forward, data, filters;
+  };
+  // With images and which, gradients of the variables; else of the images.
+  void back(void const* images, int which);
+  void* gradient(int which, int number) const {
+    return network_.variables.in(network_.gradient[which], number);
+  }
+
+  Network& network_;
+  Workbench bench_;
+  int first_bias_, weight_, bias_;
+  std::vector<Normalized> normalized_;  // [i] follows layers_[i + 1]
+  std::vector<Layer> layers_;
+  DeviceMemory logits_, dlogits_, terms_, mean_;
+  DeviceMemory gradient_[2];  // of what the layers write and read, in turn
+  Prepared<GemmProblem> answer_, answer_data_, answer_filter_;
+  Prepared<ReduceProblem> answer_bias_, average_;
+  Prepared<ElementwiseProblem> cross_entropy_;
+  Prepared<ActivationProblem> first_deactivate_;
+  Prepared<AddProblem> add_loss_, add_gradients_;
+};
+
+}  // namespace cosmati::dcgan

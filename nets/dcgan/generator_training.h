@@ -1,0 +1,58 @@
+// The generator with its batch normalisation not folded: forward over a batch of latent vectors, and
+// backward.
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/gemm.h"
+#include "nets/dcgan/architecture.h"
+#include "nets/dcgan/normalized.h"
+
+namespace cosmati::dcgan {
+
+// nets/dcgan/generator.h says what it computes. Biases in front of a batch normalisation, which takes them
+// away again, are not there; but that of the projection, one for each place, is. Variables are named and laid
+// out as in network.bin (weights.h).
+class GeneratorTraining {
+ public:
+  // Adds to `network`, which outlives the generator and is allocated before it runs. Images are f32 without
+  // `training`, else as `precision` stores them; backward() needs `training`.
+  GeneratorTraining(Network& network, Architecture const& architecture, Index batch, Device const& device,
+                    Precision precision, bool training);
+
+  // z: (batch, latent), f32, device memory.
+  void forward(void const* z);
+  TensorDescription const& images_description() const { return images_; }
+  void* images() const { return output_.data(); }  // (batch, c, h, w), channels together, in [-1, 1]
+  DeviceMemory const& image_memory() const { return output_; }
+  // From the gradient of the images: those of the variables, in network.gradient[0].
+  void backward(void const* z, void const* dimages);
+  // network.running = 0.9 running + 0.1 batch
+  void follow_statistics();
+
+ private:
+  struct Layer {  // h -> transposed convolution -> next
+    int filter;
+    TensorDescription input;   // h
+    TensorDescription output;  // what the transposed convolution writes
+    DeviceMemory normal, h;    // before and after the normalisation that makes h
+    Prepared<ConvolutionProblem> forward, data, filters;
+  };
+  void* gradient(int number) const { return network_.variables.in(network_.gradient[0], number); }
+
+  Network& network_;
+  Workbench bench_;
+  int projection_, projection_bias_, last_bias_;
+  TensorDescription images_, projected_;
+  std::vector<Normalized> normalized_;  // [i] makes layers_[i].h
+  std::vector<Layer> layers_;
+  DeviceMemory output_;
+  DeviceMemory gradient_[2];  // of what the layers write and read, in turn
+  Prepared<GemmProblem> project_, project_filter_;
+  Prepared<ReduceProblem> project_bias_, last_bias_sum_;
+  Prepared<ElementwiseProblem> undo_tanh_;
+  Prepared<AddProblem> follow_;
+};
+
+}  // namespace cosmati::dcgan

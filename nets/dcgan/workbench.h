@@ -1,0 +1,85 @@
+// What the parts of a training share: preparing operations for one device, and their workspace.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/memory.h"
+#include "cosmati/ops/operation.h"
+#include "nets/dcgan/weights.h"
+
+namespace cosmati::dcgan {
+
+// Numbers of a training. f32; tf32: the same tensors, factors cut to TF32 in matrix products and
+// convolutions; bf16: images and activations between convolutions and copies of the filters are bf16;
+// weights, their gradients, statistics and losses stay f32.
+struct Precision {
+  DataType compute = DataType::f32;
+  DataType stored() const { return compute == DataType::bf16 ? DataType::bf16 : DataType::f32; }
+  // `description` as a factor of a product.
+  TensorDescription factor(TensorDescription description) const {
+    if (compute == DataType::tf32 && description.type == DataType::f32) description.type = DataType::tf32;
+    return description;
+  }
+};
+
+class Workbench {
+ public:
+  Workbench(Device const& device, Precision precision) : device_(device), precision_(precision) {}
+  // Plans now; `target`, which stays where it is, is prepared by finish().
+  template <class Problem>
+  void make(Prepared<Problem>& target, Problem const& problem) {
+    auto plan = make_plan(problem, device_);
+    bytes_ = std::max(bytes_, plan.workspace_bytes);
+    preparations_.push_back([&target, plan = std::move(plan)] { target = cosmati::prepare(plan); });
+  }
+  DeviceMemory memory(TensorDescription const& description) const {
+    return {device_, static_cast<std::size_t>(description.bytes())};
+  }
+  // After the last make(): prepares, where kernels are compiled on all threads, and takes the workspace.
+  void finish();
+  void* workspace() const { return workspace_.data(); }
+  Device const& device() const { return device_; }
+  Precision precision() const { return precision_; }
+
+ private:
+  Device device_;
+  Precision precision_;
+  std::vector<std::function<void()>> preparations_;
+  std::size_t bytes_ = 64;
+  DeviceMemory workspace_;
+};
+
+// The images between layers: channels together.
+inline TensorDescription images_of(DataType type, Index n, Index c, Index size) {
+  return describe(type, image_layout(TensorFormat::nhwc, n, c, size, size));
+}
+
+// The filter of such a convolution: (k, c, r, s) with k channels of the small images and c of the large ones,
+// stored as (r, s, c, k), as in network.bin.
+inline TensorDescription filter_of(Index small_channels, Index large_channels, DataType type) {
+  return describe(type,
+                  row_major({filter_size, filter_size, large_channels, small_channels}).permuted(3, 2, 0, 1));
+}
+
+// The 5x5 convolution of stride 2 between `large` images and `small` ones of half their rows and columns, in
+// any direction. As the generator's layers are its data gradient (docs/decisions/0003): padding 1 before, 2
+// after.
+inline ConvolutionProblem halving(ConvolutionDirection direction, TensorDescription const& large,
+                                  TensorDescription const& filter, TensorDescription const& small) {
+  ConvolutionProblem problem;
+  problem.direction = direction;
+  problem.x = large;
+  problem.w = filter;
+  problem.y = small;
+  for (int d : {0, 1}) {
+    problem.stride[d] = 2;
+    problem.pad_begin[d] = 1;
+    problem.pad_end[d] = 2;
+  }
+  return problem;
+}
+
+}  // namespace cosmati::dcgan

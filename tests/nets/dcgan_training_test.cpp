@@ -1,0 +1,319 @@
+// Training DCGAN: gradients against differences of the loss, backends against each other, checkpoints,
+// pictures.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "nets/dcgan/generator.h"
+#include "nets/dcgan/training.h"
+#include "nets/random.h"
+#include "src/io/image.h"
+
+namespace cosmati::dcgan {
+namespace {
+
+namespace files = std::filesystem;
+
+Architecture const tiny{5, {6, 4, 3}};  // 16x16 images
+
+class Folder {
+ public:
+  Folder() : path_(files::temp_directory_path() / ("cosmati_gan_" + std::to_string(getpid()))) {
+    files::create_directories(path_);
+  }
+  ~Folder() { files::remove_all(path_); }
+  Folder(Folder const&) = delete;
+  Folder& operator=(Folder const&) = delete;
+  std::string file(std::string const& name) const { return (path_ / name).string(); }
+
+ private:
+  files::path path_;
+};
+
+std::string contents(std::string const& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// Discs of random places on black, grey.
+Pictures discs(Index count, Index size) {
+  Pictures pictures{count, size, 1, "discs", {}};
+  nets::Random random(3, 0);
+  for (Index i = 0; i < count; ++i) {
+    double const x = random.uniform(0.3, 0.7), y = random.uniform(0.3, 0.7);
+    for (Index p = 0; p < size * size; ++p) {
+      double const dx = static_cast<double>(p % size) / static_cast<double>(size) - x;
+      double const dy = static_cast<double>(p / size) / static_cast<double>(size) - y;
+      pictures.pixels.push_back(std::hypot(dx, dy) < 0.25 ? 230 : 0);
+    }
+  }
+  return pictures;
+}
+
+Settings tiny_settings(long long steps, DataType compute = DataType::f32) {
+  Settings settings;
+  settings.architecture = tiny;
+  settings.batch = 4;
+  settings.steps = steps;
+  settings.rate = 2e-3;
+  settings.compute = compute;
+  return settings;
+}
+
+// Both networks with weights large enough that their gradients are, and a batch of latent vectors.
+struct Pair {
+  Device device = this_device(Backend::cpu, 1);
+  Network generator_values, discriminator_values;
+  GeneratorTraining generator{generator_values, tiny, 3, device, {}, true};
+  Discriminator discriminator{discriminator_values, tiny, 3, device, {}};
+  DeviceMemory z{device, 15 * sizeof(float)}, loss{device, sizeof(float)};
+
+  Pair() {
+    unsigned long long stream = 0;
+    for (Network* network : {&generator_values, &discriminator_values}) {
+      network->allocate(device, {});
+      std::vector<float> values = download(network->values);
+      nets::Random random(11, stream++);
+      for (float& value : values) value = static_cast<float>(0.3 * random.normal());
+      upload(network->values, values);
+    }
+    std::vector<float> latents(15);
+    nets::Random random(12, 0);
+    for (float& value : latents) value = static_cast<float>(random.uniform(-1, 1));
+    upload(z, latents);
+  }
+
+  double loss_of(double target) {
+    loss.fill(0);
+    generator.forward(z.data());
+    discriminator.forward(generator.images());
+    discriminator.loss(target, loss.data());
+    return static_cast<double>(download(loss)[0]);
+  }
+};
+
+// Along its gradient the loss changes as fast as the gradient is long, for each variable.
+void check_gradients(Pair& pair, Network& network, double target) {
+  std::vector<float> const gradients = download(network.gradient[0]), values = download(network.values);
+  for (Variable const& variable : network.variables.list()) {
+    auto const first = static_cast<std::size_t>(variable.offset);
+    auto const last = first + static_cast<std::size_t>(variable.shape.size());
+    double squares = 0;
+    for (std::size_t i = first; i < last; ++i)
+      squares += static_cast<double>(gradients[i]) * static_cast<double>(gradients[i]);
+    double const length = std::sqrt(squares), step = 1e-3;
+    ASSERT_GT(length, 1e-4) << variable.name;
+    double losses[2];
+    for (int side : {0, 1}) {
+      std::vector<float> moved = values;
+      for (std::size_t i = first; i < last; ++i)
+        moved[i] +=
+            static_cast<float>((side == 0 ? -step : step) * static_cast<double>(gradients[i]) / length);
+      upload(network.values, moved);
+      losses[side] = pair.loss_of(target);
+    }
+    EXPECT_NEAR((losses[1] - losses[0]) / (2 * step), length, 0.02 * length + 2e-4) << variable.name;
+  }
+  upload(network.values, values);
+}
+
+TEST(DcganTraining, GradientsOfTheDiscriminatorAreDifferencesOfTheLoss) {
+  Pair pair;
+  pair.loss_of(0);
+  pair.discriminator.backward(pair.generator.images(), 0);
+  check_gradients(pair, pair.discriminator_values, 0);
+}
+
+TEST(DcganTraining, GradientsOfTheGeneratorAreDifferencesOfTheLoss) {
+  Pair pair;
+  pair.loss_of(1);
+  pair.generator.backward(pair.z.data(), pair.discriminator.image_gradient());
+  check_gradients(pair, pair.generator_values, 1);
+}
+
+TEST(DcganTraining, LossIsFiniteForAnyLogit) {
+  Pair pair;
+  std::vector<float> values = download(pair.discriminator_values.values);
+  for (float& value : values) value *= 1e4F;  // logits of 1e8 and more
+  upload(pair.discriminator_values.values, values);
+  for (double target : {0.0, 1.0}) EXPECT_TRUE(std::isfinite(pair.loss_of(target)));
+}
+
+TEST(DcganTraining, LossOfTheDiscriminatorFalls) {
+  Pictures const pictures = discs(16, tiny.image_size());
+  Training training(tiny_settings(60), pictures, this_device(Backend::cpu, 1));
+  std::vector<Report> reports;
+  Callbacks callbacks;
+  callbacks.report_every = 10;
+  callbacks.report = [&](Report const& report) { reports.push_back(report); };
+  EXPECT_TRUE(training.run(callbacks));
+  ASSERT_EQ(reports.size(), 6U);
+  EXPECT_NEAR(reports.front().discriminator, 2 * std::log(2.0), 0.3);  // it begins by guessing
+  EXPECT_LT(reports.back().discriminator, 0.7 * reports.front().discriminator);
+  EXPECT_EQ(reports.back().epoch, 15);
+}
+
+// Gradients after one step, relative to the largest.
+double difference(Network const& a, Network const& b) {
+  std::vector<float> const x = download(a.gradient[0]), y = download(b.gradient[0]);
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    worst = std::max(worst, static_cast<double>(std::abs(x[i] - y[i])));
+    largest = std::max(largest, static_cast<double>(std::abs(x[i])));
+  }
+  return worst / largest;
+}
+
+TEST(DcganTraining, BackendsAndTypesAgree) {
+  Pictures const pictures = discs(4, tiny.image_size());
+  struct Case {
+    Backend backend;
+    DataType compute;
+    double bound;
+  };
+  for (Case const& c :
+       {Case{Backend::cpu, DataType::f32, 1e-4}, Case{Backend::emulator, DataType::f32, 1e-4},
+        Case{Backend::emulator, DataType::tf32, 5e-3}, Case{Backend::emulator, DataType::bf16, 5e-3}}) {
+    Training expected(tiny_settings(1, c.compute), pictures, this_device(Backend::reference, 1));
+    Training training(tiny_settings(1, c.compute), pictures, this_device(c.backend, 1));
+    expected.run({});
+    training.run({});
+    std::string const what = std::string(name_of(c.backend)) + " " + name_of(c.compute);
+    double const of_discriminator =
+        difference(expected.discriminator_network(), training.discriminator_network());
+    double const of_generator = difference(expected.generator_network(), training.generator_network());
+    EXPECT_LT(of_discriminator, c.bound) << what;
+    EXPECT_LT(of_generator, c.bound) << what;
+  }
+}
+
+TEST(DcganTraining, ResumesToTheSameBits) {
+  Folder const folder;
+  Pictures const pictures = discs(9, tiny.image_size());  // an epoch is two batches, a picture is left
+  Device const device = this_device(Backend::cpu, 1);
+  for (DataType compute : {DataType::f32, DataType::bf16}) {
+    Training whole(tiny_settings(7, compute), pictures, device),
+        again(tiny_settings(7, compute), pictures, device);
+    whole.run({});
+    again.run({});
+    whole.save(folder.file("whole"));
+    again.save(folder.file("again"));
+    EXPECT_TRUE(contents(folder.file("whole")) == contents(folder.file("again")));
+
+    Training part(tiny_settings(3, compute), pictures, device);
+    part.run({});
+    part.save(folder.file("part"));
+    Training resumed(folder.file("part"), 7, pictures, device);
+    EXPECT_EQ(resumed.steps_done(), 3);
+    resumed.run({});
+    resumed.save(folder.file("resumed"));
+    EXPECT_TRUE(contents(folder.file("whole")) == contents(folder.file("resumed")));
+    EXPECT_FALSE(contents(folder.file("whole")) == contents(folder.file("part")));
+    EXPECT_EQ(whole.sample(3), resumed.sample(3));
+  }
+}
+
+// What is shipped draws what the training drew, but for its rounding to f16.
+TEST(DcganTraining, TheGeneratorAloneDrawsTheSame) {
+  Folder const folder;
+  Pictures const pictures = discs(2, image_size);
+  Settings settings;
+  settings.batch = 2;
+  settings.steps = 1;
+  settings.seed = 5;
+  Device const device = this_device(Backend::cpu);
+  Training training(settings, pictures, device);
+  training.run({});
+  training.save_generator(folder.file("generator"), {{"command", "none"}});
+  EXPECT_LE(files::file_size(folder.file("generator")), 11'000'000U);
+  auto const drawn = training.sample(2);
+  auto const images =
+      generate(FoldedWeights(Weights::read(folder.file("generator"))), device, random_latents(2, 5));
+  ASSERT_EQ(drawn.size(), images.size());
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    worst = std::max(worst, static_cast<double>(std::abs(drawn[i] - images[i])));
+    largest = std::max(largest, static_cast<double>(std::abs(drawn[i])));
+  }
+  EXPECT_GT(largest, 0.01);
+  EXPECT_LT(worst, 0.01 * largest);
+}
+
+std::string message(std::function<void()> const& act) {
+  try {
+    act();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(DcganTraining, SaysWhatIsWrong) {
+  Folder const folder;
+  Device const device = this_device(Backend::cpu, 1);
+  Pictures const few = discs(3, tiny.image_size()), many = discs(8, tiny.image_size());
+  EXPECT_NE(message([&] { Training(tiny_settings(1), few, device); }).find("3 pictures"), std::string::npos);
+  EXPECT_NE(
+      message([&] { Training(tiny_settings(1, DataType::f16), many, device); }).find("f32, tf32 or bf16"),
+      std::string::npos);
+  Training training(tiny_settings(2), many, device);
+  training.run({});
+  training.save(folder.file("model"));
+  EXPECT_NE(message([&] { Training(folder.file("model"), 0, few, device); }).find("trained on 8 pictures"),
+            std::string::npos);
+  EXPECT_NE(message([&] { Training(folder.file("model"), 1, many, device); }).find("2 steps already"),
+            std::string::npos);
+  training.save_generator(folder.file("generator"), {});
+  EXPECT_NE(message([&] { Training(folder.file("generator"), 0, many, device); }).find("dcgan-generator"),
+            std::string::npos);
+}
+
+TEST(DcganPictures, AreTintedByTheirNumber) {
+  Pictures pictures{2, 1, 1, "", {100, 200}};
+  unsigned char pixel[3];
+  pictures.draw(0, pixel);  // hue 0: red
+  EXPECT_EQ(std::vector<int>(pixel, pixel + 3), (std::vector<int>{100, 39, 39}));
+  pictures.draw(1, pixel);  // hue 0.618: blue, with some green
+  EXPECT_EQ(pixel[2], 200);
+  EXPECT_GT(pixel[1], pixel[0]);
+  double sum[3] = {};
+  for (Index i = 0; i < 1000; ++i) {
+    Tint const tint = tint_of(i);
+    sum[0] += tint.red, sum[1] += tint.green, sum[2] += tint.blue;
+  }
+  for (double total : sum) EXPECT_NEAR(total / 1000, 0.7, 0.01);  // 0.4 + 0.6 / 2: no colour is preferred
+}
+
+TEST(DcganPictures, AreReadFromPngsInTheOrderOfTheirNames) {
+  Folder const folder;
+  for (int i : {2, 1}) {
+    io::Image image = io::make_image(6, 4, 3);  // its middle square is one colour
+    for (int y = 0; y < 4; ++y)
+      for (int x = 1; x < 5; ++x) image.pixels[image.offset(x, y) + static_cast<std::size_t>(i)] = 200;
+    io::write_png(folder.file(std::to_string(i) + ".png"), image);
+  }
+  io::Image grey = io::make_image(8, 8, 1);
+  std::fill(grey.pixels.begin(), grey.pixels.end(), static_cast<unsigned char>(7));
+  io::write_png(folder.file("3.png"), grey);
+  Pictures const pictures = read_pictures(folder.file(""), 8, 2);
+  ASSERT_EQ(pictures.count, 3);
+  for (Index i = 0; i < 3; ++i) {
+    unsigned char pixels[8 * 8 * 3];
+    pictures.draw(i, pixels);
+    int const expected[3][3] = {{0, 200, 0}, {0, 0, 200}, {7, 7, 7}};
+    for (int p : {0, 27, 63})
+      for (int c = 0; c < 3; ++c) EXPECT_EQ(pixels[3 * p + c], expected[i][c]) << i << " " << p << " " << c;
+  }
+  EXPECT_NE(message([&] { read_pictures(folder.file("none"), 8, 1); }).find("neither a folder"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cosmati::dcgan
