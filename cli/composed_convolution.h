@@ -1,10 +1,13 @@
-// What `cosmati compile` and `explain` say of a convolution's kernel.
+// What `cosmati compile` and `explain` say of a convolution's kernel, and what `verify` allows it.
 #pragma once
 #include "cli/task.h"
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/repack.h"
+#include "src/backend/cuda/winograd.h"
 #include "src/plan/conv/plain_gemm.h"
+#include "src/plan/conv/winograd.h"
+#include "src/plan/conv/winograd_bound.h"
 #include "src/plan/gemm/model.h"
 
 namespace cosmati::cli {
@@ -21,8 +24,26 @@ struct Composer<ConvolutionProblem> {
       return Composition{cuda::gemm_source(product), cuda::repack_sources(product), plan.kernel, recipe,
                          plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
     }
+    if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd) {
+      Plan<GemmProblem> const product = plan::winograd_product(plan);
+      std::vector<jit::Source> passes = cuda::winograd_sources(plan);
+      for (jit::Source& repack : cuda::repack_sources(product)) passes.push_back(std::move(repack));
+      return Composition{cuda::gemm_source(product), std::move(passes), plan.kernel, recipe,
+                         plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
+    }
     return Composition{cuda::convolution_source(plan), cuda::convolution_passes(plan), plan.kernel, recipe,
                        cuda::convolution_shared_bytes(plan)};
+  }
+};
+
+template <>
+struct AddedErrors<ConvolutionProblem> {
+  static std::vector<Tensor> of(Plan<ConvolutionProblem> const& plan,
+                                ConvolutionProblem::Arguments const& arguments) {
+    std::vector<Tensor> errors;
+    if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd)
+      errors.push_back(plan::winograd_bound(plan, arguments));
+    return errors;
   }
 };
 

@@ -44,6 +44,9 @@ constexpr Term terms[] = {
      "along its rows; a, b, m and n are the kernel's"},
     {"repacked first", "repacked first: copied into workspace with rows that the copy engine can fetch"},
     {"transposed first", "transposed first: copied into workspace so that it lies along k"},
+    {"expected error",
+     "expected error: of rounding, for random inputs of mean 0: its standard deviation over the results'"},
+    {"tiles of ", "tiles of 4x4: outputs that are made of 6x6 products in the place of 4x4x9"},
     {", d by ", "a along k by 8: read in runs of 8 neighbours along k; d by 8: written so; by 1 is slow"},
     {" splits", "splits: parts of k that are summed by different blocks, and added at the end"}};
 
@@ -67,14 +70,16 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
         ':');
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
-  Table table({"kernel", "verdict", "predicted", "workspace", "how, or why not"});
+  Table table({"kernel", "verdict", "predicted", "error", "workspace", "how, or why not"});
   std::vector<std::string> recipes;
   for (Considered const& entry : choice.considered) {
     std::string const verdict = verdict_of(entry, choice.kernel);
     if (entry.refusal.empty()) recipes.push_back(entry.recipe);
     auto const workspace = static_cast<long long>(entry.workspace_bytes);
     bool const predicted = entry.refusal.empty() && entry.predicted_seconds > 0;
+    bool const stated = entry.refusal.empty() && entry.expected_error > 0;
     table.add({entry.kernel, verdict, predicted ? in_seconds(entry.predicted_seconds) : "",
+               stated ? in_short(entry.expected_error) : "",
                entry.refusal.empty() ? in_bytes(static_cast<double>(workspace)) : "",
                (entry.refusal.empty() ? entry.recipe : entry.refusal) +
                    (entry.note.empty() ? "" : "; " + entry.note)});
@@ -92,6 +97,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                      .add("recipe", entry.recipe.empty() ? Value() : Value(entry.recipe))
                      .add("tuning", entry.note.empty() ? Value() : Value(entry.note))
                      .add("predicted_seconds", predicted ? Value(entry.predicted_seconds) : Value())
+                     .add("expected_error", stated ? Value(entry.expected_error) : Value())
                      .add("workspace_bytes", entry.refusal.empty() ? Value(workspace) : Value())
                      .json());
   }

@@ -112,6 +112,13 @@ PlanOptions Common::plan_options() const {
     if (bytes < 0) throw Error(ErrorCode::bad_request, "--max-workspace " + max_workspace + " is negative");
     options.max_workspace = static_cast<std::size_t>(bytes);
   }
+  if (!max_error.empty()) {
+    options.max_error = parse_number(max_error, "--max-error");
+    if (!(*options.max_error > 0))
+      throw Error(ErrorCode::bad_request,
+                  "--max-error " + max_error + ": legal is a number above 0, such as 1e-5");
+  }
+  options.deterministic = deterministic;
   if (!tuning.empty()) options.tuning = std::make_shared<TuningTable const>(io::read_tuning(tuning));
   return options;
 }
@@ -130,12 +137,14 @@ void add_common_options(Options& options, Common& common, std::string* json_to_f
       .integer("--threads", common.threads, "host threads; 0: one for each core")
       .text("--max-workspace", common.max_workspace, "BYTES",
             "kernels that need more scratch memory are refused")
+      .text("--max-error", common.max_error, "RATIO",
+            "kernels that state a larger expected error (of rounding, as a share of the results) are refused")
       .text("--tuning", common.tuning, "FILE",
             "measured choices of kernels, as cosmati tune writes them; the plan goes by them")
       .text("--cache", common.cache, "DIR", "folder of compiled kernels")
       .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
       .flag("--deterministic", common.deterministic,
-            "the same bits from run to run: always so on cpu and reference");
+            "only kernels that give the same bits from run to run: all of them do");
   if (json_to_file != nullptr)
     options.optional_text("--json", common.json, *json_to_file, "[FILE]",
                           "JSON Lines on stdout instead of tables, or added to FILE beside the table");

@@ -48,6 +48,7 @@ struct Common {
   std::string kernel;
   std::string policy;
   std::string max_workspace;
+  std::string max_error;
   std::string device_description;  // a GPU by name or file; empty: the one that is here
   std::string cache;               // folder of compiled kernels; empty: the usual one
   std::string tuning;              // file of measured choices; empty: none

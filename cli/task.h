@@ -81,6 +81,13 @@ struct Composer {
   static std::optional<Composition> compose(Plan<Problem> const&) { return {}; }
 };
 
+// Specialised beside subjects with kernels whose results are further off than their sums' rounding explains:
+// by how much, before the epilogue, for each output of the operation.
+template <class Problem>
+struct AddedErrors {
+  static std::vector<Tensor> of(Plan<Problem> const&, typename Problem::Arguments const&) { return {}; }
+};
+
 template <class Work>
 double seconds_of(Work const& work) {
   auto const start = std::chrono::steady_clock::now();
@@ -118,6 +125,11 @@ class Task {
   virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
   // Nothing for kernels that no run-time compiler makes.
   virtual std::optional<Composition> compose(Device const&, PlanOptions const&) const { return {}; }
+  // What the kernel of this plan may be off beyond the rounding of its sums, an array in f64 for each output
+  // but stores; empty: nothing. Pointers are the host's, in the order of the slots.
+  virtual std::vector<Tensor> added_errors(Device const&, PlanOptions const&, std::span<void* const>) const {
+    return {};
+  }
   // Null where there is nothing to choose.
   virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
     return nullptr;
@@ -253,6 +265,16 @@ class TaskOf final : public Task {
 
   std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
     return Composer<Problem>::compose(make_plan(promised(), device, options));
+  }
+
+  std::vector<Tensor> added_errors(Device const& device, PlanOptions const& options,
+                                   std::span<void* const> pointers) const override {
+    typename Problem::Arguments arguments = arguments_;
+    std::size_t next = 0;
+    Problem::visit_tensors(problem_, [&](char const*, Role, TensorDescription const&, auto member) {
+      arguments.*member = pointers[next++];
+    });
+    return AddedErrors<Problem>::of(make_plan(promised(), device, options), arguments);
   }
 
   std::unique_ptr<TuningChoices> tuning_choices(Device const& device,

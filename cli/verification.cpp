@@ -115,6 +115,7 @@ struct Expected {
   Tensor const* reference = nullptr;
   Tensor const* magnitude = nullptr;    // of each element; may be null
   Tensor const* accumulated = nullptr;  // magnitude before the epilogue; may be null
+  Tensor const* added = nullptr;        // before the epilogue; may be null
   double floor = 0;                     // least magnitude of every element
   double relative = 0;                  // of the magnitude
 };
@@ -134,7 +135,8 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
     bool const saturated = !(std::fabs(nearest - truth) <= rounding);
     double const error = std::fabs(got - (saturated ? nearest : truth));
     bool const counted = is_count(slot) || verdict.exact;
-    double const bound = counted ? 0 : expected.relative * magnitude + rounding;
+    double const added = expected.added != nullptr ? slope * expected.added->get(i) : 0;
+    double const bound = counted ? 0 : expected.relative * magnitude + rounding + added;
     if (error <= bound) {
       verdict.error = std::max(verdict.error, error);
       verdict.share_of_bound = std::max(verdict.share_of_bound, bound > 0 ? error / bound : 0);
@@ -220,7 +222,7 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
 }  // namespace
 
 void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tensors> const& runs,
-           Verdict& verdict) {
+           Verdict& verdict, Tensors const& added) {
   auto const slots = task.slots();
   double largest_input = 0;
   for (std::size_t i = 0; i < slots.size(); ++i)
@@ -239,6 +241,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     expected.reference = &reference[at];
     if (task.notes.linear) expected.magnitude = &magnitude[at];
     if (!accumulated.empty()) expected.accumulated = &accumulated[products - 1];
+    if (!added.empty()) expected.added = &added[products - 1];
     if (!task.notes.linear) expected.floor = std::max(largest(reference[at]), largest_input);
     expected.relative = relative_bound(task, backend);
     for (Tensors const& outputs : runs) compare(slot, outputs[at], expected, task.notes.slope, verdict);
@@ -262,10 +265,13 @@ Verdict verify_task(Task& task, Device const& device, PlanOptions const& options
                                         static_cast<std::size_t>(GuardedTensor::guard));
   Verdict verdict;
   verdict.kernel = prepared->choice().kernel;
-  verdict.exact = task.notes.terms == 0 || (data.small_integers && task.notes.exact);
+  std::vector<void*> pointers;
+  for (Tensor& input : inputs) pointers.push_back(input.data());
+  Tensors const added = task.added_errors(device, options, pointers);
+  verdict.exact = task.notes.terms == 0 || (data.small_integers && task.notes.exact && added.empty());
   Runs const runs = run_guarded(*prepared, slots, inputs, data.misalignment, verdict);
 
-  judge(task, device.backend, inputs, runs.outputs, verdict);
+  judge(task, device.backend, inputs, runs.outputs, verdict, added);
   return verdict;
 }
 

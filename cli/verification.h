@@ -27,8 +27,10 @@ struct Data {
 
 // The bounds of verify_task, for results that are there: compares the outputs of some runs, each in the order
 // of the task's slots, with the reference's. `inputs` has a tensor for each slot, empty for outputs.
+// `added`: those of Task::added_errors.
 void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
-           std::vector<std::vector<Tensor>> const& runs, Verdict& verdict);
+           std::vector<std::vector<Tensor>> const& runs, Verdict& verdict,
+           std::vector<Tensor> const& added = {});
 
 // For every element of every output, with reference r in double, magnitude M and n summed terms,
 //   |output - r| <= (min(n + 4, 6*sqrt(n) + 4) + t) * u * M + u_out * |r| + half the smallest step of the
@@ -39,8 +41,9 @@ void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
 // power is evaluated, else 0. With factors of 8-bit floats on a GPU comes 2^-12 / sqrt(max(1, n / 128)) * M:
 // its tensor cores add 128 of their products with 14 bits (measured on an H200: a quarter of that). M is the
 // reference's result for the absolute values of all inputs where the operation is linear, else the largest
-// element of the reference's output and of the inputs. NaN is never within the bound. With small integers an
-// operation whose results are exact must give exactly the rounded r.
+// element of the reference's output and of the inputs. Where a kernel is further off, by transforms, its own
+// bound for these data is added (Task::added_errors), and no result is exact. NaN is never within the bound.
+// With small integers an operation whose results are exact must give exactly the rounded r.
 //
 // The task's descriptions are told the alignment that the arrays have.
 Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, Data const& data,

@@ -198,6 +198,8 @@ COSMATI_API void cosmati_problem_destroy(cosmati_problem_t problem);
  * primitives. All that is slow happens here. `options`: null, or entries "key=value" separated by ';':
  *   kernel=NAME           this one or none; cosmati_plan_candidate tells the names
  *   max_workspace=BYTES   nothing that needs more
+ *   max_error=RATIO       nothing that states a larger expected error of rounding, as a share of the results
+ *   deterministic=yes     only kernels that give the same bits in every run (no; all of them do)
  *   policy=TEXT           of kernels that have one: a name, field=value,..., or both
  * Errors: COSMATI_BAD_REQUEST (no kernel accepts this; the message says why each refuses),
  * COSMATI_UNAVAILABLE (the backend cannot do this operation), COSMATI_OUT_OF_MEMORY, COSMATI_SYSTEM. */

@@ -283,6 +283,12 @@ convolutions() {
         done
         jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise --size 4x48x33x29x48x3x3 --pad 1 --groups 48")
         jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise --size 2x24x30x31x48x5x3 --stride 2,1 --groups 24")
+        for shape in "--size 4x24x33x29x40x3x3 --pad 1" "--size 3x5x10x9x7x3x3 --pad 2,0,0,1" "--size 2x64x14x14x64x3x3 --pad 1 --max-workspace 4000000"; do
+          [ $direction = filter ] && continue
+          for tile in 2 4; do
+            jobs+=("--layout $layout --type $type --direction $direction --algorithm winograd --policy tile=$tile $shape")
+          done
+        done
         [ $direction$layout = filternchw ] || jobs+=("--layout $layout --type $type --direction $direction --algorithm gemm --size 4x40x15x13x72x1x1")
       done
     done
@@ -292,6 +298,12 @@ convolutions() {
     "'$cosmati' verify conv --backend cuda {} --json >'$parts/verify.'\$\$ || { echo FAILED: verify conv {}; exit 1; }" || return
   for layout in nchw nhwc; do
     for type in f32 f16; do
+      for shape in 64x64x56x56x64x3x3 64x256x56x56x256x3x3 64x512x14x14x512x3x3 64x512x7x7x512x3x3; do
+        for direction in forward data; do
+          "$cosmati" bench conv --size $shape --pad 1 --layout $layout --type $type --direction $direction --algorithm winograd --backend cuda \
+            --json "$out/convolutions.jsonl" || return
+        done
+      done
       for algorithm in implicit_gemm unroll_gemm direct_tiled; do
         "$cosmati" bench conv --size 64x64x56x56x64x3x3 --pad 1 --layout $layout --type $type --algorithm $algorithm --backend cuda \
           --slices 5 --slice-seconds 0.04 --json "$out/convolutions.jsonl" || return

@@ -55,6 +55,8 @@ PlanOptions plan_options(Options const& given, cosmati_handle const& handle) {
   if (std::string const* const policy = given.find("policy")) options.policy = *policy;
   constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
   options.max_workspace = given.whole("max_workspace", any, any);
+  if (given.find("max_error") != nullptr) options.max_error = given.positive("max_error", 1);
+  options.deterministic = given.yes("deterministic", false);
   options.tuning = handle.tuning;
   return options;
 }
@@ -90,7 +92,7 @@ cosmati_status cosmati_make_plan(cosmati_handle_t handle, cosmati_problem_t prob
     require(handle, "cosmati_make_plan", "handle");
     require(problem, "cosmati_make_plan", "problem");
     require(plan, "cosmati_make_plan", "plan");
-    Options const given(options, {"kernel", "max_workspace", "policy"});
+    Options const given(options, {"kernel", "max_workspace", "max_error", "deterministic", "policy"});
     *plan = problem->make_plan(handle->device, c_api::plan_options(given, *handle)).release();
   });
 }
@@ -101,7 +103,8 @@ cosmati_status cosmati_find_plan(cosmati_handle_t handle, cosmati_problem_t prob
     require(handle, "cosmati_find_plan", "handle");
     require(problem, "cosmati_find_plan", "problem");
     require(plan, "cosmati_find_plan", "plan");
-    Options const given(options, {"kernel", "max_workspace", "policy", "seconds", "reference"});
+    Options const given(
+        options, {"kernel", "max_workspace", "max_error", "deterministic", "policy", "seconds", "reference"});
     FindOptions find;
     find.plan = c_api::plan_options(given, *handle);
     find.seconds = given.positive("seconds", find.seconds);

@@ -9,6 +9,9 @@
 
 namespace cosmati {
 
+// "is expected to be 2e-3 off; ...".
+std::string error_sentence(double expected, double limit);
+
 // What `candidate` makes of the problem, or the first of its requirements that is violated.
 template <class Problem>
 Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& problem, Device const& device,
@@ -34,6 +37,10 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   if (offer.refusal.empty() && offer.workspace_bytes > options.max_workspace)
     offer.refusal = "needs a workspace of " + std::to_string(offer.workspace_bytes) +
                     " bytes; the limit is " + std::to_string(options.max_workspace);
+  if (offer.refusal.empty() && options.max_error && offer.expected_error > *options.max_error)
+    offer.refusal = error_sentence(offer.expected_error, *options.max_error);
+  if (offer.refusal.empty() && options.deterministic && !candidate.deterministic)
+    offer.refusal = "its bits may differ from run to run; only deterministic kernels were asked for";
   return offer;
 }
 
@@ -62,7 +69,8 @@ Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOption
       measured = offer.measured;
     }
     plan.considered.push_back({candidate.name, std::move(offer.refusal), offer.workspace_bytes,
-                               offer.predicted_seconds, std::move(offer.text), std::move(offer.note)});
+                               offer.predicted_seconds, std::move(offer.text), offer.expected_error,
+                               std::move(offer.note)});
   }
   if (plan.kernel.empty()) throw_no_candidate(plan.considered, options.kernel, device.backend);
   return plan;

@@ -1,5 +1,6 @@
 // The parts of planning that do not depend on the kind of problem.
 #include <cstdint>
+#include <cstdio>
 
 #include "cosmati/ops/epilogue.h"
 #include "src/plan/make_plan.h"
@@ -23,6 +24,16 @@ void throw_no_candidate(std::vector<Considered> const& considered, std::string c
                                             "' for this operation on the backend " + name_of(backend) +
                                             "; there is: " + names);
   throw Error(ErrorCode::bad_request, "no kernel accepts this problem:\n" + explain(considered, ""));
+}
+
+std::string error_sentence(double expected, double limit) {
+  auto const in_short = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", value);
+    return std::string(text);
+  };
+  return "is expected to be " + in_short(expected) + " off, as a share of the results; the limit is " +
+         in_short(limit);
 }
 
 std::string explain(std::vector<Considered> const& considered, std::string const& chosen) {

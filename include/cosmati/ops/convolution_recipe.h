@@ -1,6 +1,7 @@
 // How a GPU kernel, composed or emulated, computes a convolution: what a plan holds beyond its name.
 #pragma once
 #include "cosmati/conv/direct_tile.h"
+#include "cosmati/conv/winograd_run.h"
 #include "cosmati/ops/gemm_recipe.h"
 
 namespace cosmati {
@@ -13,7 +14,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   direct_tiled,
   unroll_gemm,
   depthwise,
-  gemm
+  gemm,
+  winograd
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines of neighbours along
@@ -42,6 +44,20 @@ struct SlidingRecipe {
   friend bool operator==(SlidingRecipe const&, SlidingRecipe const&) = default;
 };
 
+// Of winograd (cosmati/conv/winograd.h): transforms around a batch of products, of so many images at a time.
+struct WinogradRecipe {
+  int tile = 0;                     // outputs on a side: 2 or 4; 0: another algorithm
+  DataType type = DataType::f32;    // of the transformed image and filters
+  bool image_channels_last = true;  // channels are neighbours in the transformed image, else tiles
+  bool image_together = false;      // and are read together
+  bool filter_inputs_last = true;   // of the transformed filters' channels
+  WinogradRun run = WinogradRun::channels;
+  Index slice = 0;  // images
+  // In the workspace: the product's own, then these, in bytes.
+  std::size_t filter = 0, image = 0, sums = 0, end = 0;
+  friend bool operator==(WinogradRecipe const&, WinogradRecipe const&) = default;
+};
+
 struct ConvolutionRecipe {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::implicit_gemm;
   // Policy, splits, the accesses of a and b, the result's width. Of algorithms without a main loop only the
@@ -52,6 +68,7 @@ struct ConvolutionRecipe {
   int launches = 1;  // of a data gradient with strides: one for each place between them
   UnrollRecipe unroll;
   SlidingRecipe sliding;
+  WinogradRecipe winograd;
 
   // That the kernels themselves write.
   std::size_t product_workspace() const {

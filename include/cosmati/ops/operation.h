@@ -8,6 +8,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,6 +30,11 @@ struct PlanOptions {
   std::size_t max_workspace = ~static_cast<std::size_t>(0);  // bytes
   std::string policy =
       {};  // of kernels that have one: a name, field=value,..., or both; empty: the planner's
+  // Candidates that state a larger Considered::expected_error are refused. Not given: those that compute by
+  // transforms are refused above default_max_error, unless `kernel` names them.
+  std::optional<double> max_error = {};
+  static constexpr double default_max_error = 1e-4;
+  bool deterministic = false;  // refuse candidates whose bits may differ from run to run
   // Measured choices, which go before predictions where there is one for the problem; null: none.
   std::shared_ptr<TuningTable const> tuning = {};
 };
@@ -40,7 +46,10 @@ struct Considered {
   std::size_t workspace_bytes = 0;
   double predicted_seconds = 0;  // 0: this kernel has no prediction
   std::string recipe = {};       // how it would run: policy, splits, ...; empty: nothing to choose
-  std::string note = {};         // which line of a tuning file the recipe came from, or why that was ignored
+  // Of rounding: the standard deviation of an output's error over that of the outputs, for random inputs of
+  // mean 0, before the output is rounded to its own type. 0: not stated.
+  double expected_error = 0;
+  std::string note = {};  // which line of a tuning file the recipe came from, or why that was ignored
 };
 
 // What a plan says beyond the kernel's name; specialised for problems whose kernels are composed.
@@ -89,8 +98,9 @@ struct Offer {
   std::size_t workspace_bytes = 0;
   double predicted_seconds = 0;
   typename RecipeOf<Problem>::type recipe = {};
-  std::string text = {};  // the recipe, for people
-  std::string note = {};  // Considered::note
+  std::string text = {};      // the recipe, for people
+  std::string note = {};      // Considered::note
+  double expected_error = 0;  // Considered::expected_error
   bool measured = false;  // the recipe came from PlanOptions::tuning: chosen before all that are predicted
 };
 
@@ -112,6 +122,7 @@ struct Candidate {
   // In the place of workspace_bytes, for kernels that can be made in more than one way.
   Offer<Problem> (*offer)(Problem const&, Device const&, PlanOptions const&) = nullptr;
   bool takes_pointers = false;  // problems given by_pointers as well
+  bool deterministic = true;    // the same bits from the same inputs, in every run
 };
 
 // The candidates of a backend for this kind of problem; specialised in src/plan/.

@@ -6,12 +6,15 @@
 #include <algorithm>
 
 #include "src/backend/cuda/convolution.h"
+#include "src/backend/cuda/winograd.h"
 #include "src/backend/emulator/convolution.h"
+#include "src/backend/emulator/winograd.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/unroll.h"
+#include "src/plan/conv/winograd.h"
 
 namespace cosmati::plan {
 namespace {
@@ -68,10 +71,21 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   return offer;
 }
 
+Index terms_of(Problem const& problem) {
+  Index const taps = problem.w.extent(2) * problem.w.extent(3);
+  switch (problem.direction) {
+    case ConvolutionDirection::forward: return problem.w.extent(1) * taps;
+    case ConvolutionDirection::data: return problem.w.extent(0) / std::max<Index>(1, problem.groups) * taps;
+    default: return problem.y.extent(0) * problem.y.extent(2) * problem.y.extent(3);
+  }
+}
+
 // The filter's gradient may have the bias gradient with it: another launch, behind it in the workspace.
 template <Offer<Problem> (*offer_of)(Problem const&, Device const&, PlanOptions const&)>
 Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer = offer_of(problem, device, options);
+  if (offer.refusal.empty() && offer.expected_error == 0)
+    offer.expected_error = sums_error(forms_of(problem).front().sum, terms_of(problem));
   if (!problem.db.present() || !offer.refusal.empty()) return offer;
   offer.workspace_bytes = (offer.workspace_bytes + 255) / 256 * 256 + bias_workspace(problem, device);
   offer.text += ", then the bias gradient";
@@ -173,7 +187,11 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
-  return {product, general, unrolled, by_channel, tiled, simple, bias_candidate()};
+  bool const on_cuda = backend == Backend::cuda;
+  Candidate<Problem> transformed{
+      "winograd", {}, nullptr, on_cuda ? &cuda::prepare_winograd : &emulator::prepare_winograd};
+  transformed.offer = &offer_with_bias<&winograd>;
+  return {product, general, transformed, unrolled, by_channel, tiled, simple, bias_candidate()};
 }
 
 }  // namespace cosmati::plan

@@ -8,6 +8,7 @@
 #include "src/backend/emulator/convolution.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/winograd.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
@@ -69,6 +70,10 @@ class Search {
   Offer<Problem> best() {
     std::string main_loop;
     policy_ = without_main_loop(options_.policy, main_loop);
+    if (names_tile(policy_)) {
+      offer_.refusal = "has no tiles of winograd; --policy " + options_.policy + " was asked for";
+      return offer_;
+    }
     offer_.refusal = "--policy " + options_.policy + " names no way to multiply " +
                      name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here";
     for (Way const& way : ways_of(forms_.front(), device_.gpu)) {

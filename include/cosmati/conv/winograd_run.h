@@ -1,0 +1,10 @@
+// Which elements of a result the last kernel of winograd stores together.
+#pragma once
+
+namespace cosmati {
+
+// Neighbours of the result's row: channels, where those are n; columns of a tile, or single pixels, where
+// pixels are n.
+enum class WinogradRun : unsigned char { channels, columns, pixel };
+
+}  // namespace cosmati

@@ -1,0 +1,16 @@
+// The composed kernels of Winograd's convolution: three transforms; the products have a kernel of their own.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "cosmati/ops/convolution.h"
+#include "src/jit/compile.h"
+
+namespace cosmati::cuda {
+
+// Of the filters, of the image, of the sums.
+std::vector<jit::Source> winograd_sources(Plan<ConvolutionProblem> const& plan);
+
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_winograd(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,94 @@
+// Winograd's convolution: filters and tiles of the image are transformed into matrices in the workspace, a
+// batch of products is computed by a kernel of the matrix product, and the sums become results with the
+// epilogue.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "cosmati/conv/winograd_arguments.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/gemm.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+
+Offer<ConvolutionProblem> winograd(ConvolutionProblem const& problem, Device const& device,
+                                   PlanOptions const& options);
+
+// The policy has a field of winograd's own: tile=2 or tile=4.
+bool names_tile(std::string const& policy);
+
+// Empty, or why these transforms do not compute the problem.
+std::string winograd_violation(ConvolutionProblem const& problem);
+
+// The expected error (Considered::expected_error) of sums of `terms` products in f32, f64 or integers, and of
+// those through transforms that are kept in `type`: with k the factor by which transforms of `tile` amplify
+// an error,
+//   (0.18 k^2 (2 u_type^2 + u^2 (channels / 2 + 12)))^1/2,
+// 0.18 u^2 the mean square of a rounding's relative error, and u that of f32; of a sum half of its terms
+// count.
+double sums_error(DataType sum, Index terms);
+double winograd_error(int tile, DataType type, Index channels);
+
+// How the problem lies: of a data gradient the filter is walked backward.
+SlidingForm winograd_form(ConvolutionProblem const& problem);
+
+// The plan of the products, of which the convolution's plan holds the recipe.
+Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
+
+// Channels that a thread has where they lie together.
+constexpr int winograd_channels(WinogradRecipe const& recipe) { return 8 / recipe.tile; }
+Index winograd_blocks(WinogradMatrix const& matrix, int width);
+
+WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
+                                           void const* filter, std::byte* workspace);
+// Of `count` images from `first` on.
+WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
+                                         void const* image, Index first, Index count, std::byte* workspace);
+WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                           std::byte* workspace);
+// The tiles of `images` images whose numbers in the digit are `image_stride` apart.
+DigitSteps winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                          Index image_stride);
+
+// All but the epilogue and the destination.
+template <class Parameters>
+void fill_winograd_result(Parameters& parameters, SlidingForm const& form, WinogradRecipe const& recipe,
+                          Index first, Index count, std::byte* workspace) {
+  SlidingArguments const& window = form.window;
+  parameters.from = sums_matrix(form, recipe, count, workspace);
+  parameters.tiles = winograd_tiles(form, recipe, count, window.image_number);
+  parameters.first_pixel = static_cast<int>(first * window.image_number);
+  parameters.rows = window.rows.outputs;
+  parameters.columns = window.columns.outputs;
+  parameters.row_number = window.rows.number;
+  parameters.column_number = window.columns.number;
+}
+
+// The order of the launches; a backend has the kernels.
+class WinogradConvolution : public Kernel<ConvolutionProblem> {
+ public:
+  explicit WinogradConvolution(Plan<ConvolutionProblem> const& plan);
+  void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const final;
+
+ protected:
+  virtual void transform_filter(WinogradFilterParameters const& parameters, Stream stream) const = 0;
+  virtual void transform_image(WinogradImageParameters const& parameters, Stream stream) const = 0;
+  // Of `count` images from `first` on.
+  virtual void store_results(ConvolutionProblem::Arguments const& arguments, Index first, Index count,
+                             std::byte* workspace, Stream stream) const = 0;
+
+  ConvolutionProblem const& problem() const { return problem_; }
+  WinogradRecipe const& recipe() const { return recipe_; }
+  SlidingForm const& form() const { return form_; }
+
+ private:
+  ConvolutionProblem problem_;
+  WinogradRecipe recipe_;
+  SlidingForm form_;
+  Prepared<GemmProblem> product_;
+};
+
+}  // namespace cosmati::plan

@@ -1,0 +1,250 @@
+// Winograd's convolution: its matrices, what the emulator computes with them, and how far off that is.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cosmati/conv/winograd_matrices.h"
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/cuda/winograd.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/conv/winograd.h"
+#include "src/plan/conv/winograd_bound.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr ConvolutionDirection both[] = {ConvolutionDirection::forward, ConvolutionDirection::data};
+
+// sum over x of A(i, x) G(x, r) B(x, l) is 1 where l = i + r, else 0: so y(i) = sum over r of g(r) d(i + r).
+template <int tile>
+double largest_deviation() {
+  using Matrices = WinogradMatrices<tile>;
+  double largest = 0;
+  for (int i = 0; i < tile; ++i)
+    for (int r = 0; r < Matrices::taps; ++r)
+      for (int l = 0; l < Matrices::size; ++l) {
+        double sum = l == i + r ? -1 : 0;
+        for (int x = 0; x < Matrices::size; ++x)
+          sum += static_cast<double>(Matrices::output(i, x)) * Matrices::filter(x, r) *
+                 static_cast<double>(Matrices::input(x, l));
+        largest = std::max(largest, std::fabs(sum));
+      }
+  return largest;
+}
+
+TEST(Winograd, TheMatricesMakeACorrelation) {
+  EXPECT_EQ(largest_deviation<2>(), 0);
+  EXPECT_LT(largest_deviation<4>(), 1e-15);
+}
+
+Geometry padded() {
+  Geometry g;
+  g.pad_begin[0] = g.pad_begin[1] = g.pad_end[0] = g.pad_end[1] = 1;
+  return g;
+}
+Geometry ragged() {  // nothing is a multiple of anything
+  Geometry g;
+  g.n = 3, g.c = 5, g.k = 7, g.h = 10, g.w = 9;
+  g.pad_begin[0] = 2, g.pad_end[1] = 1;
+  return g;
+}
+Geometry single() {  // the smallest image
+  Geometry g;
+  g.n = 1, g.c = 1, g.k = 9, g.h = g.w = 3;
+  return g;
+}
+
+// Tiles of 2x2 are exact for small integers.
+TEST(Winograd, SmallTilesAreExactInEveryLayout) {
+  for (ConvolutionDirection const direction : both)
+    for (TensorFormat const format : formats)
+      for (Geometry const& geometry : {padded(), ragged(), single()})
+        expect_right(problem_of(direction, DataType::f32, DataType::f32, format, geometry), "winograd",
+                     "tile=2");
+}
+
+TEST(Winograd, TypesAndMixedLayouts) {
+  for (DataType const type : {DataType::f16, DataType::bf16, DataType::tf32})
+    expect_right(problem_of(ConvolutionDirection::forward, type, DataType::f32, TensorFormat::nhwc, padded()),
+                 "winograd", "tile=2");
+  auto p =
+      problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nchw, padded());
+  p.y.layout = image_layout(TensorFormat::nhwc, p.y.extent(0), p.y.extent(1), p.y.extent(2), p.y.extent(3));
+  expect_right(p, "winograd", "tile=2");
+}
+
+TEST(Winograd, EpiloguesSeeTheResultsIndices) {
+  for (ConvolutionDirection const direction : both)
+    for (TensorFormat const format : formats) {
+      auto p = problem_of(direction, DataType::f32, DataType::f32, format, ragged());
+      TensorDescription const result = direction == ConvolutionDirection::forward ? p.y : p.x;
+      p.epilogue.expression = epilogue::parse("relu(2 * acc + bias[k] - row[p, n]) + rest[n, k, p, q]",
+                                              epilogue::convolution_indices);
+      p.epilogue.operands = {describe(DataType::f32, {result.extent(1)}),
+                             describe(DataType::f32, {result.extent(2), result.extent(0)}), result};
+      expect_right(p, "winograd", "tile=2");
+    }
+}
+
+TEST(Winograd, SlicesFitIntoTheWorkspace) {
+  for (TensorFormat const format : formats) {
+    auto const p = problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, format, ragged());
+    PlanOptions options;
+    options.kernel = "winograd";
+    options.policy = "tile=2";
+    auto const whole = make_plan(p, emulated_device(), options);
+    EXPECT_EQ(whole.recipe.winograd.slice, 3);
+    options.max_workspace = whole.workspace_bytes - 1;
+    auto const sliced = make_plan(p, emulated_device(), options);
+    EXPECT_EQ(sliced.recipe.winograd.slice, 2);
+    EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
+    expect_right(p, "winograd", "tile=2", options.max_workspace);
+  }
+}
+
+struct Deviation {
+  double of_results = 0;  // root of the mean square error over that of the results
+  double of_bound = 0;    // the largest error over winograd_bound()
+};
+Deviation deviation(ConvolutionProblem const& p, int tile) {
+  PlanOptions options;
+  options.kernel = "winograd";
+  options.policy = "tile=" + std::to_string(tile);
+  auto const plan = make_plan(p, emulated_device(), options);
+  bool const forward = p.direction == ConvolutionDirection::forward;
+  unsigned state = 1;
+  auto const drawn = [&state](TensorDescription const& description) {
+    Tensor tensor(description);
+    for (Index i = 0; i < tensor.layout().span(); ++i) {
+      double sum = -6;  // of twelve uniform numbers: nearly normal
+      for (int j = 0; j < 12; ++j) sum += ((state = state * 1664525 + 1013904223) >> 8) * 0x1p-24;
+      store(description.type, tensor.data(), i, sum);
+    }
+    return tensor;
+  };
+  Tensor const image = drawn(forward ? p.x : p.y), filter = drawn(p.w);
+  auto const arguments = [&](Tensor& result) {
+    ConvolutionProblem::Arguments all;
+    (forward ? all.x : all.dy) = image.data();
+    all.w = filter.data();
+    (forward ? all.y : all.dx) = result.data();
+    return all;
+  };
+  ConvolutionProblem exact = p;
+  TensorDescription& result = forward ? exact.y : exact.x;
+  Tensor ours(result);
+  result.type = DataType::f64;
+  Tensor truth(result), workspace(DataType::u8, Shape(static_cast<Index>(plan.workspace_bytes)));
+  prepare(plan).run(arguments(ours), workspace.data());
+  prepare(make_plan(exact, this_device(Backend::reference))).run(arguments(truth), nullptr);
+  Tensor const bound = plan::winograd_bound(plan, arguments(ours));
+  double error = 0, all = 0, share = 0;
+  for (Index i = 0; i < ours.size(); ++i) {
+    double const off = std::fabs(ours.get(i) - truth.get(i));
+    error += off * off;
+    all += truth.get(i) * truth.get(i);
+    share = std::max(share, off / bound.get(i));
+  }
+  return {std::sqrt(error / all), share};
+}
+
+TEST(Winograd, TheErrorIsWhatThePlanExpects) {
+  Geometry g = padded();
+  g.n = 1, g.c = 40, g.k = 24, g.h = 13, g.w = 11;
+  for (ConvolutionDirection const direction : both)
+    for (int const tile : {2, 4})
+      for (DataType const type : {DataType::f32, DataType::tf32, DataType::f16, DataType::bf16}) {
+        auto const p = problem_of(direction, type, DataType::f32, TensorFormat::nhwc, g);
+        DataType const kept = type == DataType::bf16 && tile == 4 ? DataType::tf32 : type;
+        double const expected =
+            plan::winograd_error(tile, kept, direction == ConvolutionDirection::forward ? g.c : g.k);
+        Deviation const found = deviation(p, tile);
+        EXPECT_GT(found.of_results, 0.6 * expected) << name_of(type) << " tile " << tile;
+        EXPECT_LT(found.of_results, 1.4 * expected) << name_of(type) << " tile " << tile;
+        EXPECT_LT(found.of_bound, 1) << name_of(type) << " tile " << tile;
+        EXPECT_GT(found.of_bound, 0.02) << name_of(type) << " tile " << tile;
+      }
+  for (TensorFormat const format : formats)  // the larger tile in the other layouts
+    for (ConvolutionDirection const direction : both)
+      EXPECT_LT(deviation(problem_of(direction, DataType::f32, DataType::f32, format, ragged()), 4).of_bound,
+                1);
+}
+
+Considered considered(ConvolutionProblem const& p, PlanOptions const& options,
+                      Backend backend = Backend::cuda) {
+  Device device = emulated_device();
+  device.backend = backend;
+  for (Considered const& entry : make_plan(p, device, options).considered)
+    if (entry.kernel == "winograd") return entry;
+  return {};
+}
+
+ConvolutionProblem layer(DataType type) {
+  Geometry g = padded();
+  g.n = 64, g.c = g.k = 256, g.h = g.w = 56;
+  return problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nchw, g);
+}
+
+TEST(Winograd, ThePlannerTakesItForManyChannelsOfF32) {
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  auto const plan = make_plan(layer(DataType::f32), device);
+  EXPECT_EQ(plan.kernel, "winograd");
+  EXPECT_EQ(plan.recipe.winograd.tile, 4);
+}
+
+TEST(Winograd, ErrorsLimitTheChoice) {
+  PlanOptions options;
+  EXPECT_NE(considered(layer(DataType::f16), options).refusal.find("the limit is 0.0001"), std::string::npos);
+  options.max_error = 1e-6;  // tiles of 2x2 are below it, those of 4x4 are not
+  EXPECT_NE(considered(layer(DataType::f32), options).recipe.find("tiles of 2x2"), std::string::npos);
+  options.max_error = 1e-7;
+  EXPECT_THROW(considered(layer(DataType::f32), options), Error);  // sums in f32 are further off
+  options.max_error = 1e-2;
+  EXPECT_EQ(considered(layer(DataType::f16), options).refusal, "");
+  options.deterministic = true;
+  EXPECT_EQ(considered(layer(DataType::f16), options).refusal, "");
+}
+
+TEST(Winograd, RefusalsSayWhatIsInTheWay) {
+  auto const refusal = [](Geometry const& g, DataType type = DataType::f32,
+                          std::size_t workspace = ~std::size_t{0}) {
+    PlanOptions options;
+    options.max_workspace = workspace;
+    return considered(problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nhwc, g), options,
+                      Backend::emulator)
+        .refusal;
+  };
+  Geometry strided, grouped, dilated, larger;
+  strided.stride[1] = 2, grouped.groups = 2, dilated.dilation[0] = 2, larger.s = 5;
+  EXPECT_NE(refusal(strided).find("stride 2"), std::string::npos);
+  EXPECT_NE(refusal(grouped).find("2 groups"), std::string::npos);
+  EXPECT_NE(refusal(dilated).find("dilation 2"), std::string::npos);
+  EXPECT_NE(refusal(larger).find("3x5 taps"), std::string::npos);
+  EXPECT_NE(refusal({}, DataType::f64).find("f64"), std::string::npos);
+  EXPECT_NE(refusal({}, DataType::f32, 1000).find("at most 1000"), std::string::npos);
+}
+
+TEST(Winograd, TheTransformsCompileWithoutSpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (char const* policy : {"tile=2", "tile=4"}) {
+      Geometry g = padded();
+      g.c = g.k = 64, g.h = g.w = 28;
+      auto p = problem_of(ConvolutionDirection::data, DataType::f16, DataType::f16, format, g);
+      p.epilogue.expression = epilogue::parse("relu(acc + bias[k])", epilogue::convolution_indices);
+      p.epilogue.operands = {describe(DataType::f32, {p.x.extent(1)})};
+      PlanOptions options;
+      options.kernel = "winograd";
+      options.policy = policy;
+      for (jit::Source const& source : cuda::winograd_sources(make_plan(p, device, options)))
+        EXPECT_EQ(jit::compile(source).local_bytes, 0) << source.name_expression;
+    }
+}
+
+}  // namespace
+}  // namespace cosmati
