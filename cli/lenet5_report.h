@@ -13,13 +13,19 @@ struct TrainRequest {
   std::string data, save, resume, picture;
   std::string variant, optimizer, schedule;
   long long epochs = -1, batch = -1, gpus = 0;
+  bool explain = false;
   double learning_rate = -1, momentum = -1, weight_decay = -1;
   Common common;
 };
 
 // Trains, printing a line for each epoch, then the confusion matrix; writes the model and the picture. False
 // if it was interrupted: then the checkpoint is written and how to resume is printed.
+// Under mpirun every process calls it, and they train together.
 bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted);
+
+// From now on SIGTERM, which mpirun sends to those that are left when a process is lost, writes `text` to
+// stderr and ends this one at once: it may be waiting for the lost one.
+void when_lost(std::string text);
 
 struct PredictRequest {
   std::string model, data;

@@ -47,7 +47,7 @@ void predict_images(PredictRequest const& request, lenet5::Model& model, Device 
     io::Image const input = as_input(io::read_image(path));
     target = std::copy(input.pixels.begin(), input.pixels.end(), target);
   }
-  auto const scores = model.replicas(device, false).scores(data, model.statistics, lenet5::class_count);
+  auto const scores = nets::make_executor(model.assignment(device))->scores(data);
   for (std::size_t i = 0; i < request.images.size(); ++i) {
     float const* const row = &scores[i * lenet5::class_count];
     auto const best = static_cast<std::size_t>(lenet5::best_class(row));
@@ -69,8 +69,7 @@ void predict_images(PredictRequest const& request, lenet5::Model& model, Device 
 void predict_data(PredictRequest const& request, lenet5::Model& model, Device const& device) {
   auto const data =
       nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
-  auto replicas = model.replicas(device, false);
-  auto const evaluation = lenet5::evaluate(model, replicas, data);
+  auto const evaluation = lenet5::evaluate(*nets::make_executor(model.assignment(device)), data);
   if (request.common.json) {
     print_text(Record()
                    .add("images", static_cast<long long>(data.count()))
@@ -109,7 +108,7 @@ void predict_lenet5(PredictRequest const& request) {
   if (request.data.empty() == request.images.empty())
     throw Error(ErrorCode::bad_request, "predict lenet5 needs either --data FOLDER or --image FILE");
   auto const loaded = lenet5::load(request.model, false);
-  Device const device = request.common.device_to_run_on(false);
+  Device const device = request.common.device_to_run_on(true);
   if (request.data.empty())
     predict_images(request, *loaded.model, device);
   else

@@ -1,9 +1,11 @@
 // cosmati train lenet5: its options, and what the terminal shows of it.
+#include <unistd.h>
 #include <csignal>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/lenet5_report.h"
@@ -19,6 +21,13 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it"
 extern "C" void note_interrupt(int signal) {
   interrupted = true;
   std::signal(signal, SIG_DFL);  // a second Ctrl-C ends the program at once
+}
+
+std::string* last_words = nullptr;
+
+extern "C" void end_at_once(int) {
+  [[maybe_unused]] auto const written = write(STDERR_FILENO, last_words->data(), last_words->size());
+  _exit(1);
 }
 
 void run(TrainRequest const& request) {
@@ -65,6 +74,13 @@ void add_dcgan(CLI::App& train) {
 
 }  // namespace
 
+void when_lost(std::string text) {
+  static std::string words;
+  words = std::move(text);
+  last_words = &words;
+  std::signal(SIGTERM, end_at_once);
+}
+
 void add_train_command(CLI::App& program) {
   CLI::App* const train = program.add_subcommand("train", "Train a network");
   train->require_subcommand(1);
@@ -77,6 +93,7 @@ void add_train_command(CLI::App& program) {
   options.text("--data", request->data, "FOLDER", "with MNIST's four IDX files, plain or .gz (required)")
       .text("--save", request->save, "FILE", "the model, a checkpoint after each epoch (lenet5.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own hyperparameters")
+      .flag("--explain", request->explain, "print the layers, their kernels and their memory; train nothing")
       .text("--picture", request->picture, "FILE", "a PNG of sample answers and the training curve")
       .group("Hyperparameters")
       .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (modern)")
@@ -87,7 +104,7 @@ void add_train_command(CLI::App& program) {
       .number("--learning-rate", request->learning_rate, "base, or peak of one-cycle (each variant its own)")
       .number("--momentum", request->momentum, "of sgd (0.9)")
       .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
-      .integer("--gpus", request->gpus, "GPUs to train on (0)");
+      .integer("--gpus", request->gpus, "GPUs to train on: 0 or 1 (0: as --backend says)");
   add_common_options(options, request->common);
   lenet5->callback([request] { run(*request); });
   add_dcgan(*train);

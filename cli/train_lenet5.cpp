@@ -53,6 +53,7 @@ lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
   if (request.common.seed < 0)
     refuse(fmt::format("--seed {} is negative; expected 0 or more", request.common.seed));
   h.seed = static_cast<unsigned long long>(request.common.seed);
+  if (!request.common.types.compute.empty()) h.factors = lenet5::parse_factors(request.common.types.compute);
   return h;
 }
 
@@ -75,9 +76,6 @@ std::string clock_time(double seconds) {
 class Bar {
  public:
   void show(lenet5::Progress const& progress, int epochs) {
-    auto const now = Clock::now();
-    if (progress.images < progress.total && now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
     constexpr int width = 32;
     auto const filled = static_cast<int>(progress.images * width / std::max<Index>(progress.total, 1));
     print_progress(fmt::format("epoch {}/{} [{}{}] {}/{}  loss {:.4f}", progress.epoch, epochs,
@@ -86,9 +84,6 @@ class Bar {
                                progress.total, progress.loss));
   }
   static void clear() { print_progress(""); }
-
- private:
-  Clock::time_point last_{};
 };
 
 void print_epoch(lenet5::EpochReport const& report, int epochs, double seconds_left, bool json) {
@@ -112,79 +107,127 @@ void print_epoch(lenet5::EpochReport const& report, int epochs, double seconds_l
 }
 
 std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, nets::Dataset const& train,
-                                                nets::Dataset const& test, Device const& device) {
+                                                nets::Dataset const& test, Device const& device,
+                                                parallel::ProcessGroup* group) {
   if (request.resume.empty())
-    return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, device);
+    return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, device, group);
   if (!request.variant.empty() || request.epochs != -1 || request.batch != -1 || !request.optimizer.empty() ||
       !request.schedule.empty() || request.learning_rate != -1 || request.momentum != -1 ||
       request.weight_decay != -1)
     refuse("--resume continues with the hyperparameters of " + request.resume +
            "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, --momentum "
            "and --weight-decay");
-  return std::make_unique<lenet5::Training>(request.resume, train, test, device);
+  return std::make_unique<lenet5::Training>(request.resume, train, test, device, group);
 }
 
-}  // namespace
+std::string continuation(TrainRequest const& request, std::string const& file) {
+  return "to continue: cosmati train lenet5 --data " + request.data + " --resume " + file;
+}
 
-bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted) {
-  if (request.data.empty())
-    refuse("train lenet5 needs --data FOLDER, with the four IDX files of MNIST or Fashion-MNIST");
-  if (request.gpus > 0)
-    throw Error(ErrorCode::unavailable,
-                fmt::format("--gpus {}: this build has no cuda backend", request.gpus));
-  std::string const save = !request.save.empty()     ? request.save
-                           : !request.resume.empty() ? request.resume
-                                                     : "lenet5.safetensors";
-  bool const json = request.common.json;
-  Device const device = request.common.device_to_run_on(false);
-  auto const train =
-      nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
-  auto const test =
-      nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
-  auto const training = make_training(request, train, test, device);
-  auto const& h = training->hyperparameters();
-  if (!json) print_line(describe(h, device));
+// Processes of one machine share its cores.
+Device device_of(TrainRequest const& request, parallel::ProcessGroup const* group) {
+  Common where = request.common;
+  if (request.gpus == 1 && where.backend == "auto") where.backend = "cuda";
+  if (group != nullptr && where.backend == "auto") where.backend = "cpu";
+  Device device = where.device_to_run_on(true);
+  if (group != nullptr && where.threads == 0)
+    device.threads = std::max(1, device.threads / group->local_size());
+  return device;
+}
 
-  Bar bar;
-  int const first_epoch = training->epochs_done();
-  auto const start = Clock::now();
-  lenet5::Callbacks callbacks;
-  callbacks.stop = &interrupted;
-  callbacks.progress = [&](lenet5::Progress const& progress) { bar.show(progress, h.epochs); };
-  callbacks.epoch = [&](lenet5::EpochReport const& report) {
-    Bar::clear();
-    double const elapsed = std::chrono::duration<double>(Clock::now() - start).count();
-    print_epoch(report, h.epochs, elapsed / (report.epoch - first_epoch) * (h.epochs - report.epoch), json);
-    training->save(save);
-  };
-  bool const done = training->run(callbacks);
-  Bar::clear();
-  training->save(save);
-  if (!done) {
-    print_failure(fmt::format(
-        "interrupted in epoch {} after {} images; to continue: cosmati train lenet5 --data {} --resume {}",
-        training->epochs_done() + 1, training->images_done(), request.data, save));
-    return false;
-  }
-
-  auto const evaluation = training->evaluate_test();
+void report_result(TrainRequest const& request, lenet5::Training& training, nets::Dataset const& test,
+                   lenet5::Evaluation const& evaluation, std::string const& save) {
   if (!request.picture.empty())
-    io::write_png(request.picture, lenet5_picture(test, evaluation.predictions, training->model().classes,
-                                                  training->history()));
-  if (json) {
+    io::write_png(request.picture,
+                  lenet5_picture(test, evaluation.predictions, training.model().classes, training.history()));
+  if (request.common.json) {
     print_text(Record()
                    .add("event", "result")
                    .add("accuracy", evaluation.accuracy)
                    .add("model", save)
                    .add("picture", request.picture)
                    .json());
-    return true;
+    return;
   }
-  print_text("\n" + confusion_text(evaluation.confusion, training->model().classes));
+  print_text("\n" + confusion_text(evaluation.confusion, training.model().classes));
   print_line(fmt::format("\ntest accuracy {:.2f}%", evaluation.accuracy * 100));
   print_line("model    " + save);
   if (!request.picture.empty()) print_line("picture  " + request.picture);
-  return true;
+}
+
+}  // namespace
+
+bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted) {
+  if (request.explain) {
+    auto const h = hyperparameters_of(request);
+    lenet5::Model model(h.variant);
+    nets::Assignment assignment = model.assignment(request.common.device_to_plan_for(true));
+    assignment.batch = h.batch;
+    assignment.factors = h.factors;
+    print_text(nets::explain(assignment));
+    return true;
+  }
+  if (request.data.empty())
+    refuse("train lenet5 needs --data FOLDER, with the four IDX files of MNIST or Fashion-MNIST");
+  if (request.gpus > 1)
+    throw Error(ErrorCode::unavailable, fmt::format("--gpus {}: LeNet-5 trains on one GPU", request.gpus));
+  std::string const save = !request.save.empty()     ? request.save
+                           : !request.resume.empty() ? request.resume
+                                                     : "lenet5.safetensors";
+  bool const json = request.common.json;
+  parallel::ProcessGroup* const group = parallel::process_group();
+  bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
+  Device const device = device_of(request, group);
+  auto const train =
+      nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
+  auto const test =
+      nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
+  auto const training = make_training(request, train, test, device, group);
+  auto const& h = training->hyperparameters();
+  if (!json && speaks)
+    print_line(describe(h, device) + (group == nullptr ? "" : fmt::format(", {} processes", group->size())));
+  if (group != nullptr && !speaks) when_lost("");
+  if (group != nullptr && speaks) {
+    training->save(save);  // whatever happens from now on
+    when_lost("cosmati: a process of the run was lost, or mpirun was told to end it; " +
+              continuation(request, save) + "\n");
+  }
+
+  Bar bar;
+  int const first_epoch = training->epochs_done();
+  auto const start = Clock::now();
+  auto saved = start;
+  lenet5::Callbacks callbacks;
+  callbacks.stop = &interrupted;
+  callbacks.progress_seconds = 0.1;
+  if (speaks)
+    callbacks.progress = [&](lenet5::Progress const& progress) {
+      bar.show(progress, h.epochs);
+      if (group == nullptr || progress.images == progress.total ||
+          Clock::now() - saved < std::chrono::seconds(5))
+        return;
+      training->save(save);
+      saved = Clock::now();
+    };
+  callbacks.epoch = [&](lenet5::EpochReport const& report) {
+    if (!speaks) return;
+    Bar::clear();
+    double const elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    print_epoch(report, h.epochs, elapsed / (report.epoch - first_epoch) * (h.epochs - report.epoch), json);
+    training->save(save);
+  };
+  bool const done = training->run(callbacks);
+  if (speaks) {
+    Bar::clear();
+    training->save(save);
+  }
+  if (!done && speaks)
+    print_failure(fmt::format("interrupted in epoch {} after {} images; {}", training->epochs_done() + 1,
+                              training->images_done(), continuation(request, save)));
+  auto const evaluation = done ? training->evaluate_test() : lenet5::Evaluation();
+  if (group != nullptr) group->finish();
+  if (done && speaks) report_result(request, *training, test, evaluation, save);
+  return done;
 }
 
 }  // namespace cosmati::cli

@@ -6,7 +6,9 @@
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/fully_connected.h"
+#include "cosmati/ops/memory.h"
 #include "cosmati/ops/softmax.h"
 #include "nets/layer.h"
 
@@ -26,32 +28,41 @@ class ConvolutionLayer final : public Layer {
  public:
   // Adds `name`.weight (outputs, inputs / groups, window, window) and `name`.bias (outputs).
   ConvolutionLayer(Parameters& parameters, std::string const& name, ConvolutionShape const& shape);
-  TensorDescription prepare(Context const& context, Parameters const& parameters,
-                            TensorDescription const& x) override;
-  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
-                std::byte* workspace) override;
+  std::string name() const override;
+  TensorDescription plan(Context const& context, Parameters const& parameters,
+                         TensorDescription const& x) override;
+  void forward(Pass const& pass, void const* x, void* y) override;
+  void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
+  bool has_epilogue() const override { return true; }
 
  private:
+  std::string name_;
   int weight_, bias_;
   Index padding_, groups_;
   Prepared<ConvolutionProblem> forward_, data_, filter_;
+  void plan_mask(Context const& context, Parameter const& weight);
+  DeviceMemory mask_;  // (outputs, inputs): 1 where connected, else 0; empty where all are
+  Prepared<ElementwiseProblem> masked_;
 };
 
 // Non-overlapping pooling over square windows.
 class PoolingLayer final : public Layer {
  public:
   PoolingLayer(PoolingMode mode, Index window) : mode_(mode), window_(window) {}
-  TensorDescription prepare(Context const& context, Parameters const& parameters,
-                            TensorDescription const& x) override;
-  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
-                std::byte* workspace) override;
+  bool selects() const override { return mode_ == PoolingMode::max; }
+  std::size_t saved_bytes() const override {
+    return indices_.present() ? static_cast<std::size_t>(indices_.bytes()) : 0;
+  }
+  std::string name() const override;
+  TensorDescription plan(Context const& context, Parameters const& parameters,
+                         TensorDescription const& x) override;
+  void forward(Pass const& pass, void const* x, void* y) override;
+  void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
 
  private:
   PoolingMode mode_;
   Index window_;
-  Tensor indices_;  // u8: which element of its window was the maximum
+  TensorDescription indices_;  // u8: which element of its window was the maximum; saved for backward()
   Prepared<PoolingProblem> forward_, backward_;
 };
 
@@ -59,13 +70,14 @@ class PoolingLayer final : public Layer {
 class ActivationLayer final : public Layer {
  public:
   explicit ActivationLayer(ActivationFunction function) : function_(function) {}
-  TensorDescription prepare(Context const& context, Parameters const& parameters,
-                            TensorDescription const& x) override;
-  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
-                std::byte* workspace) override;
+  std::string name() const override;
+  TensorDescription plan(Context const& context, Parameters const& parameters,
+                         TensorDescription const& x) override;
+  void forward(Pass const& pass, void const* x, void* y) override;
+  void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
   // relu's derivative can be told from its result.
   bool in_place() const override { return function_ == ActivationFunction::relu; }
+  std::optional<ActivationFunction> activation() const override { return function_; }
 
  private:
   ActivationFunction function_;
@@ -78,13 +90,15 @@ class FullyConnectedLayer final : public Layer {
  public:
   // Adds `name`.weight (outputs, inputs) and `name`.bias (outputs).
   FullyConnectedLayer(Parameters& parameters, std::string const& name, Index inputs, Index outputs);
-  TensorDescription prepare(Context const& context, Parameters const& parameters,
-                            TensorDescription const& x) override;
-  void forward(Parameters const& parameters, void const* x, void* y, std::byte* workspace) override;
-  void backward(Parameters const& parameters, Gradients gradients, void const* x, void const* dy, void* dx,
-                std::byte* workspace) override;
+  std::string name() const override;
+  TensorDescription plan(Context const& context, Parameters const& parameters,
+                         TensorDescription const& x) override;
+  void forward(Pass const& pass, void const* x, void* y) override;
+  void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
+  bool has_epilogue() const override { return true; }
 
  private:
+  std::string name_;
   int weight_, bias_;
   Prepared<GemmProblem> forward_, data_, filter_;
   Prepared<ReduceProblem> bias_gradient_;
@@ -93,12 +107,14 @@ class FullyConnectedLayer final : public Layer {
 // Mean cross-entropy of softmax(x) and the labels.
 class SoftmaxLoss final : public Loss {
  public:
-  void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
-  void scores(Parameters const& parameters, void const* x, float* scores, std::byte* workspace) override;
-  double loss(Parameters const& parameters, Gradients gradients, void const* x, int const* labels, void* dx,
-              std::byte* workspace) override;
+  std::string name() const override;
+  Index classes() const override { return classes_; }
+  void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
+  void scores(Pass const& pass, void const* x, float* scores) override;
+  void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
 
  private:
+  Index classes_ = 0;
   Prepared<TransformProblem> scores_;
   Prepared<CrossEntropyProblem> loss_;
 };
@@ -109,17 +125,23 @@ class GaussianLoss final : public Loss {
   // Adds `name`.centres (classes, inputs), trained or fixed. rubbish: see RbfProblem.
   GaussianLoss(Parameters& parameters, std::string const& name, Index inputs, Index classes, bool trainable,
                std::optional<double> rubbish = {});
-  void prepare(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
-  void scores(Parameters const& parameters, void const* x, float* scores, std::byte* workspace) override;
-  double loss(Parameters const& parameters, Gradients gradients, void const* x, int const* labels, void* dx,
-              std::byte* workspace) override;
+  std::string name() const override;
+  Index classes() const override { return classes_; }
+  void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
+  void scores(Pass const& pass, void const* x, float* scores) override;
+  void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
 
  private:
   int centres_;
+  Index classes_;
   double rubbish_;
   Prepared<RbfProblem> distances_, loss_, backward_;
   Prepared<AddProblem> negate_;
 };
+
+// Whether the function and its derivative can go into a product's epilogue: the derivative must follow from
+// the value.
+bool can_fuse(ActivationFunction function);
 
 // The layout of the images between layers, and of vectors (n, f) that follow from them without moving an
 // element.

@@ -20,12 +20,6 @@ struct Parameter {
   std::vector<bool> connected;
 };
 
-// A flat array of gradients, laid out as the parameters are.
-struct Gradients {
-  float* flat = nullptr;
-  float* of(Parameter const& parameter) const { return flat + parameter.offset; }
-};
-
 // Parameters of a network and the state of its optimiser, all f32, in host memory.
 class Parameters {
  public:
@@ -49,6 +43,9 @@ class Parameters {
   // The trainable part of the flat arrays, for the optimiser.
   TensorDescription trainable() const { return describe(DataType::f32, Shape(trainable_elements_)); }
   float* values() { return value_.as<float>(); }
+  float const* values() const { return value_.as<float>(); }
+  std::size_t value_bytes() const { return value_.bytes(); }
+  std::size_t state_bytes() const { return state_.empty() ? 0 : state_[0].bytes(); }
   float* states(int which) {
     auto const at = static_cast<std::size_t>(which);
     return at < state_.size() ? state_[at].as<float>() : nullptr;

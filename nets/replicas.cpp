@@ -8,22 +8,35 @@
 
 namespace cosmati::nets {
 
-Replicas::Replicas(MakeSequence make, Device const& device, Index gradient_elements, bool training)
-    : make_(std::move(make)), one_thread_(device), gradient_elements_(gradient_elements) {
+Context host_context(Assignment const& assignment, bool training) {
+  Context context{assignment.device, preferred_format(assignment.device), training};
+  context.device.threads = 1;  // a network for each thread
+  context.factors = assignment.factors;
+  return context;
+}
+
+Replicas::Replicas(Assignment const& assignment, bool training)
+    : assignment_(assignment), one_thread_(assignment.device), training_(training) {
   one_thread_.threads = 1;
-  replicas_.resize(static_cast<std::size_t>(device.threads));
+  replicas_.resize(static_cast<std::size_t>(assignment.device.threads));
   for (Replica& replica : replicas_) {
-    replica.full = make_(one_thread_, micro_batch, training);
+    replica.full = make(micro_batch);
     if (!training) continue;
-    replica.gradient = Tensor(DataType::f32, Shape(gradient_elements_));
-    replica.sum = Tensor(DataType::f32, Shape(gradient_elements_));
+    replica.gradient = Tensor(assignment_.parameters.trainable());
+    replica.sum = Tensor(assignment_.parameters.trainable());
     replica.gradient.fill(0);  // the padding between parameters is never written
   }
 }
 
+std::unique_ptr<Sequence> Replicas::make(Index batch) const {
+  auto sequence = assignment_.make(host_context(assignment_, training_), batch);
+  sequence->prepare();
+  return sequence;
+}
+
 void Replicas::prepare_add(double alpha, double beta) {
   if (adds_.count({alpha, beta}) != 0) return;
-  TensorDescription const flat = describe(DataType::f32, Shape(gradient_elements_));
+  TensorDescription const flat = assignment_.parameters.trainable();
   TensorDescription const second =
       beta == 0 ? TensorDescription{} : flat;  // what is not read may be anything
   auto const& added = adds_[{alpha, beta}] =
@@ -41,36 +54,38 @@ void Replicas::add(double alpha, Tensor const& from, double beta, Replica& repli
 // share: the micro-batches [first, last) of this thread. Each adds its mean gradient times its number of
 // images.
 void Replicas::add_share(Replica& replica, Dataset const& data, std::vector<Index> const& order, Index first,
-                         Index count, PixelStatistics const& statistics, std::pair<Index, Index> share) {
+                         Index count, std::pair<Index, Index> share) {
   replica.loss = 0;
   int labels[micro_batch];
   for (Index m = share.first; m < share.second; ++m) {
     Index const begin = m * micro_batch, images = std::min(micro_batch, count - begin);
     Sequence& sequence = images == micro_batch ? *replica.full : *replica.rest;
-    gather(data, order, first + begin, statistics, sequence.input(), sequence.input_data());
+    gather(data, order, first + begin, assignment_.statistics, sequence.input(), sequence.input_data());
     for (Index i = 0; i < images; ++i) {
       Index const image = order[static_cast<std::size_t>(first + begin + i)];
       labels[i] = data.labels[static_cast<std::size_t>(image)];
     }
     double const weight = static_cast<double>(images) / static_cast<double>(count);
-    replica.loss += weight * sequence.loss_and_gradients(labels, {replica.gradient.as<float>()});
+    float loss = 0;
+    sequence.loss_and_gradients(assignment_.parameters.values(), labels, &loss, replica.gradient.as<float>());
+    replica.loss += weight * static_cast<double>(loss);
     add(weight, replica.gradient, m == share.first ? 0 : 1, replica);
   }
 }
 
 double Replicas::loss_and_gradients(Dataset const& data, std::vector<Index> const& order, Index first,
-                                    Index count, PixelStatistics const& statistics) {
+                                    Index count) {
   Index const micro_batches = (count + micro_batch - 1) / micro_batch, rest = count % micro_batch;
   int const parts = static_cast<int>(std::min<Index>(static_cast<Index>(replicas_.size()), micro_batches));
   Replica& last = replicas_[static_cast<std::size_t>(parts - 1)];
-  if (rest > 0 && (!last.rest || last.rest->batch() != rest)) last.rest = make_(one_thread_, rest, true);
+  if (rest > 0 && (!last.rest || last.rest->batch() != rest)) last.rest = make(rest);
   for (Index images : {std::min(micro_batch, count), rest})
     for (double beta : {0.0, 1.0})
       prepare_add(static_cast<double>(images) / static_cast<double>(count), beta);
   prepare_add(1, 1);
   cpu::parallel_parts(parts, [&](int part, int) {
     auto const share = cpu::share(micro_batches, part, parts);
-    add_share(replicas_[static_cast<std::size_t>(part)], data, order, first, count, statistics,
+    add_share(replicas_[static_cast<std::size_t>(part)], data, order, first, count,
               {share.first, share.last});
   });
   double loss = replicas_[0].loss;
@@ -81,21 +96,21 @@ double Replicas::loss_and_gradients(Dataset const& data, std::vector<Index> cons
   return loss;
 }
 
-std::vector<float> Replicas::scores(Dataset const& data, PixelStatistics const& statistics, Index classes) {
-  std::vector<Index> order(static_cast<std::size_t>(data.count()));
-  std::iota(order.begin(), order.end(), Index{0});
-  std::vector<float> all(
-      static_cast<std::size_t>((data.count() + micro_batch - 1) / micro_batch * micro_batch * classes));
-  Index const micro_batches = (data.count() + micro_batch - 1) / micro_batch;
+std::vector<float> Replicas::scores(Dataset const& data, Index first, Index count) {
+  Index const classes = this->classes();
+  std::vector<Index> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), first);
+  Index const micro_batches = (count + micro_batch - 1) / micro_batch;
+  std::vector<float> all(static_cast<std::size_t>(micro_batches * micro_batch * classes));
   cpu::parallel_parts(static_cast<int>(replicas_.size()), [&](int part, int parts) {
     auto const share = cpu::share(micro_batches, part, parts);
     Sequence& sequence = *replicas_[static_cast<std::size_t>(part)].full;
     for (Index m = share.first; m < share.last; ++m) {
-      gather(data, order, m * micro_batch, statistics, sequence.input(), sequence.input_data());
-      sequence.infer(all.data() + m * micro_batch * classes);
+      gather(data, order, m * micro_batch, assignment_.statistics, sequence.input(), sequence.input_data());
+      sequence.infer(assignment_.parameters.values(), all.data() + m * micro_batch * classes);
     }
   });
-  all.resize(static_cast<std::size_t>(data.count() * classes));
+  all.resize(static_cast<std::size_t>(count * classes));
   return all;
 }
 

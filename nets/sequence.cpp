@@ -1,55 +1,162 @@
-// Forward through the layers, backward from the loss.
+// Forward through the layers, backward from the loss; one memory for all that lies between.
 #include "nets/sequence.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <atomic>
+#include <exception>
 #include <utility>
+
+#include "nets/layers.h"
+#include "src/backend/cpu/parallel.h"
 
 namespace cosmati::nets {
 
+Sequence::Block Sequence::reserve(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  Block const block{memory_bytes_, bytes};
+  memory_bytes_ += (bytes + alignment - 1) / alignment * alignment;
+  return block;
+}
+
+namespace {
+
+// An activation goes into the epilogue of the product before it, also from behind a maximum, if the product
+// after it can multiply by its derivative.
+void fuse(std::vector<std::unique_ptr<Layer>>& layers) {
+  for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
+    auto const function = layers[i]->activation();
+    if (!function || !can_fuse(*function) || !layers[i + 1]->has_epilogue()) continue;
+    std::size_t product = i - 1;
+    while (product > 0 && layers[product]->selects()) --product;
+    if (!layers[product]->has_epilogue()) continue;
+    layers[product]->fuse_value(*function);
+    layers[i + 1]->fuse_derivative(*function);
+    layers.erase(layers.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+}  // namespace
+
 Sequence::Sequence(Parameters const& parameters, Network network, Context const& context,
                    TensorDescription const& x)
-    : parameters_(parameters), network_(std::move(network)), input_(x) {
-  buffers_.emplace_back(x);
-  value_buffer_.push_back(0);
-  TensorDescription current = x;
-  std::size_t workspace_bytes = 64;
-  Index largest = 0;
+    : parameters_(parameters), network_(std::move(network)), context_(context), input_(x) {
+  auto const bytes_of = [](TensorDescription const& tensor) {
+    return static_cast<std::size_t>(tensor.bytes());
+  };
+  if (context.fuse) fuse(network_.layers);
+  Context now = context;
+  now.gradient_of_input = false;
+  description_.push_back(x);
+  value_.push_back(reserve(bytes_of(x)));
+  std::size_t workspace_bytes = 64, largest = 0;
   for (auto const& layer : network_.layers) {
-    current = layer->prepare(context, parameters, current);
-    if (!layer->in_place()) buffers_.emplace_back(current);
-    value_buffer_.push_back(buffers_.size() - 1);
+    TensorDescription const y = layer->plan(now, parameters, description_.back());
+    now.gradient_of_input = true;
+    value_.push_back(layer->in_place() ? value_.back() : reserve(bytes_of(y)));
+    description_.push_back(y);
+    saved_.push_back(reserve(layer->saved_bytes()));
     workspace_bytes = std::max(workspace_bytes, layer->workspace_bytes());
-    largest = std::max(largest, current.layout.span());
+    largest = std::max(largest, bytes_of(y));
   }
-  network_.loss->prepare(context, parameters, current);
+  network_.loss->plan(context, parameters, description_.back());
   workspace_bytes = std::max(workspace_bytes, network_.loss->workspace_bytes());
-  workspace_ = Tensor(DataType::u8, Shape(static_cast<Index>(workspace_bytes)));
-  if (context.training)
-    for (Tensor& gradient : gradient_) gradient = Tensor(DataType::f32, Shape(largest));
-}
-
-void Sequence::forward() {
-  for (std::size_t i = 0; i < network_.layers.size(); ++i)
-    network_.layers[i]->forward(parameters_, value(i), value(i + 1), workspace());
-}
-
-void Sequence::infer(float* scores) {
-  forward();
-  network_.loss->scores(parameters_, value(network_.layers.size()), scores, workspace());
-}
-
-double Sequence::loss_and_gradients(int const* labels, Gradients gradients) {
-  forward();
-  std::size_t const count = network_.layers.size();
-  float* dy = gradient_[0].as<float>();
-  float* dx = gradient_[1].as<float>();
-  double const loss = network_.loss->loss(parameters_, gradients, value(count), labels, dy, workspace());
-  for (std::size_t i = count; i-- > 0;) {
-    Layer& layer = *network_.layers[i];
-    void* const target = i == 0 ? nullptr : layer.in_place() ? dy : dx;
-    layer.backward(parameters_, gradients, value(i), dy, target, workspace());
-    if (!layer.in_place()) std::swap(dy, dx);
+  workspace_ = reserve(workspace_bytes);
+  side_workspace_ = context.training && context.branch ? reserve(workspace_bytes) : workspace_;
+  if (!context.training) return;
+  gradient_.resize(value_.size());
+  Block turn[2];
+  if (!context.branch)
+    for (Block& block : turn) block = reserve(largest);
+  std::size_t next = 0;
+  for (std::size_t i = value_.size(); i-- > 1;) {
+    bool const in_place = i + 1 < value_.size() && network_.layers[i]->in_place();
+    gradient_[i] = in_place         ? gradient_[i + 1]
+                   : context.branch ? reserve(bytes_of(description_[i]))
+                                    : turn[next++ % 2];
   }
-  return loss;
+}
+
+Stream Branch::fork() {
+  main_.mark(forked_);
+  side_.wait_for(forked_);
+  return side_;
+}
+
+void Branch::join() {
+  side_.mark(done_);
+  main_.wait_for(done_);
+}
+
+void Sequence::prepare() {
+  memory_ = DeviceMemory(context_.device, memory_bytes_);
+  std::vector<std::function<void()>> tasks = network_.loss->take_preparations();
+  for (std::size_t i = 0; i < network_.layers.size(); ++i) {
+    network_.layers[i]->set_saved(at(saved_[i]));
+    for (auto& task : network_.layers[i]->take_preparations()) tasks.push_back(std::move(task));
+  }
+  std::vector<std::exception_ptr> errors(tasks.size());
+  std::atomic<std::size_t> next = 0;
+  auto const threads = std::min<std::size_t>(static_cast<std::size_t>(context_.device.threads), tasks.size());
+  cpu::parallel_parts(static_cast<int>(threads), [&](int, int) {
+    for (std::size_t i = next++; i < tasks.size(); i = next++) try {
+        tasks[i]();
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+  });
+  for (std::exception_ptr const& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+void Sequence::forward(Pass const& pass) {
+  for (std::size_t i = 0; i < network_.layers.size(); ++i)
+    network_.layers[i]->forward(pass, at(value_[i]), at(value_[i + 1]));
+}
+
+void Sequence::infer(float const* values, float* scores, Stream stream) {
+  Pass const now = pass(values, nullptr, stream);
+  forward(now);
+  network_.loss->scores(now, at(value_.back()), scores);
+}
+
+void Sequence::loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
+                                  Stream stream, Branch* branch) {
+  Pass now = pass(values, gradients, stream);
+  forward(now);
+  network_.loss->loss(now, at(value_.back()), labels, loss, at(gradient_.back()));
+  if (branch != nullptr) now.side.workspace = at(side_workspace_);
+  for (std::size_t i = network_.layers.size(); i-- > 0;) {
+    if (branch != nullptr) now.side.stream = branch->fork();
+    network_.layers[i]->backward(now, at(value_[i]), at(gradient_[i + 1]),
+                                 i == 0 ? nullptr : at(gradient_[i]));
+  }
+  if (branch != nullptr) branch->join();
+}
+
+std::string Sequence::explain() const {
+  auto const line = [](std::string const& what, std::string const& result, Block const& block,
+                       std::vector<std::string> const& kernels) {
+    return fmt::format("{:<26} {:<24} {:>9} {:>9}  {}\n", what, result, block.offset, block.bytes,
+                       fmt::join(kernels, ", "));
+  };
+  std::string text =
+      fmt::format("{:<26} {:<24} {:>9} {:>9}  {}\n", "layer", "output", "at byte", "bytes", "kernels");
+  text += line("input", to_string(input_), value_[0], {});
+  for (std::size_t i = 0; i < network_.layers.size(); ++i) {
+    Layer const& layer = *network_.layers[i];
+    text += line(layer.name(), to_string(description_[i + 1].shape()), value_[i + 1], layer.choices());
+    if (saved_[i].bytes > 0) text += line("  kept for backward", "", saved_[i], {});
+  }
+  text += line(network_.loss->name(), "", {}, network_.loss->choices());
+  text += line("workspace", "", workspace_, {});
+  if (context_.training && context_.branch) text += line("workspace beside it", "", side_workspace_, {});
+  for (std::size_t i = gradient_.size(); i-- > 1;)
+    text += line("gradient of " + (i + 1 < gradient_.size() ? "layer " + std::to_string(i) : "scores"), "",
+                 gradient_[i], {});
+  return text + fmt::format("{} bytes in one piece on {}, batch {}\n", memory_bytes_,
+                            cosmati::name_of(context_.device.backend), batch());
 }
 
 }  // namespace cosmati::nets

@@ -1,8 +1,11 @@
-// Layers in a row, prepared for one batch size, with the buffers between them.
+// Layers in a row, prepared for one batch size, with the memory that they work in.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "cosmati/ops/memory.h"
+#include "cosmati/ops/queue.h"
 #include "nets/layer.h"
 
 namespace cosmati::nets {
@@ -13,33 +16,67 @@ struct Network {
   std::unique_ptr<Loss> loss;
 };
 
-class Sequence {
+// A queue and another beside it, whose work begins at a fork and is waited for at the join.
+class Branch {
  public:
-  // `parameters` outlives the sequence. x: the batch of inputs.
-  Sequence(Parameters const& parameters, Network network, Context const& context, TensorDescription const& x);
-
-  // The buffer that holds the inputs of the next batch, described by input().
-  float* input_data() { return buffers_.front().as<float>(); }
-  TensorDescription const& input() const { return input_; }
-  Index batch() const { return input_.extent(0); }
-
-  // Scores (batch, classes) for the inputs in input_data().
-  void infer(float* scores);
-  // Mean loss of the inputs in input_data() against labels (batch), and its gradients.
-  double loss_and_gradients(int const* labels, Gradients gradients);
+  Branch(Device const& device, Queue& main) : main_(main), side_(device), forked_(device), done_(device) {}
+  Stream fork();  // what the side does from now on comes after what the main queue was given
+  void join();
 
  private:
-  void forward();
-  std::byte* workspace() { return workspace_.as<std::byte>(); }
-  void* value(std::size_t layer) { return buffers_[value_buffer_[layer]].data(); }
+  Queue& main_;
+  Queue side_;
+  Moment forked_, done_;
+};
+
+class Sequence {
+ public:
+  // Plans everything: needs no device. `parameters` outlives the sequence. x: the batch of inputs.
+  Sequence(Parameters const& parameters, Network network, Context const& context, TensorDescription const& x);
+  // Allocates the memory and prepares the operations, in parallel where the device has threads.
+  void prepare();
+
+  // The buffer of the device that holds the inputs of the next batch, described by input().
+  float* input_data() { return reinterpret_cast<float*>(at(value_[0])); }
+  TensorDescription const& input() const { return input_; }
+  Index batch() const { return input_.extent(0); }
+  Index classes() const { return network_.loss->classes(); }
+
+  // Scores (batch, classes) for the inputs in input_data(). Enqueued, like what follows; `values` and
+  // `gradients` are of the device and laid out as the parameters are.
+  void infer(float const* values, float* scores, Stream stream = nullptr);
+  // Mean loss of the inputs in input_data() against labels (batch), to loss[0], and its gradients.
+  // `branch`: of the queue that `stream` is of, where the context said so.
+  void loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
+                          Stream stream = nullptr, Branch* branch = nullptr);
+
+  // A table of the layers: what they compute, by which kernels, and where in the sequence's memory they
+  // write.
+  std::string explain() const;
+
+ private:
+  struct Block {
+    std::size_t offset = 0, bytes = 0;
+  };
+  Block reserve(std::size_t bytes);
+  std::byte* at(Block const& block) { return static_cast<std::byte*>(memory_.data()) + block.offset; }
+  Pass pass(float const* values, float* gradients, Stream stream) {
+    Place const main{stream, at(workspace_)};
+    return {parameters_, values, gradients, main, main};
+  }
+  void forward(Pass const& pass);
 
   Parameters const& parameters_;
   Network network_;
+  Context context_;
   TensorDescription input_;
-  std::vector<Tensor> buffers_;            // inputs, then what the layers write
-  std::vector<std::size_t> value_buffer_;  // of layer i's input; the last entry is of the sequence's output
-  Tensor gradient_[2];                     // of a layer's output and input, in turn
-  Tensor workspace_;
+  std::size_t memory_bytes_ = 0;
+  std::vector<Block> value_;                    // of layer i's input; the last entry is of the output
+  std::vector<TensorDescription> description_;  // of these
+  std::vector<Block> saved_;                    // of layer i
+  std::vector<Block> gradient_;                 // of what value_ has; two in turn where there is no branch
+  Block workspace_, side_workspace_;
+  DeviceMemory memory_;
 };
 
 }  // namespace cosmati::nets

@@ -14,11 +14,12 @@ void sgd(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arg
   Input const gradient(problem.gradient, arguments.gradient);
   Output const velocity(problem.state, arguments.velocity);
   bool const stateful = problem.state.present();
+  double const rate = step_numbers(problem, arguments).rate;
   for_each_index(parameter.shape(), [&](Position const& at) {
     double const g = gradient(at) + problem.weight_decay * parameter(at);
     double const v = stateful ? problem.momentum * velocity(at) + g : g;
     if (stateful) velocity(at) = v;
-    parameter(at) = parameter(at) - arguments.rate * (problem.nesterov ? g + problem.momentum * v : v);
+    parameter(at) = parameter(at) - rate * (problem.nesterov ? g + problem.momentum * v : v);
   });
 }
 
@@ -29,17 +30,14 @@ void adam(OptimizerProblem const& problem, OptimizerProblem::Arguments const& ar
   Input const gradient(problem.gradient, arguments.gradient);
   Output const first(problem.state, arguments.velocity);
   Output const second(problem.state, arguments.second);
-  double const t = static_cast<double>(arguments.step);
-  double const correction1 = 1 - std::pow(problem.beta1, t);
-  double const correction2 = 1 - std::pow(problem.beta2, t);
+  auto const [rate, correction1, correction2] = step_numbers(problem, arguments);
   for_each_index(parameter.shape(), [&](Position const& at) {
     double const g = gradient(at) + problem.weight_decay * parameter(at);
     double const m = problem.beta1 * first(at) + (1 - problem.beta1) * g;
     double const v = problem.beta2 * second(at) + (1 - problem.beta2) * g * g;
     first(at) = m;
     second(at) = v;
-    parameter(at) =
-        parameter(at) - arguments.rate * (m / correction1) / (std::sqrt(v / correction2) + problem.epsilon);
+    parameter(at) = parameter(at) - rate * (m / correction1) / (std::sqrt(v / correction2) + problem.epsilon);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/gather.h"
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/optimizer.h"
@@ -28,6 +29,7 @@ void run(DropoutProblem const& problem, DropoutProblem::Arguments const& argumen
 void run(TransformProblem const& problem, TransformProblem::Arguments const& arguments);
 void run(ReduceProblem const& problem, ReduceProblem::Arguments const& arguments);
 void run(ElementwiseProblem const& problem, ElementwiseProblem::Arguments const& arguments);
+void run(GatherProblem const& problem, GatherProblem::Arguments const& arguments);
 void run(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
 
 }  // namespace cosmati::reference

@@ -122,24 +122,24 @@ void Model::initialise(unsigned long long seed) {
   }
 }
 
-nets::Replicas Model::replicas(Device const& on, bool training) {
-  auto const make = [this](Device const& device, Index batch, bool with_gradients) {
-    nets::Context const context{device, nets::preferred_format(device), with_gradients};
-    return std::make_unique<nets::Sequence>(
-        parameters_, make_network(), context,
-        nets::image_description(context, batch, 1, image_size, image_size));
-  };
-  return {make, on, parameters_.trainable().extent(0), training};
+std::unique_ptr<nets::Sequence> Model::sequence(nets::Context const& context, Index batch) {
+  return std::make_unique<nets::Sequence>(parameters_, make_network(), context,
+                                          nets::image_description(context, batch, 1, image_size, image_size));
+}
+
+nets::Assignment Model::assignment(Device const& device) {
+  return {device, parameters_,
+          [this](nets::Context const& context, Index batch) { return sequence(context, batch); }, statistics};
 }
 
 int best_class(float const* scores) {
   return static_cast<int>(std::max_element(scores, scores + class_count) - scores);
 }
 
-Evaluation evaluate(Model const& model, nets::Replicas& replicas, nets::Dataset const& data) {
+Evaluation evaluate(nets::Executor& executor, nets::Dataset const& data) {
   Evaluation result;
   result.confusion.assign(class_count, std::vector<Index>(class_count));
-  auto const scores = replicas.scores(data, model.statistics, class_count);
+  auto const scores = executor.scores(data);
   Index right = 0;
   for (std::size_t i = 0; i < data.labels.size(); ++i) {
     int const best = best_class(&scores[i * class_count]), label = data.labels[i];

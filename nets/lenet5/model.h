@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "nets/dataset.h"
+#include "nets/executor.h"
 #include "nets/metadata.h"
-#include "nets/replicas.h"
 
 namespace cosmati::lenet5 {
 
@@ -40,8 +40,10 @@ class Model {
   nets::Parameters& parameters() { return parameters_; }
   nets::Parameters const& parameters() const { return parameters_; }
 
-  // The network made ready on the threads of `device`. Refers to the model, which does not move meanwhile.
-  nets::Replicas replicas(Device const& device, bool training);
+  // The network planned for a batch, and what an executor gets of it. Both refer to the model, which does not
+  // move meanwhile.
+  std::unique_ptr<nets::Sequence> sequence(nets::Context const& context, Index batch);
+  nets::Assignment assignment(Device const& device);
 
   nets::PixelStatistics statistics;  // how pixels become inputs
   std::vector<std::string> classes;
@@ -72,7 +74,7 @@ struct Evaluation {
   std::vector<std::vector<Index>> confusion;  // [label][prediction]
   double accuracy = 0;                        // 0..1
 };
-Evaluation evaluate(Model const& model, nets::Replicas& replicas, nets::Dataset const& data);
+Evaluation evaluate(nets::Executor& executor, nets::Dataset const& data);
 
 // The class with the highest score.
 int best_class(float const* scores);

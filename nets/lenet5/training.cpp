@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace cosmati::lenet5 {
 namespace {
@@ -36,12 +37,19 @@ Hyperparameters default_hyperparameters(Variant variant) {
   return result;
 }
 
+DataType parse_factors(std::string const& name) {
+  if (name == "f32") return DataType::f32;
+  if (name == "tf32") return DataType::tf32;
+  throw Error(ErrorCode::bad_request, "factors of LeNet-5's products are f32 or tf32, not " + name);
+}
+
 Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& train,
-                   nets::Dataset const& test, Device const& device)
+                   nets::Dataset const& test, Device const& device, parallel::ProcessGroup* group)
     : hyperparameters_(hyperparameters),
       train_(train),
       test_(test),
       device_(device),
+      group_(group),
       model_(std::make_unique<Model>(hyperparameters.variant, state_count(hyperparameters.optimizer))) {
   model_->initialise(hyperparameters_.seed);
   model_->statistics = nets::pixel_statistics(train_);
@@ -50,8 +58,8 @@ Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& 
 }
 
 Training::Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
-                   Device const& device)
-    : train_(train), test_(test), device_(device) {
+                   Device const& device, parallel::ProcessGroup* group)
+    : train_(train), test_(test), device_(device), group_(group) {
   auto loaded = load(checkpoint, true);
   auto const real = [&](std::string const& key) { return nets::real(loaded.metadata, key, checkpoint); };
   auto const integer = [&](char const* key, long long low, long long high) {
@@ -69,6 +77,7 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
   h.momentum = real("momentum");
   h.weight_decay = real("weight_decay");
   h.seed = static_cast<unsigned long long>(integer("seed", 0, largest));
+  if (loaded.metadata.contains("factors")) h.factors = parse_factors(loaded.metadata["factors"]);
   epoch_ = static_cast<int>(integer("epoch", 0, h.epochs));
   images_ = integer("images", 0, train.count());
   loss_sum_ = real("loss_sum");
@@ -93,68 +102,75 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
 
 void Training::prepare() {
   Hyperparameters const& h = hyperparameters_;
-  replicas_ = std::make_unique<nets::Replicas>(model_->replicas(device_, true));
-  OptimizerProblem problem;
-  problem.kind = h.optimizer;
-  problem.parameter = problem.gradient = problem.state = model_->parameters().trainable();
-  problem.momentum = h.momentum;
-  problem.weight_decay = h.weight_decay;
-  update_ = cosmati::prepare(make_plan(problem, device_));
-  workspace_ = Tensor(DataType::u8, Shape(static_cast<Index>(update_.workspace_bytes())));
+  nets::Assignment assignment = model_->assignment(device_);
+  assignment.data = &train_;
+  assignment.batch = h.batch;
+  assignment.group = group_;
+  assignment.factors = h.factors;
+  assignment.optimizer.kind = h.optimizer;
+  assignment.optimizer.momentum = h.momentum;
+  assignment.optimizer.weight_decay = h.weight_decay;
+  executor_ = nets::make_executor(assignment);
 }
 
-double Training::learning_rate() const {
+double Training::learning_rate(long long step) const {
   Index const steps_an_epoch = (train_.count() + hyperparameters_.batch - 1) / hyperparameters_.batch;
-  return hyperparameters_.schedule.rate_at(steps_, steps_an_epoch * hyperparameters_.epochs);
+  return hyperparameters_.schedule.rate_at(step, steps_an_epoch * hyperparameters_.epochs);
 }
 
-void Training::step(std::vector<Index> const& order, Index count) {
-  double const loss = replicas_->loss_and_gradients(train_, order, images_, count, model_->statistics);
-  nets::Parameters& parameters = model_->parameters();
-  update_.run({.parameter = parameters.values(),
-               .gradient = replicas_->gradients(),
-               .velocity = parameters.states(0),
-               .second = parameters.states(1),
-               .rate = learning_rate(),
-               .step = steps_ + 1},
-              workspace_.data());
-  loss_sum_ += loss * static_cast<double>(count);
-  images_ += count;
-  ++steps_;
+void Training::begin_epoch() {
+  nets::Epoch epoch;
+  epoch.order = nets::shuffled(train_.count(), hyperparameters_.seed, epoch_);
+  epoch.first = images_;
+  epoch.loss_sum = loss_sum_;
+  epoch.steps_done = steps_;
+  Index const batch = hyperparameters_.batch, steps = (train_.count() - images_ + batch - 1) / batch;
+  for (Index step = 0; step < steps; ++step) epoch.rates.push_back(learning_rate(steps_ + step));
+  executor_->begin(std::move(epoch));
 }
 
 bool Training::run(Callbacks const& callbacks) {
   Index const count = train_.count();
   while (epoch_ < hyperparameters_.epochs) {
-    auto const order = nets::shuffled(count, hyperparameters_.seed, epoch_);
+    begin_epoch();
     double const start = seconds_now();
+    double shown = start;
     Index const images_before = images_;
-    double rate = learning_rate();
     while (images_ < count) {
-      rate = learning_rate();
-      step(order, std::min(hyperparameters_.batch, count - images_));
-      if (callbacks.progress)
+      Index const steps = executor_->advance();
+      images_ = std::min(count, images_ + steps * hyperparameters_.batch);
+      steps_ += steps;
+      if (callbacks.progress && seconds_now() - shown >= callbacks.progress_seconds) {
+        loss_sum_ = executor_->loss_sum();
         callbacks.progress({epoch_ + 1, images_, count, loss_sum_ / static_cast<double>(images_)});
-      if (callbacks.stop != nullptr && *callbacks.stop && images_ < count) return false;
+        shown = seconds_now();
+      }
+      if (callbacks.stop != nullptr && images_ < count && executor_->any(*callbacks.stop)) {
+        loss_sum_ = executor_->loss_sum();
+        return false;
+      }
     }
+    loss_sum_ = executor_->loss_sum();
     double const trained = seconds_now();
     EpochReport report;
     report.epoch = epoch_ + 1;
     report.loss = loss_sum_ / static_cast<double>(count);
-    report.train_accuracy = evaluate(*model_, *replicas_, train_).accuracy;
-    report.test_accuracy = evaluate(*model_, *replicas_, test_).accuracy;
-    report.learning_rate = rate;
+    report.train_accuracy = evaluate(*executor_, train_).accuracy;
+    report.test_accuracy = evaluate(*executor_, test_).accuracy;
+    report.learning_rate = learning_rate(steps_ - 1);
     report.images_per_second = static_cast<double>(count - images_before) / (trained - start);
     report.seconds = seconds_now() - start;
     history_.push_back(report);
     ++epoch_, images_ = 0, loss_sum_ = 0;  // before the callback, which may save
     if (callbacks.epoch) callbacks.epoch(report);
-    if (callbacks.stop != nullptr && *callbacks.stop && epoch_ < hyperparameters_.epochs) return false;
+    if (callbacks.stop != nullptr && epoch_ < hyperparameters_.epochs && executor_->any(*callbacks.stop))
+      return false;
   }
   return true;
 }
 
 void Training::save(std::string const& path) {
+  executor_->fetch_parameters();
   Hyperparameters const& h = hyperparameters_;
   nets::Metadata metadata = {{"epochs", std::to_string(h.epochs)},
                              {"batch", std::to_string(h.batch)},
@@ -164,6 +180,7 @@ void Training::save(std::string const& path) {
                              {"momentum", nets::exact(h.momentum)},
                              {"weight_decay", nets::exact(h.weight_decay)},
                              {"seed", std::to_string(h.seed)},
+                             {"factors", cosmati::name_of(h.factors)},
                              {"epoch", std::to_string(epoch_)},
                              {"images", std::to_string(images_)},
                              {"loss_sum", nets::exact(loss_sum_)},

@@ -21,7 +21,10 @@ struct Hyperparameters {
   double momentum = 0.9;
   double weight_decay = 0;
   unsigned long long seed = 1;
+  DataType factors = DataType::f32;  // or tf32: what f32 factors of products are cut to
 };
+
+DataType parse_factors(std::string const& name);  // throws Error(bad_request) for others
 
 Hyperparameters default_hyperparameters(Variant variant);
 
@@ -37,7 +40,7 @@ struct EpochReport {
 
 struct Progress {
   int epoch = 0;
-  Index images = 0;  // of this epoch, so far
+  Index images = 0;  // of this epoch, so far; a device may have some of them before it
   Index total = 0;
   double loss = 0;
 };
@@ -46,17 +49,20 @@ struct Callbacks {
   std::function<void(Progress const&)> progress;
   std::function<void(EpochReport const&)> epoch;
   std::atomic<bool> const* stop = nullptr;  // checked after each step
+  double progress_seconds = 0;              // between two calls of progress, which waits for the loss so far
 };
 
 class Training {
  public:
   // A fresh start. `train` and `test` outlive the training.
+  // group: processes that all train the same together, each on its share of every batch; null: this one
+  // alone. A checkpoint does not depend on their number; one of them saves it.
   Training(Hyperparameters const& hyperparameters, nets::Dataset const& train, nets::Dataset const& test,
-           Device const& device);
+           Device const& device, parallel::ProcessGroup* group = nullptr);
   // Continues where the checkpoint was written, to the same bits. Throws Error(bad_file) if it is none, or
   // was made from other images.
   Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
-           Device const& device);
+           Device const& device, parallel::ProcessGroup* group = nullptr);
 
   // Trains to the last epoch, or until callbacks.stop is true; true if it is done.
   bool run(Callbacks const& callbacks);
@@ -68,21 +74,20 @@ class Training {
   Index images_done() const { return images_; }  // of the epoch that was interrupted
   // Every finished epoch, also those before a checkpoint (without their times, which no checkpoint keeps).
   std::vector<EpochReport> const& history() const { return history_; }
-  Evaluation evaluate_test() { return evaluate(*model_, *replicas_, test_); }
+  Evaluation evaluate_test() { return evaluate(*executor_, test_); }
 
  private:
   void prepare();
-  void step(std::vector<Index> const& order, Index count);
-  double learning_rate() const;
+  void begin_epoch();
+  double learning_rate(long long step) const;
 
   Hyperparameters hyperparameters_;
   nets::Dataset const& train_;
   nets::Dataset const& test_;
   Device device_;
+  parallel::ProcessGroup* group_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<nets::Replicas> replicas_;
-  Prepared<OptimizerProblem> update_;
-  Tensor workspace_;  // of update_
+  std::unique_ptr<nets::Executor> executor_;
   std::vector<EpochReport> history_;
   int epoch_ = 0;        // finished ones
   Index images_ = 0;     // seen of the current epoch

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "src/ops/check.h"
 
 namespace cosmati {
@@ -15,6 +17,17 @@ void check_decay(char const* name, double value) {
 
 }  // namespace
 
+StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step) {
+  auto const t = static_cast<double>(step);
+  return {rate, 1 - std::pow(problem.beta1, t), 1 - std::pow(problem.beta2, t)};
+}
+
+StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments) {
+  if (!problem.numbers.present()) return step_numbers(problem, arguments.rate, arguments.step);
+  auto const* const given = static_cast<float const*>(arguments.numbers);
+  return {static_cast<double>(given[0]), static_cast<double>(given[1]), static_cast<double>(given[2])};
+}
+
 void validate(OptimizerProblem const& problem) {
   bool const adam = problem.kind == OptimizerKind::adam;
   char const* const operation = adam ? "adam" : "sgd";
@@ -24,6 +37,11 @@ void validate(OptimizerProblem const& problem) {
   check_tensors(operation, problem);
   check_same_shape(operation, {"gradient", problem.gradient}, parameter);
   if (problem.state.present()) check_same_shape(operation, {"state", problem.state}, parameter);
+  if (problem.numbers.present()) {
+    check_type(operation, {"numbers", problem.numbers}, {DataType::f32});
+    check_shape(operation, {"numbers", problem.numbers}, Shape(3));
+    if (problem.numbers.layout.stride[0] != 1) refuse(operation, "numbers must be neighbours in memory");
+  }
   check_finite(operation, "weight_decay", problem.weight_decay);
   if (adam) {
     check_decay("beta1", problem.beta1);

@@ -52,6 +52,22 @@ TEST(PrimitiveSource, Steps) {
   expect_machine_code(group, 1);
 }
 
+TEST(PrimitiveSource, GathersAndStepsWithNumbersInMemory) {
+  GatherProblem gather;
+  gather.x = describe(u8, Shape(60000, 784));
+  gather.order = describe(s32, Shape(64));
+  gather.y = describe(f32, Shape(64, 784));
+  expect_machine_code(gather, 1);
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam}) {
+    OptimizerProblem step;
+    step.kind = kind;
+    step.parameter = step.gradient = step.state = describe(f32, Shape(61712));
+    step.momentum = 0.9;
+    step.numbers = describe(f32, Shape(3));
+    expect_machine_code(step, 1);
+  }
+}
+
 TEST(PrimitiveSource, MasksAndTransposes) {
   expect_machine_code(DropoutProblem{describe(f16, Shape(64, 64)), describe(f16, Shape(64, 64)), 0.5, 1}, 1);
   expect_machine_code(TransformProblem{describe(bf16, Shape(2, 64, 8, 8)),

@@ -1,6 +1,5 @@
 // LeNet-5: sizes, gradients through the whole network, the same bits from the same seed, checkpoints.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -10,45 +9,16 @@
 #include "nets/lenet5/codes.h"
 #include "nets/lenet5/training.h"
 #include "nets/random.h"
+#include "nets/replicas.h"
+#include "tests/nets/easy_images.h"
 
 namespace cosmati::lenet5 {
 namespace {
-
-// Images of ten kinds that are easy to tell apart: a bright square whose place depends on the label, and
-// noise.
-nets::Dataset easy_images(Index count, unsigned long long seed) {
-  nets::Random random(seed, 0);
-  nets::Dataset data;
-  data.folder = "easy";
-  data.images = Tensor(DataType::u8, {count, image_size, image_size});
-  auto* const pixels = data.images.as<unsigned char>();
-  for (Index i = 0; i < count; ++i) {
-    int const label = static_cast<int>(random.bits() % 10);
-    data.labels.push_back(label);
-    for (Index y = 0; y < image_size; ++y)
-      for (Index x = 0; x < image_size; ++x) {
-        bool const inside = y / 5 == label / 5 + 1 && x / 5 == label % 5;
-        double const value = random.uniform(0, 60) + (inside ? 180 : 0);
-        pixels[(i * image_size + y) * image_size + x] = static_cast<unsigned char>(value);
-      }
-  }
-  return data;
-}
 
 std::vector<Index> in_order(Index count) {
   std::vector<Index> order;
   for (Index i = 0; i < count; ++i) order.push_back(i);
   return order;
-}
-
-std::string bytes_of(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string temporary(std::string const& name) {
-  return (std::filesystem::temp_directory_path() / ("cosmati_" + std::to_string(getpid()) + "_" + name))
-      .string();
 }
 
 TEST(LeNet5, CountsItsParameters) {
@@ -74,11 +44,9 @@ TEST_P(EachVariant, GradientsAgreeWithDifferences) {
   Model model(GetParam());
   model.initialise(3);
   model.statistics = nets::pixel_statistics(data);
-  auto replicas = model.replicas(this_device(Backend::cpu, 2), true);
+  nets::Replicas replicas(model.assignment(this_device(Backend::cpu, 2)), true);
   auto const order = in_order(data.count());
-  auto const loss = [&] {
-    return replicas.loss_and_gradients(data, order, 0, data.count(), model.statistics);
-  };
+  auto const loss = [&] { return replicas.loss_and_gradients(data, order, 0, data.count()); };
   nets::Parameters& parameters = model.parameters();
   for (int p = 0; p < static_cast<int>(parameters.list().size()); ++p) {
     nets::Parameter const& parameter = parameters[p];
@@ -112,10 +80,8 @@ TEST_P(EachVariant, CpuAndReferenceAgree) {
   Model model(GetParam());
   model.initialise(1);
   model.statistics = nets::pixel_statistics(data);
-  auto const fast =
-      model.replicas(this_device(Backend::cpu, 1), false).scores(data, model.statistics, class_count);
-  auto const truth =
-      model.replicas(this_device(Backend::reference, 1), false).scores(data, model.statistics, class_count);
+  auto const fast = nets::make_executor(model.assignment(this_device(Backend::cpu, 1)))->scores(data);
+  auto const truth = nets::make_executor(model.assignment(this_device(Backend::reference, 1)))->scores(data);
   ASSERT_EQ(fast.size(), truth.size());
   for (std::size_t i = 0; i < fast.size(); ++i)
     EXPECT_NEAR(fast[i], truth[i], 1e-4 * (1 + std::abs(truth[i])));

@@ -26,6 +26,9 @@ struct OptimizerProblem {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  // f32 (3), optional: the rate and adam's 1-beta1^t and 1-beta2^t come from the device's memory, so that a
+  // recorded step can be repeated with others. Arguments::rate and ::step mean nothing then.
+  TensorDescription numbers;
 
   struct Arguments {
     void* parameter = nullptr;
@@ -34,6 +37,7 @@ struct OptimizerProblem {
     void* second = nullptr;    // adam: the second moment
     double rate = 0;
     long long step = 1;
+    void const* numbers = nullptr;
   };
 
   template <class Self, class Visit>
@@ -42,10 +46,19 @@ struct OptimizerProblem {
     visit("gradient", Role::input, problem.gradient, &Arguments::gradient);
     if (problem.state.present()) visit("velocity", Role::in_out, problem.state, &Arguments::velocity);
     if (problem.kind == OptimizerKind::adam) visit("second", Role::in_out, problem.state, &Arguments::second);
+    if (problem.numbers.present()) visit("numbers", Role::input, problem.numbers, &Arguments::numbers);
   }
 };
 
 void validate(OptimizerProblem const& problem);  // throws Error(bad_request)
+
+// The numbers of one step: as OptimizerProblem::numbers holds them, or from rate and step.
+struct StepNumbers {
+  double rate, correction1, correction2;
+};
+StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step);
+// Of a run whose arguments the host can read.
+StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
 
 enum class ScheduleKind : unsigned char { constant, step, inverse, cosine, one_cycle };
 inline constexpr int schedule_kind_count = 5;

@@ -25,15 +25,15 @@ struct Step {
   bool nesterov;
   Real beta1, beta2, correction1, correction2, epsilon;  // adam
 
-  Step(OptimizerProblem const& p, OptimizerProblem::Arguments const& run)
-      : rate(static_cast<Real>(run.rate)),
+  Step(OptimizerProblem const& p, StepNumbers const& now)
+      : rate(static_cast<Real>(now.rate)),
         weight_decay(static_cast<Real>(p.weight_decay)),
         momentum(static_cast<Real>(p.momentum)),
         nesterov(p.nesterov),
         beta1(static_cast<Real>(p.beta1)),
         beta2(static_cast<Real>(p.beta2)),
-        correction1(static_cast<Real>(1 - std::pow(p.beta1, static_cast<double>(run.step)))),
-        correction2(static_cast<Real>(1 - std::pow(p.beta2, static_cast<double>(run.step)))),
+        correction1(static_cast<Real>(now.correction1)),
+        correction2(static_cast<Real>(now.correction2)),
         epsilon(static_cast<Real>(p.epsilon)) {}
 };
 
@@ -106,7 +106,7 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
  private:
   template <class Real>
   void step(OptimizerProblem::Arguments const& arguments) const {
-    Step<Real> const values(problem_, arguments);
+    Step<Real> const values(problem_, step_numbers(problem_, arguments));
     Index const inner = nest_.inner();
     Index const per_row = (inner + chunk - 1) / chunk;
     parallel_parts(threads_, [&](int part, int parts) {

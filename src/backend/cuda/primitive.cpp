@@ -64,11 +64,11 @@ std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::s
 }
 
 char const* header_of(PrimitiveFamily family) {
-  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn"};
+  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn", "gather"};
   return names[static_cast<int>(family)];
 }
 char const* kernel_of(PrimitiveFamily family) {
-  constexpr char const* names[] = {"map", "transpose", "reduce", "row", "window", "lrn"};
+  constexpr char const* names[] = {"map", "transpose", "reduce", "row", "window", "lrn", "gather"};
   return names[static_cast<int>(family)];
 }
 
@@ -80,12 +80,12 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
   std::string const more =
       fmt::format("using Labels = Elements<{0}>;\nusing Indices = Elements<{0}>;\n", counts);
   bool const composed = pass.family == PrimitiveFamily::map || pass.family == PrimitiveFamily::reduce ||
-                        pass.family == PrimitiveFamily::transpose;
+                        pass.family == PrimitiveFamily::transpose || pass.family == PrimitiveFamily::gather;
   bool const reduces = pass.family == PrimitiveFamily::reduce;
   std::string text =
       fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass.family));
   text +=
-      composed ? function_text("ComposedFunction", pass.function, real, "") : plain_text(pass, real, more);
+      composed ? function_text("ComposedFunction", pass.function, real, more) : plain_text(pass, real, more);
   if (reduces) text += function_text("ComposedResult", pass.last, real, "");
   text += fmt::format(
       "using ComposedTraits = PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>;\n",

@@ -1,6 +1,7 @@
 // Element-wise kernels of the emulator, and the way to all of them.
 #include "src/backend/emulator/primitive.h"
 
+#include "cosmati/primitive/gather.h"
 #include "cosmati/primitive/map.h"
 #include "cosmati/primitive/transpose.h"
 #include "src/backend/emulator/primitive_host.h"
@@ -11,13 +12,19 @@ namespace {
 using Function = HostFunction<false, primitive_inputs, primitive_outputs>;
 template <int width>
 using Traits = HostTraits<width, false, 0, Function, Function>;
-using Copy = HostTraits<1, false, 0, HostFunction<false, 1, 1>, HostFunction<false, 1, 1>>;
+using One = HostFunction<false, 1, 1>;
+using Copy = HostTraits<1, false, 0, One, One>;
+using WideCopy = HostTraits<4, false, 0, One, One>;
 
 }  // namespace
 
 void launch_map(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   if (pass.family == plan::PrimitiveFamily::transpose)
     launch_pass<&transpose_kernel<Copy>>(pass, parameters, host_threads);
+  else if (pass.family == plan::PrimitiveFamily::gather && parameters.policy.width == 1)
+    launch_pass<&gather_kernel<Copy>>(pass, parameters, host_threads);
+  else if (pass.family == plan::PrimitiveFamily::gather)
+    launch_pass<&gather_kernel<WideCopy>>(pass, parameters, host_threads);
   else if (parameters.policy.width == 1)
     launch_pass<&map_kernel<Traits<1>>>(pass, parameters, host_threads);
   else
@@ -48,6 +55,7 @@ void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun con
     parameters.functions = &functions;
     switch (pass.family) {
       case plan::PrimitiveFamily::map:
+      case plan::PrimitiveFamily::gather:
       case plan::PrimitiveFamily::transpose: launch_map(pass, parameters, host_threads); break;
       case plan::PrimitiveFamily::reduce: launch_reduce(pass, parameters, host_threads); break;
       case plan::PrimitiveFamily::rows: launch_rows(pass, parameters, host_threads); break;

@@ -191,21 +191,31 @@ PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& t
     outputs.back().name = "new_velocity";
   }
   std::string const g = "let g = gradient[e] + decay * parameter[e]; ";
+  bool const given = problem.numbers.present();
+  auto const number = [&](char const* name, Index at) {  // one for all elements
+    if (!given) return std::string(name);
+    Seen input{name, problem.numbers, argument_named(problem, "numbers"), {}};
+    input.binding.first = at;
+    tensors.push_back(std::move(input));
+    return name + std::string("[e]");
+  };
+  std::string const rate = number("rate", 0);
   if (adam) {
     tensors.push_back(seen("second", problem.state, argument_named(problem, "second")));
     outputs.push_back(tensors.back());
     outputs.back().name = "new_second";
-    formula.scalars = {"rate", "correction1", "correction2"};
+    if (!given) formula.scalars = {"rate", "correction1", "correction2"};
     formula.text = g +
                    "let m = beta1 * velocity[e] + rest1 * g; let v = beta2 * second[e] + rest2 * g * g; "
-                   "store(new_velocity, m); store(new_second, v); "
-                   "parameter[e] - rate * (m / correction1) / (sqrt(v / correction2) + epsilon)";
+                   "store(new_velocity, m); store(new_second, v); parameter[e] - " +
+                   rate + " * (m / " + number("correction1", 1) + ") / (sqrt(v / " +
+                   number("correction2", 2) + ") + epsilon)";
   } else {
-    formula.scalars = {"rate"};
+    if (!given) formula.scalars = {"rate"};
     formula.text = g +
                    (problem.state.present() ? "let v = momentum * velocity[e] + g; store(new_velocity, v); "
                                             : "let v = g; ") +
-                   "parameter[e] - rate * " + (problem.nesterov ? "(g + momentum * v)" : "v");
+                   "parameter[e] - " + rate + " * " + (problem.nesterov ? "(g + momentum * v)" : "v");
   }
   add_map(program, problem.parameter.shape(), formula, tensors, outputs, target);
   return program;
@@ -213,14 +223,10 @@ PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& t
 
 RunValues run_values(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments) {
   RunValues values;
-  values.scalar[0] = arguments.rate;
-  values.count = 1;
-  if (problem.kind == OptimizerKind::adam) {
-    auto const step = static_cast<double>(arguments.step);
-    values.scalar[1] = 1 - std::pow(problem.beta1, step);
-    values.scalar[2] = 1 - std::pow(problem.beta2, step);
-    values.count = 3;
-  }
+  if (problem.numbers.present()) return values;
+  StepNumbers const now = step_numbers(problem, arguments.rate, arguments.step);
+  values.scalar = {now.rate, now.correction1, now.correction2};
+  values.count = problem.kind == OptimizerKind::adam ? 3 : 1;
   return values;
 }
 

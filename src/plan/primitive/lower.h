@@ -6,6 +6,7 @@
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/gather.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/optimizer_group.h"
 #include "cosmati/ops/softmax.h"
@@ -26,6 +27,7 @@ PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target)
 PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target);
 
 // What the kernels of a problem get beside tensors, from the arguments of a run.

@@ -8,7 +8,7 @@
 namespace cosmati::plan {
 
 char const* name_of(PrimitiveFamily family) {
-  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn"};
+  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn", "gather"};
   return names[static_cast<int>(family)];
 }
 

@@ -13,7 +13,7 @@
 
 namespace cosmati::plan {
 
-enum class PrimitiveFamily : unsigned char { map, transpose, reduce, rows, windows, lrn };
+enum class PrimitiveFamily : unsigned char { map, transpose, reduce, rows, windows, lrn, gather };
 char const* name_of(PrimitiveFamily family);
 
 // Where a tensor of a pass lies: in an argument of the run, or in the workspace.
@@ -55,7 +55,7 @@ struct PrimitivePass {
   DataType real = DataType::f32;
   PrimitiveParameters parameters;  // but for pointers and what only the run knows
   std::vector<PassTensor> inputs, outputs;
-  std::vector<PassTensor> counts;  // labels or saved indices: the last input of the parameters
+  std::vector<PassTensor> counts;  // labels, saved indices or an order: the last input of the parameters
   PrimitiveFunction function, last;
   std::vector<GroupMember> members;  // not empty: the parameters are a PrimitiveGroup
   unsigned blocks = 0, splits = 1;

@@ -1,0 +1,69 @@
+// Who trains and evaluates a network on a device: host threads that share each batch, or a device that has
+// everything in its own memory. The network's code is the same.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/optimizer.h"
+#include "nets/dataset.h"
+#include "nets/sequence.h"
+#include "src/parallel/process_group.h"
+
+namespace cosmati::nets {
+
+// Plans the network for batches of `batch` images.
+using MakeSequence = std::function<std::unique_ptr<Sequence>(Context const& context, Index batch)>;
+
+// What an executor is made for. What is referred to outlives it.
+struct Assignment {
+  Device device;
+  Parameters& parameters;
+  MakeSequence make;
+  PixelStatistics statistics;
+  DataType factors = DataType::f32;  // Context::factors
+  // Of a training:
+  Dataset const* data = nullptr;  // null: only scores() will be called
+  Index batch = 0;
+  OptimizerProblem optimizer = {};  // without tensors
+  // Processes that share each batch, all with the same assignment; null: this one alone.
+  parallel::ProcessGroup* group = nullptr;
+};
+
+// The part of an epoch that is left.
+struct Epoch {
+  std::vector<Index> order;   // of all its images
+  Index first = 0;            // so many have been seen
+  double loss_sum = 0;        // over these
+  std::vector<double> rates;  // of each step that is left
+  long long steps_done = 0;   // since the beginning of the training
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void begin(Epoch epoch) = 0;
+  // Takes, or enqueues, one or a few steps; returns how many. 0: the epoch is over.
+  virtual Index advance() = 0;
+  // The sum over the epoch's images so far; waits for the steps that are on their way.
+  virtual double loss_sum() = 0;
+  // Whether `mine` is true in any of the processes; all of them ask together.
+  virtual bool any(bool mine) { return mine; }
+  // Brings values and state to the arrays of the parameters, which all devices start from.
+  virtual void fetch_parameters() = 0;
+  // Scores (count, classes) of all images of `data`, in order.
+  virtual std::vector<float> scores(Dataset const& data) = 0;
+};
+
+std::unique_ptr<Executor> make_executor(Assignment const& assignment);
+// The layers of a training as make_executor() would plan them: see Sequence::explain(). Needs no device.
+std::string explain(Assignment const& assignment);
+// The two kinds; either works on every backend that has memory of its kind.
+std::unique_ptr<Executor> make_host_executor(Assignment const& assignment);  // cpu, reference; groups
+std::unique_ptr<Executor> make_device_executor(
+    Assignment const& assignment);  // all; throws Error(unavailable) for a group
+Context host_context(Assignment const& assignment, bool training);
+Context device_context(Assignment const& assignment, bool training);
+
+}  // namespace cosmati::nets

@@ -1,0 +1,126 @@
+// Training on a device with everything in its memory: the same losses, parameters and files as on host
+// threads, whatever the variant, the optimiser and the rest of the batches.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+
+#include "nets/lenet5/training.h"
+#include "tests/nets/easy_images.h"
+
+namespace cosmati::lenet5 {
+namespace {
+
+struct Outcome {
+  std::vector<float> values;
+  double loss = 0;
+};
+
+// The executor of the kind `make`, one epoch.
+Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::Dataset const& data,
+              Index batch, decltype(&nets::make_executor) make) {
+  Model model(variant, kind == OptimizerKind::adam ? 2 : 1);
+  model.initialise(3);
+  model.statistics = nets::pixel_statistics(data);
+  nets::Assignment assignment = model.assignment(device);
+  assignment.data = &data;
+  assignment.batch = batch;
+  assignment.optimizer.kind = kind;
+  assignment.optimizer.momentum = 0.9;
+  assignment.optimizer.weight_decay = 1e-3;
+  auto const executor = make(assignment);
+  nets::Epoch epoch;
+  epoch.order = nets::shuffled(data.count(), 1, 0);
+  for (Index i = 0; i < data.count(); i += batch) epoch.rates.push_back(0.01 / static_cast<double>(1 + i));
+  executor->begin(epoch);
+  while (executor->advance() > 0) continue;
+  Outcome outcome;
+  outcome.loss = executor->loss_sum();
+  executor->fetch_parameters();
+  nets::Parameters const& parameters = model.parameters();
+  outcome.values.assign(parameters.values(), parameters.values() + parameters.value_bytes() / sizeof(float));
+  return outcome;
+}
+
+// Adam's step has the sign of a gradient that is nearly nothing: few parameters differ by as much as the
+// rate.
+void expect_close(Outcome const& one, Outcome const& other, OptimizerKind kind) {
+  EXPECT_NEAR(one.loss, other.loss, 1e-4 * std::abs(other.loss));
+  ASSERT_EQ(one.values.size(), other.values.size());
+  std::size_t far = 0;
+  for (std::size_t i = 0; i < one.values.size(); ++i) {
+    ASSERT_NEAR(one.values[i], other.values[i], kind == OptimizerKind::adam ? 5e-3 : 2e-5)
+        << "parameter " << i;
+    far += std::abs(one.values[i] - other.values[i]) > 2e-5F;
+  }
+  EXPECT_LE(far, one.values.size() / 500);
+}
+
+class EachVariantOnADevice : public testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(LeNet5, EachVariantOnADevice, testing::ValuesIn(variants),
+                         [](auto const& each) { return std::string(name_of(each.param)); });
+
+// Two steps and a rest, by the code that runs on a GPU, with the CPU's kernels.
+TEST_P(EachVariantOnADevice, EqualsHostThreads) {
+  auto const data = easy_images(37, 1);
+  Device const cpu = this_device(Backend::cpu, 2);
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
+    expect_close(train(GetParam(), kind, cpu, data, 16, &nets::make_device_executor),
+                 train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
+}
+
+// The kernels of a GPU, one step and a rest.
+TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
+  auto const data = easy_images(3, 1);
+  Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
+    expect_close(train(GetParam(), kind, emulator, data, 2, &nets::make_executor),
+                 train(GetParam(), kind, cpu, data, 2, &nets::make_executor), kind);
+}
+
+// A checkpoint of one backend goes on in another; accuracies are those of its parameters.
+TEST(LeNet5OnADevice, ContinuesACheckpointOfTheCpu) {
+  auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
+  Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
+  Hyperparameters h = default_hyperparameters(Variant::modern);
+  h.epochs = 1;
+  h.batch = 4;
+  std::string const path = temporary("half.safetensors");
+  Training whole(h, train_set, test_set, cpu);
+  EXPECT_TRUE(whole.run({}));
+  whole.save(path);
+  auto const truth = load(path, true);
+  std::atomic<bool> stop{false};
+  Training first(h, train_set, test_set, cpu);
+  EXPECT_FALSE(first.run({[&](Progress const&) { stop = true; }, {}, &stop}));
+  first.save(path);
+  Training second(path, train_set, test_set, emulator);
+  EXPECT_EQ(second.images_done(), 4);
+  EXPECT_TRUE(second.run({}));
+  second.save(path);
+  auto const found = load(path, true);
+  EXPECT_NEAR(second.history()[0].loss, whole.history()[0].loss, 1e-4);
+  for (int p = 0; p < static_cast<int>(found.model->parameters().list().size()); ++p) {
+    Index const size = found.model->parameters()[p].description.layout.size();
+    for (Index i = 0; i < size; ++i) {
+      ASSERT_NEAR(found.model->parameters().value(p)[i], truth.model->parameters().value(p)[i], 2e-5);
+      ASSERT_NEAR(found.model->parameters().state(0, p)[i], truth.model->parameters().state(0, p)[i], 2e-4);
+    }
+  }
+  std::filesystem::remove(path);
+}
+
+// One memory without overlaps, in the order of the layers; activations lie in the products beside them.
+TEST(LeNet5OnADevice, ExplainsItsMemory) {
+  Model model(Variant::modern);
+  nets::Assignment assignment = model.assignment(this_device(Backend::emulator, 1));
+  assignment.batch = 8;
+  std::string const text = nets::explain(assignment);
+  EXPECT_NE(text.find("c1 convolution, relu"), std::string::npos) << text;
+  EXPECT_NE(text.find("f6 fully connected, relu"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nrelu"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace cosmati::lenet5
