@@ -294,8 +294,30 @@ convolutions() {
     done
   done
   jobs+=("--layout nhwc --type f16 --algorithm unroll_gemm --size 16x64x28x28x64x3x3 --pad 1 --max-workspace 4000000")
+  # Images unrolled by the copy engine: whole steps of channels, with a remainder, fewer than one; each policy.
+  for shape in "--size 4x64x33x29x40x3x3 --pad 1" "--size 3x80x30x31x24x5x3 --stride 2,3 --pad 2,0,1,1" "--size 3x16x19x20x8x3x3 --dilation 3,2" \
+    "--size 5x32x17x23x264x2x4 --pad 0,3,1,2" "--size 1x256x7x7x128x3x3 --pad 1" "--size 64x128x14x14x256x3x3 --pad 1"; do
+    for type in f16 bf16 tf32 s8 e4m3; do
+      jobs+=("--layout nhwc --type $type --kernel warp_specialized $shape")
+    done
+    jobs+=("--layout nhwc --type f16 --direction data --kernel warp_specialized $shape" "--layout nhwc --type bf16 --direction data --kernel warp_specialized $shape")
+    for policy in small large huge thin_pair partition=split_k partition=stream_k; do
+      jobs+=("--layout nhwc --type f16 --kernel warp_specialized --policy $policy $shape")
+    done
+    jobs+=("--layout nhwc --type f16 --kernel warp_specialized --epilogue \\\"relu(acc+bias[k])\\\" $shape")
+  done
   printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -I{} sh -c \
     "'$cosmati' verify conv --backend cuda {} --json >'$parts/verify.'\$\$ || { echo FAILED: verify conv {}; exit 1; }" || return
+  # The 3x3 layers of resnet50.
+  for shape in "64x64x56x56x64x3x3" "64x128x56x56x128x3x3 --stride 2" "64x128x28x28x128x3x3" "64x256x28x28x256x3x3 --stride 2" "64x256x14x14x256x3x3" \
+    "64x512x14x14x512x3x3 --stride 2" "64x512x7x7x512x3x3"; do
+    for direction in forward data; do
+      for algorithm in warp_specialized implicit_gemm; do
+        "$cosmati" bench conv --size $shape --pad 1 --layout nhwc --type f16 --direction $direction --algorithm $algorithm --backend cuda \
+          --slices 5 --slice-seconds 0.04 --json "$out/convolutions.jsonl" || return
+      done
+    done
+  done
   for layout in nchw nhwc; do
     for type in f32 f16; do
       for shape in 64x64x56x56x64x3x3 64x256x56x56x256x3x3 64x512x14x14x512x3x3 64x512x7x7x512x3x3; do

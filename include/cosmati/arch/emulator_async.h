@@ -22,8 +22,21 @@ struct TiledTensor {
   int box[5] = {};           // in elements, 1 to 256; box[0] is a multiple of 16 bytes
   int swizzle_bytes = 0;     // 0, 32, 64 or 128: then box[0] is as many bytes
 };
-// Throws Error(bad_request), which says what is legal. Called by the host.
+// Images for the im2col mode: dimensions are (channel, column, row, image). The corners of windows, from
+// `lower` to `upper` beyond the last column and row, `step` from each other, are walked along rows.
+struct WindowedTensor {
+  void* address = nullptr;           // a multiple of 16
+  int element_bytes = 0;             // 1, 2, 4 or 8
+  long long extent[4] = {};          // in elements
+  long long stride[4] = {};          // in bytes, multiples of 16; stride[0] is not used
+  int lower[2] = {}, upper[2] = {};  // column, row: -128 to 127
+  int step[2] = {1, 1};              // 1 to 8
+  int channels = 0, windows = 0;     // of a box: at most 256 and 1024
+  int swizzle_bytes = 0;             // 0, 32, 64 or 128: then a box has so many bytes of channels
+};
+// These throw Error(bad_request), which says what is legal. Called by the host.
 arch::TensorMap encode_tensor_map(TiledTensor const& tensor);
+arch::TensorMap encode_tensor_map(WindowedTensor const& tensor);
 
 // The offset in the block's shared memory: what descriptors hold.
 unsigned shared_address(void const* shared);
@@ -39,6 +52,8 @@ void named_barrier(int id, int threads, bool waits);
 // TMA. `blocks`: a mask of ranks in the cluster; 0: the caller's own.
 void load_tile(void* shared, arch::TensorMap const& map, void* barrier, int rank, int const* coordinate,
                unsigned blocks);
+void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int const* coordinate,
+                  int const* offset);
 void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate);
 void commit_stores();
 void wait_stores(int in_flight, bool only_read);

@@ -33,6 +33,10 @@ class DigitTile {
     }
   }
 
+  COSMATI_DEVICE void prefetch(int m, int n) const {
+    arch::prefetch(data_ + row_offset(m) + column_offset(n));
+  }
+
   template <class Real, int count>
   COSMATI_DEVICE void store(int m, int n, int valid, Real const (&from)[count]) const {
     constexpr int step = width < count ? width : count;

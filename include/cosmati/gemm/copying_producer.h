@@ -47,14 +47,13 @@ struct CopyingProducer {
   };
   template <class Source, class Tile>
   requires(!is_copied<Source>) struct Operand<Source, Tile> {
-    TensorArguments const& arguments;
-    int first_outer, batch;
-    COSMATI_DEVICE Operand(TensorArguments const& map, Index matrix, int first, Index, Index, int)
-        : arguments(map), first_outer(first), batch(static_cast<int>(matrix)) {}
+    typename Source::Lines lines;
+    COSMATI_DEVICE Operand(typename Source::Arguments const& maps, Index matrix, int first, Index, Index, int)
+        : lines(maps, maps.map, first, matrix) {}
     COSMATI_DEVICE void bring(Tile& tile, arch::Barrier& full, int first_k, int thread) const {
       if (thread != 0) return;
       arch::arrive_expecting(full, static_cast<int>(sizeof(Tile)));
-      tile.copy(arguments.map, full, first_outer, first_k, batch, 0, 1);
+      tile.copy(lines.step(first_k), full, 0, 1);
     }
   };
 

@@ -103,18 +103,20 @@ struct WarpSpecializedRoles {
     MapUse<decltype(Params::b)> map_of_b;
     for (Walk tiles = walk(launch); tiles.more(); tiles.advance()) {
       TileOfWork const work = tiles.work();
-      auto const &a = tiles.problem().a, &b = tiles.problem().b;
-      arch::TensorMap const &map_a = map_of_a(a, work.batch), &map_b = map_of_b(b, work.batch);
-      int const first_m = work.tile.m * policy.block_m, first_n = work.tile.n * policy.block_n;
-      int const batch_a = a.place(work.batch), batch_b = b.place(work.batch);
+      auto const& maps_a = tiles.problem().a;
+      auto const& maps_b = tiles.problem().b;
+      typename Traits::SourceA::Lines const a(maps_a, map_of_a(maps_a, work.batch),
+                                              work.tile.m * policy.block_m, work.batch);
+      typename Traits::SourceB::Lines const b(maps_b, map_of_b(maps_b, work.batch),
+                                              work.tile.n * policy.block_n, work.batch);
       COSMATI_NO_UNROLL
       for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
         arch::arrive_expecting(full, Traits::step_bytes);
         int const first_k = step * policy.block_k;
-        shared.a[ring.stage].copy(map_a, full, first_m, first_k, batch_a, here.n, row);
-        shared.b[ring.stage].copy(map_b, full, first_n, first_k, batch_b, here.m, column);
+        shared.a[ring.stage].copy(a.step(first_k), full, here.n, row);
+        shared.b[ring.stage].copy(b.step(first_k), full, here.m, column);
       }
     }
     // No block leaves before the others have arrived at its barriers for the last time.

@@ -18,22 +18,17 @@ struct TensorTile {
   static_assert(box.slice_rows % 8 == 0, "a slice of an operand's tile is a multiple of eight rows");
   alignas(1024) unsigned char bytes[box.boxes][box.rows][row_bytes];
 
-  // Brings slice `slice` of the tile at (first_outer, first_depth): global -> the same place in the shared
-  // memory of each block in `blocks`, whose barriers count the bytes. Elements that do not exist are zeros.
-  COSMATI_DEVICE void copy(arch::TensorMap const& map, arch::Barrier& barrier, int first_outer,
-                           int first_depth, int batch, int slice, unsigned short blocks) {
+  // Brings slice `slice` of the tile by `boxes`, which know where it lies: global -> the same place in the
+  // shared memory of each block in `blocks`, whose barriers count the bytes. Elements that do not exist are
+  // zeros.
+  template <class Boxes>
+  COSMATI_DEVICE void copy(Boxes const& boxes, arch::Barrier& barrier, int slice, unsigned short blocks) {
     int const first_box = box.by_boxes ? slice * box.slice_boxes : 0;
     int const first_row = box.by_boxes ? 0 : slice * box.slice_rows;
     COSMATI_UNROLL
-    for (int i = 0; i < box.slice_boxes; ++i) {
-      int const neighbour = (first_box + i) * box.row;  // (row, slice_rows) elements a copy
-      int const at[3] = {(along == Along::depth ? first_depth : first_outer) + neighbour,
-                         (along == Along::depth ? first_outer : first_depth) + first_row, batch};
-      if constexpr (slices == 1)
-        arch::copy_tile<3>(bytes[first_box + i][first_row], map, barrier, at);
-      else
-        arch::copy_tile_to_blocks<3>(bytes[first_box + i][first_row], map, barrier, at, blocks);
-    }
+    for (int i = 0; i < box.slice_boxes; ++i)  // (row, slice_rows) elements a copy
+      boxes.template copy<along, (slices > 1)>(bytes[first_box + i][first_row], barrier,
+                                               (first_box + i) * box.row, first_row, blocks);
   }
 
   // What wgmma takes for the operand: the rows of D, or its columns, from `first_outer` on, and the 32 bytes

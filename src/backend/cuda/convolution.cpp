@@ -11,10 +11,12 @@
 #include "src/backend/cuda/module.h"
 #include "src/backend/cuda/sliding_convolution.h"
 #include "src/backend/cuda/unroll.h"
+#include "src/backend/cuda/warp_specialized_convolution.h"
 #include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 
@@ -98,6 +100,7 @@ class ComposedConvolution final : public Kernel<Problem> {
 jit::Source convolution_source(Plan<Problem> const& plan) {
   ConvolutionRecipe const& recipe = plan.recipe;
   if (is_depthwise_filter(plan)) return depthwise_filter_source(plan, DepthwiseFilterPass::sums);
+  if (plan::is_window_product(recipe)) return window_product_source(plan);
   if (recipe.slides()) return sliding_source(plan);
   plan::ConvolutionForm const form = plan::planned_forms(plan.problem, recipe).front();
   auto const& expression = plan.problem.epilogue.expression;
@@ -143,6 +146,9 @@ std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
 int convolution_shared_bytes(Plan<Problem> const& plan) {
   if (plan.recipe.slides()) return plan.recipe.sliding.shared_bytes;
   if (plan.recipe.is_direct()) return 0;
+  if (plan::is_window_product(plan.recipe))
+    return plan::shared_storage_bytes(
+        plan.recipe.product, plan::window_products(plan.problem, plan.device.gpu).parts.front().product);
   plan::ConvolutionForm const form = plan::planned_forms(plan.problem, plan.recipe).front();
   return plan::shared_storage_bytes(plan.recipe.product, plan::gemm_view(form));
 }
@@ -151,6 +157,8 @@ std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) 
   if (is_depthwise_filter(plan)) return prepare_depthwise_filter(plan);
   jit::Cubin const cubin = jit::kernel_cache().get(convolution_source(plan));
   Module const module(plan.device.gpu.ordinal, cubin.image.data());
+  if (plan::is_window_product(plan.recipe))
+    return prepare_window_product(plan, module.function(cubin.lowered_name));
   if (plan.recipe.slides()) return prepare_sliding(plan, module.function(cubin.lowered_name));
   return std::make_unique<ComposedConvolution>(plan, module.function(cubin.lowered_name));
 }

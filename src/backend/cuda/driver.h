@@ -143,6 +143,11 @@ constexpr int launch_end = 0, launch_buffer = 1, launch_buffer_size = 2;
             std::uint64_t const* strides, unsigned const* box, unsigned const* steps,                    \
             TensorMapInterleave interleave, TensorMapSwizzle swizzle, TensorMapPromotion promotion,      \
             TensorMapFill fill))                                                                         \
+  FUNCTION(cuTensorMapEncodeIm2col,                                                                      \
+           (void* map, TensorMapType type, unsigned rank, void* address, std::uint64_t const* extents,   \
+            std::uint64_t const* strides, int const* lower, int const* upper, unsigned channels,         \
+            unsigned pixels, unsigned const* steps, TensorMapInterleave interleave,                      \
+            TensorMapSwizzle swizzle, TensorMapPromotion promotion, TensorMapFill fill))                 \
   FUNCTION(cuLaunchKernelEx, (LaunchConfiguration const* configuration, CUfunc_st* function,             \
                               void** parameters, void** extra))                                          \
   FUNCTION(cuLaunchKernel,                                                                               \

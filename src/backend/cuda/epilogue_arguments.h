@@ -8,11 +8,13 @@
 
 namespace cosmati::cuda {
 
-template <class Epilogue>
+// `arguments`: of a product, or of another problem that becomes one without a c.
+template <class Epilogue, class Arguments>
 void fill_epilogue(Epilogue& epilogue, plan::CanonicalGemm const& form, std::size_t scalars,
-                   GemmProblem::Arguments const& arguments) {
+                   Arguments const& arguments) {
   if constexpr (!std::is_same_v<Epilogue, NoEpilogueArguments>) {
-    if (form.c.present) epilogue.source = plan::matrix_arguments(form.c, arguments.c, form.by_pointers);
+    if constexpr (requires { arguments.c; })
+      if (form.c.present) epilogue.source = plan::matrix_arguments(form.c, arguments.c, form.by_pointers);
     for (std::size_t i = 0; i < form.operands.size(); ++i)
       epilogue.operands[i] = plan::matrix_arguments(form.operands[i], arguments.operands[i]);
     for (std::size_t i = 0; i < form.stores.size(); ++i)

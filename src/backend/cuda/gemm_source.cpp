@@ -59,7 +59,8 @@ std::string epilogue_text(plan::CanonicalGemm const& form) {
 }
 
 jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
-                     epilogue::Expression const& expression, Gpu const& gpu, Whose const& whose) {
+                     epilogue::Expression const& expression, Gpu const& gpu, Whose const& whose,
+                     OperandTexts const& operands) {
   bool const specialized = recipe.policy.main_loop == MainLoop::warp_specialized;
   bool const stores_by_engine = specialized && plan::stores_by_engine(recipe.policy, form);
   std::string text = fmt::format("#include \"cosmati/gemm/{}.h\"\n{}namespace cosmati {{\n",
@@ -76,23 +77,21 @@ jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
   char const* const along =
       specialized && plan::direction_of_result(form) == Along::outer ? ", Along::outer" : "";
   std::string const destination =
-      stores_by_engine
+      !operands.destination.empty() ? operands.destination
+      : stores_by_engine
           ? fmt::format("TensorDestination<{}{}{}>", name_of(form.d.type),
                         *along == '\0' && *whose.maps != '\0' ? ", Along::depth" : along, whose.maps)
           : fmt::format("StridedDestination<{}, {}{}>", name_of(form.d.type), recipe.result_width, along);
-  text += fmt::format(
-      "using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",
-      specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
-      source_text(name_of(form.a.type), recipe.a, specialized && !recipe.a.by_threads, whose.maps),
-      source_text(name_of(form.b.type), recipe.b, specialized && !recipe.b.by_threads, whose.maps),
-      name_of(recipe.sum), epilogue_text(form), destination);
+  text += fmt::format("using ComposedTraits = {}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>;\n",
+                      specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
+                      operands.a, operands.b, name_of(recipe.sum),
+                      operands.epilogue.empty() ? epilogue_text(form) : operands.epilogue, destination);
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format(
       "static_assert(sizeof(ComposedTraits::Params) == "
       "{});\nstatic_assert(sizeof(ComposedTraits::SharedStorage) == "
       "{});\n}}\n",
-      plan::parameter_bytes(recipe, form, expression.scalars().size(), whose.in_group),
-      plan::shared_storage_bytes(recipe, form));
+      operands.parameter_bytes, plan::shared_storage_bytes(recipe, form));
   jit::Source source;
   source.text = std::move(text);
   source.name_expression =
@@ -103,7 +102,26 @@ jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
   return source;
 }
 
+jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
+                     epilogue::Expression const& expression, Gpu const& gpu, Whose const& whose) {
+  bool const specialized = recipe.policy.main_loop == MainLoop::warp_specialized;
+  auto const text = [&](plan::MatrixForm const& operand, OperandAccess const& access) {
+    return source_text(name_of(operand.type), access, specialized && !access.by_threads, whose.maps);
+  };
+  return composed(form, recipe, expression, gpu, whose,
+                  {text(form.a, recipe.a), text(form.b, recipe.b),
+                   plan::parameter_bytes(recipe, form, expression.scalars().size(), whose.in_group)});
+}
+
 }  // namespace
+
+jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
+                        epilogue::Expression const& expression, Gpu const& gpu, char const* header,
+                        OperandTexts const& operands) {
+  Whose whose = of_problem;
+  whose.header = header;
+  return composed(form, recipe, expression, gpu, whose, operands);
+}
 
 jit::Source gemm_source(Plan<GemmProblem> const& plan) {
   return composed(plan::canonical(plan.problem, plan.recipe.swapped), plan.recipe,

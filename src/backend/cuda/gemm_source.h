@@ -2,12 +2,24 @@
 #pragma once
 #include "cosmati/ops/grouped_gemm.h"
 #include "src/jit/compile.h"
+#include "src/plan/gemm/canonical.h"
 
 namespace cosmati::cuda {
 
 // What the run-time compiler gets for this plan; pure.
 jit::Source gemm_source(Plan<GemmProblem> const& plan);
 jit::Source gemm_source(Plan<GroupedGemmProblem> const& plan);
+
+// Of a product whose operands are no matrices in memory: the types of their sources, and the size of the
+// kernel's parameters. `header`: the text that includes them.
+struct OperandTexts {
+  std::string a, b;
+  std::size_t parameter_bytes;
+  std::string epilogue = {}, destination = {};  // empty: as the form has them
+};
+jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
+                        epilogue::Expression const& expression, Gpu const& gpu, char const* header,
+                        OperandTexts const& operands);
 
 // "sm_90a": from compute capability 9.0 on with the instructions that only this architecture has.
 std::string architecture_of(Gpu const& gpu);

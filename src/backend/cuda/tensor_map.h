@@ -1,6 +1,7 @@
 // Tensor maps: how the copy engine of sm_90 and later (TMA) sees a batch of matrices.
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
+#include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/canonical.h"
 
 namespace cosmati::cuda {
@@ -11,5 +12,12 @@ namespace cosmati::cuda {
 // refuses.
 arch::TensorMap tensor_map(plan::MatrixForm const& matrix, void const* data, Index rows, Index columns,
                            Index batch, bool along_columns, int box_neighbours, int box_lines);
+
+// Maps of rank 4 for a convolution's operands (cosmati/conv/tensor_windows.h): boxes of `box_channels` by
+// `box_windows`, unrolled in im2col mode, and of one tap's `box_neighbours` by `box_lines`.
+arch::TensorMap image_map(plan::ImageMap const& image, DataType element, void const* data, int box_channels,
+                          int box_windows);
+arch::TensorMap filter_map(plan::FilterMap const& filter, DataType element, void const* data,
+                           int box_neighbours, int box_lines);
 
 }  // namespace cosmati::cuda

@@ -35,6 +35,7 @@ struct TileLoad {
   std::ptrdiff_t to;
   int barrier;
   void const* caller;
+  int offset[2] = {0, 0};  // in im2col mode
 };
 
 // An arrival that waits for the copies that a thread has issued before it.

@@ -8,9 +8,11 @@
 #include "src/backend/emulator/depthwise_filter.h"
 #include "src/backend/emulator/sliding_convolution.h"
 #include "src/backend/emulator/unroll.h"
+#include "src/backend/emulator/warp_specialized_convolution.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 
 namespace cosmati::emulator {
@@ -157,6 +159,7 @@ std::size_t widening_bytes(Problem const& problem, ConvolutionRecipe const& reci
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) {
+  if (plan::is_window_product(plan.recipe)) return prepare_window_product(plan);
   return std::make_unique<EmulatedConvolution>(plan);
 }
 

@@ -1,6 +1,7 @@
 // The emulator's encoding of a tensor map, and the walk over the rows of a box.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "cosmati/arch/tensor_copy.h"
 #include "cosmati/tile/matrix_descriptor.h"
@@ -13,6 +14,8 @@ struct Tiling {
   std::int64_t extent[5], stride[5];  // stride in bytes, of dimension 0 too
   int box[5];
   Swizzle swizzle;
+  bool windowed;  // im2col: boxes are (channels, windows), corners as in WindowedTensor
+  int lower[2], upper[2], step[2];
 
   int row_bytes() const { return box[0] * element_bytes; }
   int rows() const { return box[1] * box[2] * box[3] * box[4]; }
@@ -34,5 +37,9 @@ struct BoxRow {
   int first = 0, last = 0;
 };
 BoxRow row_of_box(Tiling const& tiling, int const* coordinate, int row);
+// Window `row` of a box in im2col mode, read `offset` (right, down) of its corner.
+BoxRow row_of_windows(Tiling const& tiling, int const* coordinate, int const* offset, int row);
+// What is wrong with the corner or the offset of such a box; empty: nothing.
+std::string mistake_of_windows(Tiling const& tiling, int const* coordinate, int const* offset);
 
 }  // namespace cosmati::emulator

@@ -23,7 +23,8 @@ std::ptrdiff_t place(std::ptrdiff_t start, int byte, Swizzle swizzle) {
 }
 
 // What is wrong with a box of `map` at `shared`, as the thread asks for it; empty: nothing.
-std::string mistake(Thread const& thread, arch::TensorMap const& map, void const* shared, int rank) {
+std::string mistake(Thread const& thread, arch::TensorMap const& map, void const* shared, int rank,
+                    bool windowed) {
   if (!is_tensor_map(map)) return "whose tensor map was not made by encode_tensor_map()";
   if ((reinterpret_cast<std::uintptr_t>(&map) & 63) != 0)
     return "whose tensor map is not aligned to 64 bytes";
@@ -32,6 +33,8 @@ std::string mistake(Thread const& thread, arch::TensorMap const& map, void const
   Tiling const tiling = tiling_of(map);
   if (tiling.rank != rank)
     return fmt::format("with {} coordinates, of a tensor map of rank {}", rank, tiling.rank);
+  if (tiling.windowed != windowed)
+    return windowed ? "in im2col mode, of a tensor map for tiles" : "of a tensor map for im2col mode";
   SharedMemory const& memory = thread.block.shared_memory();
   std::ptrdiff_t const at = memory.offset(shared);
   if (!memory.reserves(shared) || at % 128 != 0)
@@ -49,7 +52,8 @@ void Async::land(TileLoad const& load, void const* caller) {
   unsigned char* const shared = block_.shared_memory().data();
   int const row_bytes = tiling.row_bytes();
   for (int row = 0; row < tiling.rows(); ++row) {
-    BoxRow const existing = row_of_box(tiling, load.coordinate, row);
+    BoxRow const existing = tiling.windowed ? row_of_windows(tiling, load.coordinate, load.offset, row)
+                                            : row_of_box(tiling, load.coordinate, row);
     int const first = existing.first * tiling.element_bytes, last = existing.last * tiling.element_bytes;
     if (existing.data != nullptr) sanitizers::reads(existing.data, last - first, load.caller);
     for (int byte = 0; byte < row_bytes; byte += chunk) {
@@ -62,12 +66,16 @@ void Async::land(TileLoad const& load, void const* caller) {
   writes.take(load.to, tiling.bytes(), tiling.swizzle, false);
 }
 
-void load_tile(void* shared, arch::TensorMap const& map, void* address, int rank, int const* coordinate,
-               unsigned blocks) {
+namespace {
+
+// `offset`: null where the map is for tiles. `caller`: in the device's code.
+void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int rank, int const* coordinate,
+                 int const* offset, unsigned blocks, void const* caller) {
   Thread& thread = running_thread();
   Block& own = thread.block;
   if (!own.can_wait()) return;
-  std::string const wrong = mistake(thread, map, shared, rank);
+  std::string wrong = mistake(thread, map, shared, rank, offset != nullptr);
+  if (wrong.empty() && offset != nullptr) wrong = mistake_of_windows(tiling_of(map), coordinate, offset);
   if (!wrong.empty()) return own.fail(thread, "copies a box " + wrong);
   Cluster& cluster = own.cluster();
   if (blocks >> cluster.size() != 0)
@@ -89,8 +97,9 @@ void load_tile(void* shared, arch::TensorMap const& map, void* address, int rank
                   {},
                   own.shared_memory().offset(shared),
                   static_cast<int>(barrier - async.barriers.data()),
-                  __builtin_return_address(0)};
+                  caller};
     for (int i = 0; i < rank; ++i) load.coordinate[i] = coordinate[i];
+    for (int i = 0; i < 2 && offset != nullptr; ++i) load.offset[i] = offset[i];
     int const bytes = load.tiling.bytes();
     if (auto const write = async.writes.unpublished(load.to, bytes))
       return own.fail(thread, "copies a box over " + describe_unpublished(own, *write));
@@ -109,11 +118,23 @@ void load_tile(void* shared, arch::TensorMap const& map, void* address, int rank
   }
 }
 
+}  // namespace
+
+void load_tile(void* shared, arch::TensorMap const& map, void* barrier, int rank, int const* coordinate,
+               unsigned blocks) {
+  ask_for_box(shared, map, barrier, rank, coordinate, nullptr, blocks, __builtin_return_address(0));
+}
+
+void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int const* coordinate,
+                  int const* offset) {
+  ask_for_box(shared, map, barrier, 4, coordinate, offset, 0, __builtin_return_address(0));
+}
+
 void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate) {
   Thread& thread = running_thread();
   Block& block = thread.block;
   if (!block.can_wait()) return;
-  std::string const wrong = mistake(thread, map, shared, rank);
+  std::string const wrong = mistake(thread, map, shared, rank, false);
   if (!wrong.empty()) return block.fail(thread, "stores a box " + wrong);
   OrdinaryWrites& writes = block.start_async().writes;
   block.cluster().attribute_writes(thread);

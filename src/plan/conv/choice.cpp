@@ -13,6 +13,7 @@
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
+#include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/unroll.h"
 #include "src/plan/conv/winograd.h"
 
@@ -177,6 +178,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
                                                  : &prepare_on<&emulator::prepare_convolution>;
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
   general.offer = &offer_with_bias<&implicit_gemm>;
+  Candidate<Problem> windows{"warp_specialized", {}, nullptr, prepare};
+  windows.offer = &offer_with_bias<&warp_specialized_convolution>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
   simple.offer = &offer_with_bias<&direct>;
   Candidate<Problem> unrolled{"unroll_gemm", {}, nullptr, prepare};
@@ -191,7 +194,7 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   Candidate<Problem> transformed{
       "winograd", {}, nullptr, on_cuda ? &cuda::prepare_winograd : &emulator::prepare_winograd};
   transformed.offer = &offer_with_bias<&winograd>;
-  return {product, general, transformed, unrolled, by_channel, tiled, simple, bias_candidate()};
+  return {product, windows, general, transformed, unrolled, by_channel, tiled, simple, bias_candidate()};
 }
 
 }  // namespace cosmati::plan

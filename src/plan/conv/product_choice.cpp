@@ -12,6 +12,7 @@
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
 namespace {
@@ -49,16 +50,15 @@ std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   return ways;
 }
 
-// "main_loop=multistage,large" without its first word, and that word's value.
-std::string without_main_loop(std::string const& policy, std::string& main_loop) {
-  constexpr std::string_view field = "main_loop=";
-  std::size_t const at = policy.find(field);
-  if (at == std::string::npos) return policy;
-  std::size_t const end = std::min(policy.find(',', at), policy.size());
-  main_loop = policy.substr(at + field.size(), end - at - field.size());
-  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
-  if (!rest.empty() && rest.back() == ',') rest.pop_back();
-  return rest;
+// The policy's name is one that only the warp_specialized main loop knows.
+bool is_warpgroup_policy(std::string const& policy) {
+  std::string const word = policy.substr(0, policy.find(','));
+  auto const has = [&](std::vector<NamedPolicy> const& list) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](NamedPolicy const& named) { return named.name == word; });
+  };
+  return !has(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32)) &&
+         has(warpgroup_policies(2));
 }
 
 class Search {
@@ -76,6 +76,10 @@ class Search {
     }
     offer_.refusal = "--policy " + options_.policy + " names no way to multiply " +
                      name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here";
+    if (is_warpgroup_policy(policy_)) {
+      offer_.refusal = "--policy " + options_.policy + ": a policy of warp_specialized";
+      return offer_;
+    }
     for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
       std::string const asked = std::string("multiply=") + name_of(way.multiply);
       if (!main_loop.empty() && main_loop != name_of(way.main_loop)) continue;
@@ -190,6 +194,17 @@ class Search {
 };
 
 }  // namespace
+
+std::string without_main_loop(std::string const& policy, std::string& main_loop) {
+  constexpr std::string_view field = "main_loop=";
+  std::size_t const at = policy.find(field);
+  if (at == std::string::npos) return policy;
+  std::size_t const end = std::min(policy.find(',', at), policy.size());
+  main_loop = policy.substr(at + field.size(), end - at - field.size());
+  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
+  if (!rest.empty() && rest.back() == ',') rest.pop_back();
+  return rest;
+}
 
 GemmRecipe product_recipe(ConvolutionForm const& form) {
   GemmRecipe recipe;

@@ -1,11 +1,15 @@
 // Which main loop, policy and split the product of a convolution takes.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
 
 namespace cosmati::plan {
+
+// "main_loop=multistage,large" without its first word, and that word's value, else `main_loop` as it was.
+std::string without_main_loop(std::string const& policy, std::string& main_loop);
 
 // What does not depend on the policy.
 GemmRecipe product_recipe(ConvolutionForm const& form);

@@ -1,0 +1,141 @@
+// The text of such a kernel, its tensor maps, encoded on the stack, and its launch.
+#include "src/backend/cuda/warp_specialized_convolution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "src/backend/cuda/convolution_epilogue.h"
+#include "src/backend/cuda/epilogue_arguments.h"
+#include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/tensor_map.h"
+#include "src/backend/launch_tag.h"
+#include "src/plan/conv/launch.h"
+#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/parameters.h"
+
+namespace cosmati::cuda {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+class WindowProductKernel final : public Kernel<Problem> {
+ public:
+  WindowProductKernel(Plan<Problem> const& plan, Function function)
+      : problem_(plan.problem),
+        recipe_(plan.recipe.product),
+        windows_(plan::window_products(plan.problem, plan.device.gpu)),
+        gpu_(plan.device.gpu),
+        scalars_(plan.problem.epilogue.expression.scalars().size()),
+        shared_bytes_(plan::shared_storage_bytes(recipe_, windows_.parts.front().product)),
+        function_(std::move(function)) {
+    GemmPolicy const& p = recipe_.policy;
+    plan::CanonicalGemm const& front = windows_.parts.front().product;
+    int const size = size_of(front.a.type);
+    a_ = tensor_box(Along::depth, size, p.block_k, p.block_m, p.cluster_n);
+    b_ = tensor_box(windows_.filter_along, size, p.block_k, p.block_n, p.cluster_m);
+    if (!windows_.by_digits && plan::stores_by_engine(p, front)) store_ = plan::tensor_store_of(p, front);
+    function_.allow_shared_bytes(shared_bytes_);
+  }
+
+  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    Current const current(gpu_.ordinal);
+    for (plan::WindowProduct const& part : windows_.parts) {
+      void* const result = plan::pointers_of(problem_, part.form, arguments).d;
+      if (windows_.by_digits)
+        with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+          fill_epilogue(epilogue, part.form, arguments);
+          launch(part, epilogue, plan::digit_arguments(part.form.d, result), arguments, workspace, stream);
+        });
+      else
+        plan::with_epilogue_arguments(part.product, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
+          fill_epilogue(epilogue, part.product, scalars_, arguments);
+          if (store_)
+            launch(part, epilogue, TensorArguments{result_map(part.product, result)}, arguments, workspace,
+                   stream);
+          else
+            launch(part, epilogue, plan::matrix_arguments(part.product.d, result), arguments, workspace,
+                   stream);
+        });
+    }
+  }
+
+ private:
+  arch::TensorMap result_map(plan::CanonicalGemm const& form, void* data) const {
+    return tensor_map(form.d, data, form.m, form.n, 1, true, store_->columns, tensor_store_rows);
+  }
+
+  template <class Epilogue, class Destination>
+  void launch(plan::WindowProduct const& part, Epilogue const& epilogue, Destination const& d,
+              Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const {
+    plan::CanonicalGemm const& form = part.product;
+    plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
+    GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination> parameters;
+    parameters.m = form.m;
+    parameters.n = form.n;
+    parameters.k = form.k;
+    parameters.a = part.image_arguments;
+    parameters.b = part.filter_arguments;
+    if (form.k > 0) {  // else nothing is loaded
+      parameters.a.map = image_map(part.image, form.a.type, pointers.a, a_.row, a_.rows);
+      parameters.b.map = filter_map(part.filter, form.b.type, pointers.b, b_.row, b_.slice_rows);
+    }
+    parameters.d = d;
+    parameters.epilogue = epilogue;
+    ScheduleArguments& schedule = parameters.schedule;
+    schedule = plan::schedule_of(recipe_, workspace);
+    schedule.tag = fresh_launch_tag();
+    GemmPolicy const& p = recipe_.policy;
+    Index const blocks = schedule.blocks > 0
+                             ? schedule.blocks
+                             : std::min(plan::tiles_of(p, form) * recipe_.splits * p.cluster_k,
+                                        plan::places_of_clusters(p, gpu_));
+    function_.launch({static_cast<unsigned>(blocks), 1, 1}, static_cast<unsigned>(p.threads()),
+                     static_cast<unsigned>(shared_bytes_), parameters, stream, Start::early);
+  }
+
+  Problem problem_;
+  GemmRecipe recipe_;
+  plan::WindowProducts windows_;
+  Gpu gpu_;
+  std::size_t scalars_;
+  int shared_bytes_;
+  TensorBox a_, b_;
+  std::optional<TensorStore> store_;  // of D by the copy engine
+  Function function_;
+};
+
+}  // namespace
+
+jit::Source window_product_source(Plan<Problem> const& plan) {
+  plan::WindowProducts const windows = plan::window_products(plan.problem, plan.device.gpu);
+  plan::WindowProduct const& front = windows.parts.front();
+  GemmRecipe const& recipe = plan.recipe.product;
+  epilogue::Expression const& expression = plan.problem.epilogue.expression;
+  char const* const along = windows.filter_along == Along::depth ? "depth" : "outer";
+  OperandTexts texts{fmt::format("ImageSource<{}>", name_of(front.product.a.type)),
+                     fmt::format("FilterSource<{}, Along::{}>", name_of(front.product.b.type), along), 0};
+  std::string header = "#include \"cosmati/conv/tensor_windows.h\"\n";
+  if (windows.by_digits) {
+    header += "#include \"cosmati/conv/digit_destination.h\"\n";
+    texts.epilogue = epilogue_text(front.form);
+    texts.destination =
+        fmt::format("DigitDestination<{}, {}>", name_of(front.form.d.type), front.form.d.width);
+    texts.parameter_bytes = with_epilogue_arguments(plan.problem, []<class Epilogue>(Epilogue const&) {
+      return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
+    });
+  } else {
+    texts.parameter_bytes = plan::with_parameters_by<ImageArguments, FilterArguments, TensorArguments>(
+        recipe, front.product, expression.scalars().size(),
+        []<class Parameters>(Parameters const&) { return sizeof(Parameters); });
+  }
+  return gemm_source(front.product, recipe, expression, plan.device.gpu, header.c_str(), texts);
+}
+
+std::unique_ptr<Kernel<Problem>> prepare_window_product(Plan<Problem> const& plan, Function function) {
+  return std::make_unique<WindowProductKernel>(plan, std::move(function));
+}
+
+}  // namespace cosmati::cuda

@@ -1,0 +1,15 @@
+// A convolution by warp_specialized_kernel, whose operands the copy engine brings (conv/tensor_windows.h).
+#pragma once
+#include <memory>
+
+#include "cosmati/ops/convolution.h"
+#include "src/backend/cuda/module.h"
+#include "src/jit/compile.h"
+
+namespace cosmati::cuda {
+
+jit::Source window_product_source(Plan<ConvolutionProblem> const& plan);
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_window_product(Plan<ConvolutionProblem> const& plan,
+                                                                   Function function);
+
+}  // namespace cosmati::cuda

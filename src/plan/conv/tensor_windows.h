@@ -1,0 +1,53 @@
+// implicit_gemm through the warp_specialized main loop: a convolution whose image the tensor copy engine
+// (TMA) unrolls (its im2col mode), and whose result is a matrix in memory.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cosmati/conv/tensor_windows.h"
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/form.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::plan {
+
+// What the host encodes in tensor maps. Dimensions of the image: channel, column, row, image; of the filter:
+// neighbour, tap's column, tap's row, line. Strides in elements.
+struct ImageMap {
+  Index extent[4] = {}, stride[4] = {};
+  int lower[2] = {}, upper[2] = {}, step[2] = {1, 1};  // corners of windows: column, row
+};
+struct FilterMap {
+  Index extent[4] = {}, stride[4] = {};
+  Index base = 0;
+};
+
+// One launch: d(m, n) with the depth padded to whole steps of a tap.
+struct WindowProduct {
+  ConvolutionForm form;
+  // a and b hold types, and strides for the prediction; d, the operands and the stores are matrices, unless
+  // WindowProducts says that they go by digits: then the form has them.
+  CanonicalGemm product;
+  ImageMap image;
+  FilterMap filter;
+  ImageArguments image_arguments;  // but for the maps
+  FilterArguments filter_arguments;
+};
+
+// All launches of a convolution: of a data gradient with strides one for each place between them.
+struct WindowProducts {
+  std::string refusal;  // not empty: why the copy engine or wgmma cannot take the convolution
+  std::vector<WindowProduct> parts;
+  bool by_digits = false;  // no stride walks all pixels of a result
+  Along filter_along = Along::depth;
+  double operand_bytes = 0;  // of image and filter, each once
+};
+WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu);
+
+Offer<ConvolutionProblem> warp_specialized_convolution(ConvolutionProblem const& problem,
+                                                       Device const& device, PlanOptions const& options);
+
+// The recipe is one of these.
+bool is_window_product(ConvolutionRecipe const& recipe);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,171 @@
+// Convolutions through the warp_specialized main loop, whose images the copy engine unrolls: as the emulator
+// runs them, against the reference; the maps, the refusals and the composed kernels.
+#include <gtest/gtest.h>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/cuda/convolution.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/conv/tensor_windows.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr char const* kernel = "warp_specialized";
+constexpr auto forward = ConvolutionDirection::forward, data = ConvolutionDirection::data;
+
+ConvolutionProblem nhwc(ConvolutionDirection direction, Geometry const& geometry,
+                        DataType type = DataType::f16) {
+  return problem_of(direction, type, type == DataType::s8 ? DataType::s32 : type, TensorFormat::nhwc,
+                    geometry);
+}
+
+ConvolutionProblem with_epilogue(ConvolutionProblem p) {
+  TensorDescription const& result = p.direction == forward ? p.y : p.x;
+  p.epilogue.expression =
+      epilogue::parse("relu(acc + bias[k] - rest[n, k, p, q])", epilogue::convolution_indices);
+  p.epilogue.operands = {describe(DataType::f32, {result.extent(1)}), result};
+  return p;
+}
+
+// 144 to 396 pixels in tiles of 64; channels of whole steps, with a remainder, and fewer than a step.
+std::vector<Geometry> windowed_geometries() {
+  Geometry plain, strided, dilated, lopsided, narrow;
+  plain.c = 64, plain.k = 40, plain.h = 9, plain.w = 8;
+  for (Index* pad : {plain.pad_begin, plain.pad_end}) pad[0] = pad[1] = 1;
+  strided = plain, strided.n = 3, strided.c = 72, strided.h = 13, strided.w = 15, strided.stride[0] = 2;
+  strided.stride[1] = 3;
+  dilated = plain, dilated.c = 16, dilated.k = 8, dilated.h = 14, dilated.dilation[0] = 3;
+  dilated.dilation[1] = 2, dilated.r = 2;
+  lopsided = plain, lopsided.c = lopsided.k = 24, lopsided.r = 5, lopsided.s = 2, lopsided.pad_begin[0] = 3;
+  lopsided.pad_end[0] = 0, lopsided.pad_begin[1] = 0, lopsided.pad_end[1] = 4;
+  narrow = plain, narrow.c = 8, narrow.h = 1, narrow.r = 1, narrow.pad_begin[0] = narrow.pad_end[0] = 0;
+  narrow.w = 150;
+  return {plain, strided, dilated, lopsided, narrow};
+}
+
+TEST(WindowProduct, EveryGeometryForward) {
+  for (Geometry const& geometry : windowed_geometries()) expect_right(nhwc(forward, geometry), kernel);
+}
+
+TEST(WindowProduct, DataGradientsReadTheirTapsBackward) {
+  for (Geometry geometry : windowed_geometries()) {
+    geometry.stride[0] = geometry.stride[1] = 1;
+    expect_right(nhwc(data, geometry), kernel);
+  }
+}
+
+// Strides that leave places without a tap, and taps in steps.
+TEST(WindowProduct, StridedDataGradientsAreALaunchForEachPlace) {
+  Geometry strided = windowed_geometries()[1], sparse = strided;
+  strided.c = 24, strided.n = 2;
+  sparse.r = 1, sparse.s = 2, sparse.dilation[1] = 2, sparse.stride[1] = 2, sparse.c = 16;
+  for (Geometry const& geometry : {strided, sparse}) {
+    expect_right(nhwc(data, geometry), kernel);
+    expect_right(with_epilogue(nhwc(data, geometry)), kernel);
+  }
+}
+
+TEST(WindowProduct, Bytes) {
+  Geometry geometry = windowed_geometries().front();
+  geometry.c = 144;
+  expect_right(nhwc(forward, geometry, DataType::s8), kernel);
+}
+
+TEST(WindowProduct, DeepSumsAreSplit) {
+  Geometry geometry = windowed_geometries().front();
+  geometry.n = 1, geometry.c = 256, geometry.h = geometry.w = 4;
+  auto const p = nhwc(forward, geometry);
+  PlanOptions options;
+  options.kernel = kernel;
+  options.policy = "partition=split_k";
+  EXPECT_GT(make_plan(p, emulated_device(), options).recipe.product.splits, 1);
+  expect_right(p, kernel, options.policy);
+}
+
+TEST(WindowProduct, EpiloguesSeeTheResultsIndices) {
+  for (ConvolutionDirection const direction : {forward, data})
+    expect_right(with_epilogue(nhwc(direction, windowed_geometries().front())), kernel);
+}
+
+Device a_gpu() {
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  return device;
+}
+
+std::string refusal(ConvolutionProblem const& p) {
+  for (Considered const& entry : make_plan(p, a_gpu(), {}).considered)
+    if (entry.kernel == kernel) return entry.refusal;
+  return "no candidate";
+}
+
+TEST(WindowProduct, CornersAreThoseOfTheFirstAndTheLastWindow) {
+  Geometry geometry = windowed_geometries()[1];  // rows -1, 1, ..., 11 of 13, columns -1, 2, ..., 11 of 15
+  auto const all = plan::window_products(nhwc(forward, geometry), a_gpu().gpu);
+  ASSERT_EQ(all.refusal, "");
+  plan::WindowProduct const& made = all.parts.front();
+  EXPECT_EQ(made.image.lower[0], -1);
+  EXPECT_EQ(made.image.lower[1], -1);
+  EXPECT_EQ(made.image.upper[0], 11 - 14);
+  EXPECT_EQ(made.image.upper[1], 11 - 12);
+  EXPECT_EQ(made.product.k, 3 * 3 * 128);  // 72 channels in two steps
+}
+
+TEST(WindowProduct, RefusalsHoldTheNumbers) {
+  auto const expect = [](ConvolutionProblem const& p, std::string const& part) {
+    EXPECT_NE(refusal(p).find(part), std::string::npos) << refusal(p);
+  };
+  Geometry const plain = windowed_geometries().front();
+  Geometry odd = plain, far = plain, wide = plain, steps = plain, groups = plain;
+  odd.c = 12, far.pad_begin[0] = 130, groups.groups = 2;
+  wide.dilation[1] = 130, wide.w = 300, wide.h = 3;
+  wide.pad_begin[1] = wide.pad_end[1] = 100;
+  steps.stride[1] = 9, steps.w = 30;
+  EXPECT_EQ(refusal(nhwc(forward, plain)), "");
+  expect(
+      nhwc(forward, odd),
+      "x: a stride of 12 elements of f16; the copy engine needs positive multiples of 8 elements (16 bytes)");
+  expect(nhwc(forward, far), "the first window begins at -130 of the rows");
+  expect(nhwc(forward, wide), "takes -128 to 127");
+  expect(nhwc(forward, steps), "windows lie 9 columns apart; the copy engine steps by at most 8");
+  expect(nhwc(forward, groups), "2 groups");
+  expect(nhwc(ConvolutionDirection::filter, plain), "sums over pixels");
+  expect(nhwc(data, plain, DataType::s8), "multiply wgmma takes s8 along k only");
+  expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain), "channels");
+  expect(nhwc(forward, plain, DataType::f32), "multiply wgmma takes no f32 and f32");
+  Device old = a_gpu();
+  old.gpu = describe_gpu("a100");
+  EXPECT_NE(plan::window_products(nhwc(forward, plain), old.gpu).refusal.find("8.0"), std::string::npos);
+}
+
+TEST(WindowProduct, PoliciesOfOneMainLoopAreNotForAnother) {
+  Geometry geometry = windowed_geometries().front();
+  geometry.n = 64, geometry.h = geometry.w = 56;
+  PlanOptions options;
+  EXPECT_EQ(make_plan(nhwc(forward, geometry), a_gpu(), options).kernel, kernel);
+  options.policy = "main_loop=multistage,multiply=mma";
+  EXPECT_EQ(make_plan(nhwc(forward, geometry), a_gpu(), options).kernel, "implicit_gemm");
+  options.policy = "main_loop=warp_specialized,vast";
+  auto const plan = make_plan(nhwc(forward, geometry), a_gpu(), options);
+  EXPECT_EQ(plan.kernel, kernel);
+  EXPECT_EQ(plan.recipe.product.policy_name, "vast");
+}
+
+TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  for (ConvolutionDirection const direction : {forward, data}) {
+    Geometry geometry = windowed_geometries().front();
+    geometry.c = geometry.k = 256;
+    if (direction == data) geometry.stride[0] = 2;
+    PlanOptions options;
+    options.kernel = kernel;
+    options.policy = direction == forward ? "large" : "small";
+    auto const plan = make_plan(with_epilogue(nhwc(direction, geometry)), a_gpu(), options);
+    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
