@@ -132,8 +132,8 @@ void Training::begin_epoch() {
 bool Training::run(Callbacks const& callbacks) {
   Index const count = train_.count();
   while (epoch_ < hyperparameters_.epochs) {
-    begin_epoch();
     double const start = seconds_now();
+    begin_epoch();
     double shown = start;
     Index const images_before = images_;
     while (images_ < count) {
