@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
+#include "cosmati/ops/error.h"
 #include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
@@ -151,6 +152,10 @@ TEST(WindowProduct, PoliciesOfOneMainLoopAreNotForAnother) {
   auto const plan = make_plan(nhwc(forward, geometry), a_gpu(), options);
   EXPECT_EQ(plan.kernel, kernel);
   EXPECT_EQ(plan.recipe.product.policy_name, "vast");
+  geometry.stride[0] = 2;
+  options.policy = "partition=stream_k";
+  options.kernel = kernel;
+  EXPECT_THROW(make_plan(nhwc(data, geometry), a_gpu(), options), Error);
 }
 
 TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {

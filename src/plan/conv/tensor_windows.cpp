@@ -266,6 +266,10 @@ class WindowSearch {
       return offer_;
     }
     for (NamedPolicy const& named : policies) try_policy(named);
+    if (offer_.text.empty() && offer_.refusal.empty())
+      offer_.refusal =
+          fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so", options_.policy,
+                      windows_.parts.size(), front().k * size_of(front().a.type) / step_bytes);
     return offer_;
   }
 
