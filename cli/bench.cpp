@@ -19,13 +19,17 @@ void add_options(CLI::App& command, BenchRequest& request) {
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
-      .text("--peer", request.peers, "NAME,...",
-            "timed in turns with ours: onednn, openblas in processes of their own; cublaslt on the GPU")
+      .text(
+          "--peer", request.peers, "NAME,...",
+          "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for convolutions "
+          "cudnn, on the GPU")
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")
       .flag("--hot", request.hot,
             "the same operands at each call, instead of sets in turn that pass the L2 caches twice");
+  options.number("--verify-below", request.most_verified,
+                 "operations: larger problems are not verified whole; 2e8 if not given, a second's work");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
@@ -34,7 +38,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
 
 BenchRequest with_options(BenchRequest const& request, ProblemOptions const& problem) {
   BenchRequest one = request.copy();
-  one.size = {};
+  one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }

@@ -17,14 +17,11 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr double most_verified_operations = 2e8;  // the reference needs about a second for them
-
 void check_peers(BenchRequest const& request, Device const& device) {
   if (request.peers.empty()) return;
   for (std::string const& peer : split(request.peers, ',')) {
     one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn"}, "--peer");
     bool const on_gpu = peer == "cublaslt" || peer == "cudnn";
-    if (peer == "cudnn") throw Error(ErrorCode::unavailable, "peer cudnn is not timed by this build");
     if (on_gpu != (device.backend == Backend::cuda))
       throw Error(ErrorCode::unavailable, "peer " + peer +
                                               (on_gpu ? " is timed on a GPU, with --backend cuda, not "
@@ -44,13 +41,32 @@ PeerMatrix place_of(TensorDescription const& matrix, bool transposed, Placement 
   return place;
 }
 
-// The product for each peer.
+PeerProblem convolution_for(std::string const& peer, BenchRequest const& request, Task const& task) {
+  ConvolutionProblem const* const problem = task.convolution();
+  if (problem == nullptr || problem->direction == ConvolutionDirection::bias ||
+      !(problem->epilogue.expression == epilogue::Expression()))
+    throw Error(
+        ErrorCode::unavailable,
+        "peer " + peer +
+            " is timed for convolutions, forward, data, filter and transposed, with the epilogue acc, "
+            "not for " +
+            request.subject->name() + ' ' + task.notes.label);
+  PeerProblem result{peer, "", problem->x.type};
+  result.convolution = *problem;
+  return result;
+}
+
+// The product or convolution for each peer.
 std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device,
                                        PlanOptions const& options) {
   std::vector<PeerProblem> problems;
   if (request.peers.empty()) return problems;
   Notes const& notes = task.notes;
   for (std::string const& peer : split(request.peers, ',')) {
+    if (peer == "cudnn") {
+      problems.push_back(convolution_for(peer, request, task));
+      continue;
+    }
     if (notes.transposition.empty())
       throw Error(ErrorCode::unavailable,
                   "peer " + peer + " is timed here for single matrix products only, not for " +
@@ -101,13 +117,18 @@ class Session {
     on_gpu_ = on_gpu_ || on_gpu;
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
+    // What a peer computes, which has another call for the bias's gradient.
+    if (!request.peers.empty())
+      task.visit([](char const* name, Role, TensorDescription& description) {
+        if (name == std::string("db")) description = {};
+      });
     place(task, request.placement);
     ContestRules rules = rules_;
     rules.misalignment = request.placement.misalignment;
     PlanOptions const options = plan_options(*request.subject, common);
     auto const seed = static_cast<unsigned long long>(common.seed);
     std::optional<Verdict> verdict;
-    if (task.notes.operations <= most_verified_operations) {
+    if (task.notes.operations <= request_.most_verified) {
       nets::Random random(seed, 1);
       // A copy: verification promises the alignment that its arrays have.
       auto const verified = task.clone();
@@ -228,8 +249,8 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,   suite,         shapes, peers,     json_file,
-                     fail_below,       slices, slice_seconds, hot,    placement, common};
+  BenchRequest other{subject->clone(), size,          suite, shapes,        peers,     json_file, fail_below,
+                     slices,           slice_seconds, hot,   most_verified, placement, common};
   return other;
 }
 

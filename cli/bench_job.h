@@ -23,6 +23,7 @@ struct BenchRequest {
   long long slices = 15;   // of each contender
   double slice_seconds = 0.2;
   bool hot = false;
+  double most_verified = 2e8;  // floating-point operations: the reference needs about a second for them
   Placement placement;
   Common common;
 

@@ -86,6 +86,7 @@ void add_peer(Record& line, PeerResult const* peer) {
       .add("peer_refusal", peer != nullptr ? if_known(peer->refusal) : Value())
       .add("peer_algorithms", value(chose, static_cast<long long>(chose ? peer->algorithms : 0)))
       .add("peer_chosen", value(chose, static_cast<long long>(chose ? peer->chosen : 0)))
+      .add("peer_algorithm", chose ? if_known(peer->algorithm) : Value())
       .add("peer_workspace_bytes", value(chose, chose ? peer->workspace_bytes : 0LL))
       .add("peer_first_seconds", value(chose, chose ? peer->first_seconds : 0.0))
       .add("first_ratio", value(chose, chose ? peer->first_ratio.median : 0.0))
@@ -147,6 +148,7 @@ std::vector<std::string> bench_row(Measurement const& measurement, PeerResult co
   if (peer != nullptr && peer->refusal.empty()) {
     ratio = in_interval(peer->ratio);
     if (peer->algorithms > 0) ratio += ", first " + in_short(peer->first_ratio.median);
+    if (!peer->algorithm.empty()) ratio += ", " + peer->algorithm;
   }
   return {measurement.task.notes.label,
           measurement.type,
@@ -173,7 +175,7 @@ std::string bench_method(ContestRules const& rules, bool on_gpu) {
            "medians of " +
            slices +
            ", in turns with each peer on the same buffers; the interval holds the ratio's median with 95%. "
-           "first: the first that the peer's heuristics name.";
+           "first: the first that the peer itself names.";
   return "Median, p5 and p95 of single calls; rate and ratio (peer's time / ours) by medians of the minima "
          "of " +
          slices + ", in turns with each peer; the interval holds the ratio's median with 95%.";

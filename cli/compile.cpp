@@ -29,7 +29,7 @@ void add_options(CLI::App& command, CompileRequest& request) {
 
 CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem) {
   CompileRequest one = request.copy();
-  one.size = {};
+  one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }

@@ -38,6 +38,7 @@ struct PeerResult {
   double first_seconds = 0;
   Interval first_ratio = {};
   long long workspace_bytes = 0;
+  std::string algorithm = {};          // the fastest's name: "winograd_nonfused nchw"; empty: it has none
   std::optional<Verdict> sample = {};  // whether it computed what we did
 };
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/placement.h"
+#include "cli/problem_options.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/sizes.h"
@@ -17,8 +18,11 @@ namespace {
 struct ExplainRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
+  std::string suite, shapes;  // a name, a file
   Placement placement;
   Common common;
+
+  ExplainRequest copy() const { return {subject->clone(), size, suite, shapes, placement, common}; }
 };
 
 std::string verdict_of(Considered const& entry, std::string const& chosen) {
@@ -106,12 +110,8 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
   if (std::string const text = meanings(recipes); !text.empty()) print_line("Terms:" + text);
 }
 
-void explain_job(ExplainRequest const& request) {
-  check_options(*request.subject, request.common);
+void explain_sizes(ExplainRequest const& request, std::vector<std::vector<Index>> const& sizes) {
   Device const device = device_to_plan_for(*request.subject, request.common);
-  auto const sizes = requested_sizes(*request.subject, request.size);
-  if (sizes.empty())
-    throw Error(ErrorCode::bad_request, "a size is needed, e.g. " + request.subject->size_example());
   for (auto const& size : sizes) {
     Job const job = made_job(*request.subject, size, request.common);
     place(*job.task, request.placement);
@@ -120,17 +120,39 @@ void explain_job(ExplainRequest const& request) {
   }
 }
 
+void add_options(CLI::App& command, ExplainRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites");
+  add_placement_options(options, request.placement);
+  options.group("Parameters");
+  request.subject->add_parameters(options);
+  add_common_options(options, request.common);
+}
+
+void explain_job(ExplainRequest const& request) {
+  check_options(*request.subject, request.common);
+  auto const sizes = requested_sizes(*request.subject, request.size);
+  auto const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  if (sizes.empty() && suites.empty())
+    throw Error(ErrorCode::bad_request, "a size is needed, e.g. " + request.subject->size_example());
+  explain_sizes(request, sizes);
+  for (Suite const& suite : suites)
+    for (ProblemOptions const& problem : suite.problems) {
+      ExplainRequest one = request.copy();
+      one.size = request.size.for_suite();
+      parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+      explain_sizes(one, requested_sizes(*one.subject, one.size));
+    }
+}
+
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
   command->footer("Example: cosmati explain " + subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<ExplainRequest>();
   request->subject = std::move(subject);
-  Options options(*command);
-  add_size_options(options, *request->subject, request->size);
-  add_placement_options(options, request->placement);
-  options.group("Parameters");
-  request->subject->add_parameters(options);
-  add_common_options(options, request->common);
+  add_options(*command, *request);
   command->callback([request] { explain_job(*request); });
 }
 

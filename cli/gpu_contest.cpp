@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/cublaslt_peer.h"
 #include "cli/gpu_operands.h"
+#include "cli/gpu_peer.h"
 #include "cli/gpu_timing.h"
 #include "cli/machine.h"
+#include "cli/result_sample.h"
 #include "cli/sample.h"
 #include "cli/table.h"
 
@@ -28,12 +29,13 @@ struct Contender {
   }
 };
 
-// A peer with the algorithms that are timed: its best, and where that is another, the heuristics' first.
-struct GpuPeer {
-  PeerProblem problem;
-  CublasLtPeer library;
+// A peer with the algorithms that are timed: its best, and where that is another, the one that it names
+// first.
+struct Rival {
+  std::string name;
+  std::unique_ptr<GpuPeer> library;
   int best = 0;
-  Contender fastest, first;
+  Contender fastest = {}, first = {};
 
   bool has_two() const { return best != 0; }
 };
@@ -75,10 +77,9 @@ class GpuContest {
     result_.prepare_seconds = seconds_of([&] { prepared_ = task_.prepare(device, options); });
     result_.choice = prepared_->choice();
     workspace_ = cuda::DeviceBuffer(ordinal_, result_.choice.workspace_bytes);
-    ours_.call.enqueue =
-        rotating([this](std::span<void* const> pointers) { prepared_->run(pointers, workspace_.data()); });
+    ours_.call.enqueue = rotating([this](std::size_t set) { run_ours(set); });
     result_.first_call_seconds = seconds_of([&] {
-      prepared_->run(operands_->pointers(0), workspace_.data());
+      run_ours(0);
       cuda::wait(ordinal_, nullptr);
     });
     result_.sample = verdict_on_first_set();
@@ -86,10 +87,11 @@ class GpuContest {
   }
 
   void add_peer(PeerProblem const& problem) {
-    peers_.push_back(std::unique_ptr<GpuPeer>(new GpuPeer{problem, {problem, ordinal_}, 0, {}, {}}));
-    GpuPeer& peer = *peers_.back();
+    peers_.push_back(
+        std::unique_ptr<Rival>(new Rival{problem.peer, make_gpu_peer(problem, *operands_, ordinal_)}));
+    Rival& peer = *peers_.back();
     double least = 0;
-    for (int i = 0; i < peer.library.algorithms(); ++i) {
+    for (int i = 0; i < peer.library->algorithms(); ++i) {
       GpuCall call{peer_call(peer, i)};
       (void)timer_.time_slice(call, 0);
       double const seconds = quantile(timer_.time_slice(call, 0.02).samples, 0.5);
@@ -109,7 +111,7 @@ class GpuContest {
                      std::to_string(rules_.slices));
       ours_.add(timer_.time_slice(ours_.call, rules_.slice_seconds));
       for (auto const& peer : peers_) {
-        if (peer->library.algorithms() == 0) continue;
+        if (peer->library->algorithms() == 0) continue;
         peer->fastest.add(timer_.time_slice(peer->fastest.call, rules_.slice_seconds));
         if (peer->has_two()) peer->first.add(timer_.time_slice(peer->first.call, rules_.slice_seconds));
       }
@@ -134,45 +136,55 @@ class GpuContest {
 
  private:
   // Another set of operands at each call.
-  std::function<void()> rotating(std::function<void(std::span<void* const>)> run) {
+  std::function<void()> rotating(std::function<void(std::size_t set)> run) {
     return [this, run = std::move(run), next = std::size_t{0}]() mutable {
-      run(operands_->pointers(next));
+      run(next);
       next = (next + 1) % operands_->sets();
     };
   }
 
-  std::function<void()> peer_call(GpuPeer const& peer, int algorithm) {
-    return rotating([&library = peer.library, algorithm](std::span<void* const> pointers) {
-      bool const has_source = pointers.size() > 3;
-      library.run(algorithm, pointers[0], pointers[1], has_source ? pointers[2] : nullptr, pointers.back());
-    });
+  std::function<void()> peer_call(Rival const& peer, int algorithm) {
+    return rotating([&library = *peer.library, algorithm](std::size_t set) { library.run(algorithm, set); });
   }
+
+  void run_ours(std::size_t set) { prepared_->run(operands_->pointers(set), workspace_.data()); }
 
   std::optional<Verdict> verdict_on_first_set() {
     if (task_.notes.axes.empty()) return {};
     return verify_sample(task_, operands_->download(0), sampled_elements, random_);
   }
 
-  PeerResult result_of(GpuPeer& peer) {
+  // That it computed what we did: else the ratio says nothing.
+  std::optional<Verdict> verdict_on_peer(GpuPeer const& library, int algorithm) {
+    std::optional<double> const tolerance = library.tolerance();
+    std::optional<ResultSample> sample;
+    if (tolerance) {
+      run_ours(0);
+      sample.emplace(task_, *operands_, ordinal_, random_);
+    }
+    operands_->poison_outputs(0);
+    library.run(algorithm, 0);
+    library.bring_back(algorithm, 0);
+    return sample ? sample->compare(*tolerance) : verdict_on_first_set();
+  }
+
+  PeerResult result_of(Rival& peer) {
+    GpuPeer const& library = *peer.library;
     PeerResult result;
-    result.name = peer.problem.peer;
-    result.version = cublaslt::version() + (peer.problem.fast_sums ? ", fast accumulation" : "");
-    result.refusal = peer.library.refusal();
+    result.name = peer.name;
+    result.version = library.version();
+    result.refusal = library.refusal();
     if (!result.refusal.empty()) return result;
-    result.algorithms = peer.library.algorithms();
+    result.algorithms = library.algorithms();
     result.chosen = peer.best;
-    result.workspace_bytes = static_cast<long long>(peer.library.workspace_bytes(peer.best));
+    result.algorithm = library.algorithm_name(peer.best);
+    result.workspace_bytes = static_cast<long long>(library.workspace_bytes(peer.best));
     result.seconds = quantile(peer.fastest.medians, 0.5);
     result.ratio = ratio_of(peer.fastest, ours_);
     Contender const& first = peer.has_two() ? peer.first : peer.fastest;
     result.first_seconds = quantile(first.medians, 0.5);
     result.first_ratio = ratio_of(first, ours_);
-    // That it computed what we did: else the ratio says nothing.
-    operands_->poison_outputs(0);
-    auto const pointers = operands_->pointers(0);
-    peer.library.run(peer.best, pointers[0], pointers[1], pointers.size() > 3 ? pointers[2] : nullptr,
-                     pointers.back());
-    result.sample = verdict_on_first_set();
+    result.sample = verdict_on_peer(library, peer.best);
     return result;
   }
 
@@ -186,7 +198,7 @@ class GpuContest {
   std::unique_ptr<PreparedTask> prepared_;
   cuda::DeviceBuffer workspace_;
   Contender ours_;
-  std::vector<std::unique_ptr<GpuPeer>> peers_;
+  std::vector<std::unique_ptr<Rival>> peers_;
   ContestResult result_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cosmati/core/number.h"
+#include "cosmati/ops/convolution.h"
 
 namespace cosmati::cli {
 
@@ -17,7 +18,7 @@ struct PeerMatrix {
 
 // The product that a peer times: column-major as in BLAS. On the host a * b alone.
 struct PeerProblem {
-  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt"
+  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt", "cudnn"
   std::string layout;  // "nn"
   DataType type = DataType::f32;
   Index m = 0, n = 0, k = 0, batch = 1;
@@ -28,6 +29,7 @@ struct PeerProblem {
   PeerMatrix place_a = {}, place_b = {}, place_d = {};  // on a GPU alone; c lies as d
   std::optional<DataType> type_b = {};                  // of b where that is not `type`; on a GPU alone
   bool fast_sums = false;  // of fp8: with 14 bits, as the tensor cores add, instead of f32
+  std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
 };
 
 // The other process. It sleeps between slices.

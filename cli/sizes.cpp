@@ -10,6 +10,11 @@ namespace {
 
 bool takes_size_as_parameter(Subject const& subject) { return subject.name() == "lrn"; }
 
+bool has_images(Subject const& subject) {
+  auto const letters = subject.letters();
+  return !letters.empty() && letters.front() == "n";
+}
+
 std::string form_of(Subject const& subject) {
   if (subject.letters().empty()) return "a shape such as 8x3x17x17";
   std::vector<std::string> required = subject.letters();
@@ -53,6 +58,8 @@ void add_size_options(Options& options, Subject const& subject, SizeRequest& req
                form_of(subject));
   for (std::string const& letter : subject.letters())
     options.text("--" + letter, request.letters[letter], "RANGE", "extent " + letter);
+  if (has_images(subject))
+    options.text("--images", request.images, "RANGE", "of a suite's sizes those alone with so many images n");
 }
 
 std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request) {
@@ -68,6 +75,12 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
     std::string const option = takes_size_as_parameter(subject) ? "--shape" : "--size";
     sizes = parse_sizes(request.size, subject.fewest_sizes(), most, form_of(subject), option);
     for (auto& size : sizes) size.resize(std::max(size.size(), subject.letters().size()), 1);
+  }
+  if (!request.images.empty()) {
+    auto const wanted = parse_range(request.images, "--images");
+    std::erase_if(sizes, [&](std::vector<Index> const& size) {
+      return std::find(wanted.begin(), wanted.end(), size.front()) == wanted.end();
+    });
   }
   for (auto const& size : sizes)
     for (Index const extent : size)

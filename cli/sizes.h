@@ -12,6 +12,10 @@ namespace cosmati::cli {
 struct SizeRequest {
   std::string size;                            // "127x65x333"
   std::map<std::string, std::string> letters;  // "m" -> "64:256:64"
+  std::string images;                          // of a suite's sizes those alone that have so many; empty: all
+
+  // For the options of a suite's problem: without a size.
+  SizeRequest for_suite() const { return {"", {}, images}; }
 };
 
 void add_size_options(Options& options, Subject const& subject, SizeRequest& request);

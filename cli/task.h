@@ -16,6 +16,10 @@
 #include "cosmati/ops/tuning.h"
 #include "src/jit/compile.h"
 
+namespace cosmati {
+struct ConvolutionProblem;
+}
+
 namespace cosmati::cli {
 
 // What verify and bench must know beyond the tensors.
@@ -134,6 +138,8 @@ class Task {
   virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
     return nullptr;
   }
+  // Null if it is another operation.
+  virtual ConvolutionProblem const* convolution() const { return nullptr; }
 
   std::vector<Slot> slots() {
     std::vector<Slot> list;
@@ -280,6 +286,11 @@ class TaskOf final : public Task {
   std::unique_ptr<TuningChoices> tuning_choices(Device const& device,
                                                 PlanOptions const& options) const override {
     return Tuner<Problem>::choices(problem_, device, options);
+  }
+
+  ConvolutionProblem const* convolution() const override {
+    if constexpr (std::is_same_v<Problem, ConvolutionProblem>) return &problem_;
+    return nullptr;
   }
 
  private:

@@ -29,7 +29,7 @@ void add_options(CLI::App& command, TuneRequest& request) {
 
 TuneRequest with_options(TuneRequest const& request, ProblemOptions const& problem) {
   TuneRequest one = request.copy();
-  one.size = {};
+  one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }

@@ -5,10 +5,39 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/problem_options.h"
 #include "cli/verify_job.h"
 
 namespace cosmati::cli {
 namespace {
+
+void add_options(CLI::App& command, VerifyRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Verification")
+      .integer("--count", request.count, "random problems where no size is given; 20 if not given")
+      .flag("--integers", request.small_integers,
+            "data from -3 to 3: where sums are exact, every bit must be right")
+      .flag("--gaps", request.gaps,
+            "gaps between rows, planes and images, as parts of larger arrays have them")
+      .integer("--misalign", request.misalignment,
+               "bytes from a multiple of 64 to each array, rounded up to a multiple of its elements; the "
+               "plan is told")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .number("--most-operations", request.most_operations,
+              "larger problems of a suite are left out; 2e9 if not given, ten seconds' work")
+      .group("Parameters");
+  request.subject->add_parameters(options);
+  add_common_options(options, request.common);
+}
+
+VerifyRequest with_options(VerifyRequest const& request, ProblemOptions const& problem) {
+  VerifyRequest one = request.copy();
+  one.size = request.size.for_suite();
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
@@ -16,21 +45,8 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
                   ' ' + subject->size_example());
   auto const request = std::make_shared<VerifyRequest>();
   request->subject = std::move(subject);
-  Options options(*command);
-  add_size_options(options, *request->subject, request->size);
-  options.group("Verification")
-      .integer("--count", request->count, "random problems where no size is given; 20 if not given")
-      .flag("--integers", request->small_integers,
-            "data from -3 to 3: where sums are exact, every bit must be right")
-      .flag("--gaps", request->gaps,
-            "gaps between rows, planes and images, as parts of larger arrays have them")
-      .integer("--misalign", request->misalignment,
-               "bytes from a multiple of 64 to each array, rounded up to a multiple of its elements; the "
-               "plan is told")
-      .group("Parameters");
-  request->subject->add_parameters(options);
-  add_common_options(options, request->common);
-  command->callback([request] { verify_job(*request); });
+  add_options(*command, *request);
+  command->callback([request] { verify_job(*request, with_options); });
 }
 
 }  // namespace

@@ -20,6 +20,15 @@ class Session {
         options_(plan_options(*request.subject, request.common)) {}
 
   Backend backend() const { return device_.backend; }
+  void leave_out(Task const& task, std::string const& type) {
+    ++left_out_;
+    if (!request_.common.json)
+      table_.add({task.notes.label, type, "", "", "", "",
+                  "left out: " + in_short(task.notes.operations) + " operations"});
+  }
+
+  // Of a suite: with the options of one of its problems.
+  void take(VerifyRequest const& one) { options_ = plan_options(*one.subject, one.common); }
 
   void verify(Job job, std::string const& type, bool gaps, Data const& data, nets::Random& random) {
     Task& task = *job.task;
@@ -46,11 +55,18 @@ class Session {
 
   void finish() const {
     if (!request_.common.json) table_.print();
+    if (problems_ == 0 && left_out_ > 0)
+      throw Error(ErrorCode::bad_request, "nothing was verified: all " + std::to_string(left_out_) +
+                                              " problems have more than --most-operations " +
+                                              in_short(request_.most_operations));
     if (wrong_ > 0)
       throw Error(ErrorCode::wrong_result, std::to_string(wrong_) + " of " + std::to_string(problems_) +
                                                " problems gave a wrong result");
     if (!request_.common.json)
-      print_line(std::to_string(problems_) + (problems_ == 1 ? " problem, right" : " problems, all right"));
+      print_line(std::to_string(problems_) + (problems_ == 1 ? " problem, right" : " problems, all right") +
+                 (left_out_ > 0 ? "; " + std::to_string(left_out_) + " left out, of more operations than " +
+                                      in_short(request_.most_operations)
+                                : ""));
   }
 
  private:
@@ -77,12 +93,33 @@ class Session {
   Device device_;
   PlanOptions options_;
   Table table_{{"problem", "type", "kernel", "elements", "max error", "of bound", "verdict"}};
-  long long problems_ = 0, wrong_ = 0;
+  long long problems_ = 0, wrong_ = 0, left_out_ = 0;
 };
+
+void verify_suite_problem(Session& session, VerifyRequest const& request, Index misalignment,
+                          nets::Random& random) {
+  for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
+    Common common = request.common;
+    common.types.all = type;
+    std::string const shown = type.empty() ? "f32" : type;
+    for (auto const& size : requested_sizes(*request.subject, request.size)) {
+      Job job = made_job(*request.subject, size, common);
+      if (job.task->notes.operations > request.most_operations)
+        session.leave_out(*job.task, shown);
+      else
+        session.verify(std::move(job), shown, request.gaps, {request.small_integers, misalignment}, random);
+    }
+  }
+}
 
 }  // namespace
 
-void verify_job(VerifyRequest const& request) {
+VerifyRequest VerifyRequest::copy() const {
+  return {subject->clone(), size,  count,  small_integers,  gaps,
+          misalignment,     suite, shapes, most_operations, common};
+}
+
+void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options) {
   check_options(*request.subject, request.common);
   if (request.count < 1 || request.count > 1'000'000)
     throw Error(ErrorCode::bad_request,
@@ -94,6 +131,13 @@ void verify_job(VerifyRequest const& request) {
   auto const sizes = requested_sizes(*request.subject, request.size);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
   Session session(request);
+  std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  for (Suite const& suite : suites)
+    for (ProblemOptions const& problem : suite.problems) {
+      VerifyRequest const one = with_options(request, problem);
+      session.take(one);
+      verify_suite_problem(session, one, misalignment, random);
+    }
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
     Common common = request.common;
     common.types.all = type;
@@ -101,7 +145,7 @@ void verify_job(VerifyRequest const& request) {
     for (auto const& size : sizes)
       session.verify(made_job(*request.subject, size, common), shown, request.gaps,
                      {request.small_integers, misalignment}, random);
-    for (long long i = 0; sizes.empty() && i < request.count; ++i) {
+    for (long long i = 0; sizes.empty() && suites.empty() && i < request.count; ++i) {
       auto const subject = request.subject->clone();
       auto const size = subject->draw(random);
       bool const integers = request.small_integers || draw_between(random, 0, 3) == 0;

@@ -1,10 +1,13 @@
 // The body of `cosmati verify`.
 #pragma once
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "cli/options.h"
 #include "cli/sizes.h"
 #include "cli/subject.h"
+#include "cli/suites.h"
 
 namespace cosmati::cli {
 
@@ -17,10 +20,18 @@ struct VerifyRequest {
   bool small_integers = false;
   bool gaps = false;
   long long misalignment = not_given;  // bytes
+  std::string suite, shapes;           // a name, a file
+  // Floating-point operations: larger problems of a suite are left out, and told.
+  double most_operations = 2e9;
   Common common;
+
+  VerifyRequest copy() const;
 };
 
+// As for bench.
+using WithVerifyOptions = std::function<VerifyRequest(VerifyRequest const&, ProblemOptions const&)>;
+
 // Prints a row for each problem; throws Error(wrong_result) after the last if one of them was wrong.
-void verify_job(VerifyRequest const& request);
+void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options);
 
 }  // namespace cosmati::cli

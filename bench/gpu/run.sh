@@ -22,7 +22,7 @@ trap 'rm -rf "$parts"' EXIT
 failed=()
 
 # Libraries that lie with other programs only.
-for library in libcublasLt.so.13 libnvrtc.so.13; do
+for library in libcublasLt.so.13 libnvrtc.so.13 libcudnn.so.9; do
   ldconfig -p | grep -q "$library" && continue
   [ -e "/usr/local/cuda/lib64/$library" ] && continue
   found=$(find /usr /opt -name "$library" -print -quit 2>/dev/null)
@@ -344,6 +344,29 @@ convolutions() {
   done
 }
 
+# The suites of convolutions against cuDNN: all of them forward, then the gradients of two. Kernels are compiled
+# beforehand, on all cores.
+conv_suites() {
+  local lines=() suite images type layout direction words status=0
+  for direction in forward data filter; do
+    for suite in "resnet50 64" "vgg16 64" "deepbench 16" "mobilenet 64" "dcgan 16,1024" "lenet 64,512" "odd 7"; do
+      images=${suite#* } suite=${suite% *}
+      [[ $direction = forward || $suite = resnet50 || $suite = vgg16 ]] || continue
+      for type in f32 f16; do
+        layout=nchw
+        [ $type = f16 ] && layout=nhwc
+        lines+=("conv --suite $suite --images $images --type $type --layout $layout --direction $direction --backend cuda")
+      done
+    done
+  done
+  printf '%s\n' "${lines[@]}" | xargs -P "$(nproc)" -I{} sh -c "'$cosmati' compile {} --threads 2 >/dev/null" || status=1
+  for words in "${lines[@]}"; do
+    # shellcheck disable=SC2086
+    "$cosmati" bench $words --peer cudnn --slices 3 --slice-seconds 0.01 --verify-below 1e6 --json "$out/conv.jsonl" || status=1
+  done
+  return $status
+}
+
 tests() {
   local status=0
   for test in core tile epilogue plan ops jit emulated; do
@@ -354,7 +377,7 @@ tests() {
   return $status
 }
 
-export -f environment figure tensor division grouped verify primitives convolutions sanitize tests
+export -f environment figure tensor division grouped verify primitives convolutions conv_suites sanitize tests
 export build cosmati here out parts
 : >"$out/summary.txt"
 step environment 60 "$out/environment.txt" bash -c environment
@@ -366,6 +389,7 @@ step grouped 120 "$out/bench.txt" bash -c grouped
 step verify 420 "$out/log.txt" bash -c verify
 step primitives 240 "$out/log.txt" bash -c primitives
 step convolutions 240 "$out/log.txt" bash -c convolutions
+step conv_suites 300 "$out/log.txt" bash -c conv_suites
 step memcheck 120 "$out/log.txt" bash -c "sanitize memcheck"
 step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests
@@ -373,7 +397,7 @@ cat "$parts"/verify.* >"$out/verify.jsonl" 2>>"$out/log.txt"
 
 {
   cat "$out"/{figure9,tensor,grouped}.jsonl >"$parts/all.jsonl" 2>>"$out/log.txt"
-  python3 "$here/summary.py" "$parts/all.jsonl" "$out/verify.jsonl"
+  python3 "$here/summary.py" "$parts/all.jsonl" "$out/verify.jsonl" "$out/conv.jsonl"
   grep -h "FAILED" "$out/log.txt" | head -20
   for failure in "${failed[@]+"${failed[@]}"}"; do echo "NOT WELL: $failure"; done
 } 2>&1 | tee -a "$out/summary.txt"

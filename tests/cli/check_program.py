@@ -250,6 +250,22 @@ def suites():
     listed = {line["suite"]: line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems", "about")}
     program.check({"squares", "llm", "deep", "skinny", "ragged", "batched", "grouped"} <= set(listed), f"suites: {sorted(listed)}")
     program.check(listed.get("llm", {}).get("problems") == "110", "a line of a suite may hold a list")
+    # Convolutions: each line is planned, on the processor and for a GPU, as the command line says.
+    for name, problems in {"lenet": 9, "dcgan": 16, "vgg16": 27, "resnet50": 69, "mobilenet": 90, "deepbench": 90, "large_filters": 26, "odd": 36}.items():
+        program.check(listed.get(name, {}).get("problems") == str(problems), f"{name}: {listed.get(name)}")
+        for words in (["--backend", "cpu"], ["--backend", "cuda", "--device-description", "h200", "--direction", "filter", "--layout", "nhwc", "--type", "f16"]):
+            lines = json_lines(program.call("explain", "conv", "--suite", name, *words, "--json"), "problem", "verdict")
+            chosen = [line["problem"] for line in lines if line["verdict"] == "chosen"]
+            program.check(len(chosen) == len(set(chosen)) == problems, f"{name} {words}: {len(chosen)} problems are planned")
+            kinds = {problem.split()[0] for problem in chosen}
+            program.check(kinds == {"data" if name == "dcgan" else "forward" if "cpu" in words else "filter"}, f"{name}: the command line's direction, where the suite has none: {kinds}")
+    only = json_lines(program.call("explain", "conv", "--suite", "odd", "--images", "1,31", "--json"), "problem")
+    program.check({line["problem"].split()[1] for line in only} == {"n1", "n31"}, "--images takes some batch sizes")
+    verified = json_lines(program.call("verify", "conv", "--suite", "odd", "--images", "1", "--most-operations", "3e7", "--json"), "correct")
+    program.check(len(verified) == 7 and all(line["correct"] for line in verified), f"of the suite odd, {len(verified)} verified")
+    says(program.call("verify", "conv", "--suite", "odd", "--most-operations", "10", expect=2), "all 36 problems", "--most-operations 10")
+    unmeasured = json_lines(program.call("bench", "conv", "--suite", "lenet", "--images", "64", "--slices", "1", "--slice-seconds", "0.001", "--verify-below", "1e6", "--json"), "verified", "suite")
+    program.check([(line["verified"], line["suite"]) for line in unmeasured] == [(None, "lenet")] * 3, "--verify-below leaves the reference out")
     program.check(set(listed) == {name[:-4] for name in os.listdir(folder)}, "every file is a suite")
     for name in os.listdir(folder):
         first = open(os.path.join(folder, name)).readline()

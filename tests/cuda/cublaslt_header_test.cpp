@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <type_traits>
 
 #include "cli/cublaslt.h"
+#include "tests/cuda/plain_of.h"
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 #endif
@@ -13,37 +13,12 @@
 namespace {
 
 using namespace cosmati::cli::cublaslt;
-
-// Enumerations become their numbers, and structures that only a pointer is known of become nothing.
-template <class Any, bool = std::is_enum_v<Any>, bool = std::is_class_v<Any>>
-struct PlainOf {
-  using type = Any;
-};
-template <class Enumeration>
-struct PlainOf<Enumeration, true, false> {
-  using type = std::underlying_type_t<Enumeration>;
-};
-template <class Opaque>
-struct PlainOf<Opaque, false, true> {
-  using type = std::conditional_t<std::is_const_v<Opaque>, void const, void>;
-};
-template <class Target>
-struct PlainOf<Target*, false, false> {
-  using type = typename PlainOf<Target>::type*;
-};
-template <class Returned, class... Parameters>
-struct PlainOf<Returned(Parameters...), false, false> {
-  using type = typename PlainOf<Returned>::type(typename PlainOf<Parameters>::type...);
-};
+using cosmati::cli::equal;
+using cosmati::cli::PlainOf;
 
 #define COSMATI_SAME_FUNCTION(name, result, parameters) \
   static_assert(std::is_same_v<PlainOf<result parameters>::type, PlainOf<decltype(::name)>::type>, #name);
 COSMATI_CUBLASLT(COSMATI_SAME_FUNCTION)
-
-template <class Ours, class Theirs>
-constexpr bool equal(Ours ours, Theirs theirs) {
-  return static_cast<unsigned>(ours) == static_cast<unsigned>(theirs);
-}
 
 static_assert(equal(Status::success, CUBLAS_STATUS_SUCCESS));
 static_assert(equal(Status::not_supported, CUBLAS_STATUS_NOT_SUPPORTED));

@@ -1,0 +1,188 @@
+// bench of convolutions on a GPU, on the fake driver and a fake cuDNN: layouts, padding and directions as the
+// library wants them, its result against ours. Times are the fake's.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "cli/composed_convolution.h"
+#include "cli/cudnn_peer.h"
+#include "cli/gpu_contest.h"
+#include "cli/result_sample.h"
+#include "cosmati/conv/direct.h"
+#include "src/jit/cache.h"
+#include "src/jit/nvrtc.h"
+#include "tests/cuda/fake_libcuda.h"
+
+namespace cosmati::cli {
+namespace {
+
+[[maybe_unused]] int const chosen = setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) +
+                                    setenv("COSMATI_CUDNN", COSMATI_FAKE_CUDNN, 1) +
+                                    setenv("COSMATI_CACHE_SIZE", "0", 1);
+
+double error_of_ours = 0;
+
+template <class Element>
+constexpr DataType of_type = std::is_same_v<Element, bf16> ? DataType::bf16 : DataType::f32;
+
+// What the kernel `direct` computes, of its parameters.
+template <class Element>
+void convolve(fake::Launch const& launch) {
+  auto const& params = launch.as<ConvolutionParameters<NoEpilogueArguments>>();
+  auto const offset = [](DigitExtents const& extents, Index const(&stride)[3], int index) {
+    Digits const at = extents.digits(index);
+    return at.first * stride[0] + at.middle * stride[1] + at.last * stride[2];
+  };
+  for (unsigned group = 0; group < launch.grid_z; ++group)
+    for (int m = 0; m < params.m; ++m)
+      for (int n = 0; n < params.n; ++n) {
+        DirectOperand<Element> const a(params.a, group, m), b(params.b, group, n);
+        double sum = error_of_ours;
+        for (int k = 0; k < params.k; ++k) {
+          Digits const depth = params.a.depth.extents.digits(k);
+          auto const number = [&depth](auto const& operand, WindowArguments const& arguments) {
+            return load(of_type<Element>, operand.data, arguments.depth.offset(depth));
+          };
+          if (a.has(depth) && b.has(depth)) sum += number(a, params.a) * number(b, params.b);
+        }
+        auto* const d = static_cast<Element*>(params.d.data) + group * params.d.batch_stride;
+        store(of_type<Element>, d,
+              offset(params.d.row_extents, params.d.row_stride, m) +
+                  offset(params.d.column_extents, params.d.column_stride, n),
+              sum);
+      }
+}
+
+void nothing(fake::Launch const&) {}
+
+class CudnnContest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+    fake::reset();
+    error_of_ours = 0;
+    auto const clock = cuda::peak_source(cuda::Peak::fma_f32, "sm_90a");
+    fake::set_kernel(jit::kernel_cache().get(clock).lowered_name, nothing);
+  }
+
+  struct Case {
+    ConvolutionDirection direction = ConvolutionDirection::forward;
+    TensorFormat format = TensorFormat::nchw;
+    DataType type = DataType::f32;
+    Index groups = 1;
+    Index pad_end = 1;  // 1 on the other side
+  };
+
+  static ConvolutionProblem problem_of(Case const& of) {
+    ConvolutionProblem problem;
+    problem.direction = of.direction;
+    problem.groups = of.groups;
+    constexpr Index n = 2, c = 4, k = 6, h = 9, w = 8, r = 3, s = 2;
+    for (int d = 0; d < 2; ++d) problem.pad_begin[d] = 1;
+    problem.pad_end[0] = of.pad_end;
+    problem.pad_end[1] = 0;
+    problem.stride[1] = 2;
+    problem.dilation[0] = 2;
+    auto const image = [&](Index i, Index j, Index y, Index x) {
+      return describe(of.type, image_layout(of.format, i, j, y, x));
+    };
+    Index const p = convolution_extent(h, r, 1, 1, of.pad_end, 2), q = convolution_extent(w, s, 2, 1, 0, 1);
+    problem.x = image(n, c, h, w);
+    problem.w = image(k, c / of.groups, r, s);
+    problem.y = image(n, k, p, q);
+    return problem;
+  }
+
+  static std::unique_ptr<Task> task_of(ConvolutionProblem const& problem, Device const& device,
+                                       PlanOptions const& options) {
+    Notes notes;
+    notes.label = "a convolution";
+    auto task = make_task(problem, notes);
+    auto const composition = task->compose(device, options);
+    fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
+                     problem.x.type == DataType::bf16 ? convolve<bf16> : convolve<float>);
+    return task;
+  }
+
+  static PlanOptions options() {
+    PlanOptions one;
+    one.kernel = "direct";
+    return one;
+  }
+
+  static PeerResult hold(Case const& of) {
+    Device const device = this_device(Backend::cuda, 1);
+    ConvolutionProblem const problem = problem_of(of);
+    auto const task = task_of(problem, device, options());
+    GpuGauge gauge(device.gpu);
+    PeerProblem peer{"cudnn", "", of.type};
+    peer.convolution = problem;
+    return hold_gpu_contest(*task, device, options(), {2, 0.005, true, 0}, {peer}, 1, gauge).peers.at(0);
+  }
+};
+
+TEST_F(CudnnContest, ComputesEveryDirectionInEveryLayoutWithAnyPadding) {
+  Device const device = this_device(Backend::cuda, 1);
+  cuda::Current const current(0);
+  nets::Random random(1, 1);
+  for (auto const direction :
+       {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter})
+    for (auto const format : {TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn})
+      for (Index const groups : {1, 2})
+        for (Index const pad_end : {0, 1, 2}) {
+          ConvolutionProblem const problem = problem_of({direction, format, DataType::f32, groups, pad_end});
+          auto const task = task_of(problem, device, options());
+          GpuOperands const operands(*task, device, 2, 0, random);
+          task->prepare(device, options())->run(operands.pointers(0), nullptr);
+          ResultSample const sample(*task, operands, 0, random);
+          CudnnPeer const peer(problem, operands, 0);
+          EXPECT_EQ(peer.algorithms(), groups == 1 ? 4 : 2) << peer.refusal();
+          for (int i = 0; i < peer.algorithms(); ++i) {
+            operands.poison_outputs(0);
+            EXPECT_FALSE(sample.compare(1e-4).correct) << "NaN is another result";
+            peer.run(i, 0);
+            peer.bring_back(i, 0);
+            Verdict const verdict = sample.compare(1e-4);
+            EXPECT_TRUE(verdict.correct)
+                << static_cast<int>(direction) << ' ' << name_of(format) << " groups " << groups << " pad "
+                << pad_end << ' ' << peer.algorithm_name(i) << ": " << verdict.complaint;
+            EXPECT_GE(verdict.elements, 40);
+          }
+        }
+}
+
+TEST_F(CudnnContest, NamesTheAlgorithmAndTheLayout) {
+  int const allocations = fake::allocations(), handles = fake::handles();
+  PeerResult const peer = hold({});
+  EXPECT_EQ(peer.version, "cuDNN 9.19.2");
+  EXPECT_EQ(peer.algorithms, 4) << "two of each layout; the slow ones are not timed";
+  EXPECT_TRUE(peer.algorithm == "implicit_precomp_gemm nchw" ||
+              peer.algorithm == "implicit_precomp_gemm nhwc" || peer.algorithm == "fft_tiling nchw" ||
+              peer.algorithm == "fft_tiling nhwc")
+      << peer.algorithm;
+  EXPECT_GT(peer.ratio.median, 0);
+  EXPECT_GT(peer.first_ratio.median, 0);
+  EXPECT_EQ(hold({.groups = 2}).algorithms, 2) << "the fake has no groups for NHWC";
+  EXPECT_EQ(hold({.format = TensorFormat::nhwc, .groups = 2}).algorithms, 2);
+  EXPECT_EQ(fake::allocations(), allocations) << "all memory is given back";
+  EXPECT_EQ(fake::handles(), handles) << "all handles are given back";
+}
+
+TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
+  EXPECT_EQ(hold({}).workspace_bytes, 1000 + static_cast<int>(cudnn::Math::fma)) << "f32 is not cut to tf32";
+  PeerResult const narrow = hold({.type = DataType::bf16});
+  EXPECT_EQ(narrow.workspace_bytes, 1000 + static_cast<int>(cudnn::Math::tensor_op));
+  EXPECT_TRUE(narrow.sample->correct) << narrow.sample->complaint;
+}
+
+TEST_F(CudnnContest, SeesAnotherResultThanOurs) {
+  error_of_ours = 0.1;
+  PeerResult const peer = hold({});
+  ASSERT_TRUE(peer.sample.has_value());
+  EXPECT_FALSE(peer.sample->correct);
+  EXPECT_NE(peer.sample->complaint.find("y, element 0: "), std::string::npos) << peer.sample->complaint;
+}
+
+}  // namespace
+}  // namespace cosmati::cli
