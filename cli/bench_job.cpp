@@ -111,7 +111,7 @@ class Session {
 
   void measure(BenchRequest const& request, std::vector<Index> const& size, Common const& common,
                std::string const& suite) {
-    Device const device = device_to_run_on(*request.subject, common);
+    Device const device = common.device_to_run_on();
     check_peers(request_, device);
     bool const on_gpu = device.backend == Backend::cuda;
     on_gpu_ = on_gpu_ || on_gpu;

@@ -61,7 +61,7 @@ void check_architecture(CompileRequest const& request, Kernel const& kernel) {
 
 void add_kernels(CompileRequest const& request, std::vector<Kernel>& kernels) {
   Common common = with_description(request);
-  Device const device = device_to_plan_for(*request.subject, common);
+  Device const device = common.device_to_plan_for();
   PlanOptions const options = plan_options(*request.subject, common);
   for (std::string const& type : requested_types(*request.subject, common.types.all)) {
     common.types.all = type;

@@ -111,7 +111,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
 }
 
 void explain_sizes(ExplainRequest const& request, std::vector<std::vector<Index>> const& sizes) {
-  Device const device = device_to_plan_for(*request.subject, request.common);
+  Device const device = request.common.device_to_plan_for();
   for (auto const& size : sizes) {
     Job const job = made_job(*request.subject, size, request.common);
     place(*job.task, request.placement);

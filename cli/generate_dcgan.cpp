@@ -88,7 +88,7 @@ std::vector<Device> devices(GenerateRequest const& request, parallel::ProcessGro
   if (request.gpus > 0 && common.backend == "auto") common.backend = "cuda";
   int const local = group == nullptr ? 0 : group->local_rank(),
             sharers = group == nullptr ? 1 : group->local_size();
-  Device device = common.device_to_run_on(true);
+  Device device = common.device_to_run_on();
   bool const told_threads = common.threads > 0;
   Index const here = group == nullptr ? std::max<Index>(request.gpus, 1) : 1;
   if (!told_threads)
@@ -253,7 +253,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
 
 void generate_dcgan(GenerateRequest const& request) {
   if (request.explain) {
-    Device const device = request.common.device_to_plan_for(true);
+    Device const device = request.common.device_to_plan_for();
     auto options = generator_options(request, device.backend);
     if (request.count > 0) options.batch = dcgan::even_batch(request.count, options.batch);
     print_plan(dcgan::plan_generator(device, options), options.batch, request.common.json);

@@ -68,7 +68,7 @@ DataType TypeChoice::type_of(std::string const& own, DataType otherwise) const {
   return chosen.empty() ? otherwise : parse_data_type(chosen);
 }
 
-Device Common::device_to_plan_for(bool on_cuda) const {
+Device Common::device_to_plan_for() const {
   if (threads < 0 || threads > 4096)
     throw Error(ErrorCode::bad_request,
                 "--threads " + std::to_string(threads) + ": legal are 1 to 4096, and 0 for all cores");
@@ -76,9 +76,9 @@ Device Common::device_to_plan_for(bool on_cuda) const {
     throw Error(ErrorCode::bad_request, "--device " + std::to_string(device) + ": legal are 0 to 63");
   bool const automatic = backend == "auto";
   if (device_description.empty()) {
-    Backend const wanted = !automatic                     ? parse_backend(backend)
-                           : on_cuda && has_cuda_device() ? Backend::cuda
-                                                          : Backend::cpu;
+    Backend const wanted = !automatic          ? parse_backend(backend)
+                           : has_cuda_device() ? Backend::cuda
+                                               : Backend::cpu;
     return this_device(wanted, static_cast<int>(threads), static_cast<int>(device));
   }
   Backend const wanted = automatic ? Backend::cuda : parse_backend(backend);
@@ -93,8 +93,8 @@ Device Common::device_to_plan_for(bool on_cuda) const {
   return described;
 }
 
-Device Common::device_to_run_on(bool on_cuda) const {
-  Device chosen = device_to_plan_for(on_cuda);
+Device Common::device_to_run_on() const {
+  Device chosen = device_to_plan_for();
   if (!device_description.empty() && chosen.backend == Backend::cuda)
     throw Error(ErrorCode::bad_request,
                 "--device-description " + device_description +
@@ -126,8 +126,7 @@ PlanOptions Common::plan_options() const {
 void add_common_options(Options& options, Common& common, std::string* json_to_file) {
   options.group("Where and how")
       .text("--backend", common.backend, "NAME",
-            "auto, cuda, cpu, emulator or reference; auto: cuda for matrix products if there is a device, "
-            "else cpu")
+            "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
       .integer("--device", common.device, "which GPU of this machine; 0 if not given")
       .text("--device-description", common.device_description, "NAME|FILE",
             "plan for this GPU: h200, h100, a100, rtx4090, t4, or a file as cosmati info --describe prints")

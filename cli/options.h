@@ -59,10 +59,10 @@ struct Common {
   bool json = false;
   TypeChoice types;
 
-  // Throws Error(unavailable) if the backend is not here. `on_cuda`: there are kernels for GPUs, so that
-  // --backend auto may mean one.
-  Device device_to_run_on(bool on_cuda) const;
-  Device device_to_plan_for(bool on_cuda) const;  // may be a GPU that is only described
+  // Throws Error(unavailable) if the backend is not here. --backend auto: the GPU, if there is one, else the
+  // CPU.
+  Device device_to_run_on() const;
+  Device device_to_plan_for() const;  // may be a GPU that is only described
   PlanOptions plan_options() const;
 };
 

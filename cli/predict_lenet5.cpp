@@ -108,7 +108,7 @@ void predict_lenet5(PredictRequest const& request) {
   if (request.data.empty() == request.images.empty())
     throw Error(ErrorCode::bad_request, "predict lenet5 needs either --data FOLDER or --image FILE");
   auto const loaded = lenet5::load(request.model, false);
-  Device const device = request.common.device_to_run_on(true);
+  Device const device = request.common.device_to_run_on();
   if (request.data.empty())
     predict_images(request, *loaded.model, device);
   else

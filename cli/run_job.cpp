@@ -184,7 +184,7 @@ void run_job(RunRequest const& request) {
   if (!files.outputs.contains(request.subject->takes_lists() ? "out[0]" : "out"))
     throw Error(ErrorCode::bad_request, "--out FILE is needed");
   // A backend that is not here is told before a file is read.
-  Device const device = device_to_run_on(*request.subject, request.common);
+  Device const device = request.common.device_to_run_on();
   Inputs inputs;
   Tensors tensors = load_inputs(request, files.inputs, inputs);
   for (auto const& [option, path] : files.outputs) inputs.wanted.insert(option);

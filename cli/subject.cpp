@@ -49,14 +49,6 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
   return options;
 }
 
-Device device_to_run_on(Subject const& subject, Common const& common) {
-  return common.device_to_run_on(subject.is_verified_on_gpus());
-}
-
-Device device_to_plan_for(Subject const& subject, Common const& common) {
-  return common.device_to_plan_for(subject.is_verified_on_gpus());
-}
-
 std::vector<std::unique_ptr<Subject>> make_subjects() {
   std::vector<std::unique_ptr<Subject>> subjects;
   for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_softmax,

@@ -101,17 +101,11 @@ class Subject {
   virtual std::string kernel() const { return {}; }
   virtual Job job(Inputs const& inputs, Common const& common) const = 0;
   virtual std::vector<std::string> kernels(Backend backend) const = 0;
-  // --backend auto takes the GPU for what has been verified on one.
-  virtual bool is_verified_on_gpus() const { return false; }
 };
 
 std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
 
 PlanOptions plan_options(Subject const& subject, Common const& common);
-
-// The device that the options ask for; auto: a GPU only if this subject is verified on them.
-Device device_to_run_on(Subject const& subject, Common const& common);
-Device device_to_plan_for(Subject const& subject, Common const& common);
 
 // "forward" unless asked for "backward".
 bool is_backward(std::string const& direction);

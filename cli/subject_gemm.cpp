@@ -137,7 +137,6 @@ class Gemm final : public Subject {
   }
 
   Job job(Inputs const& inputs, Common const& common) const override;
-  bool is_verified_on_gpus() const override { return true; }
   std::vector<std::string> kernels(Backend backend) const override {
     return kernel_names<GemmProblem>(backend);
   }

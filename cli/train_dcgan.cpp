@@ -115,7 +115,7 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
                                                      : "dcgan.safetensors";
   bool const json = request.common.json;
   Index const size = picture_size(request);
-  Device const device = request.common.device_to_run_on(true);
+  Device const device = request.common.device_to_run_on();
   dcgan::Pictures const pictures = dcgan::read_pictures(request.data, size, device.threads);
   auto const training = make_training(request, pictures, device);
   dcgan::Settings const& s = training->settings();

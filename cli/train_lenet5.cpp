@@ -129,7 +129,7 @@ Device device_of(TrainRequest const& request, parallel::ProcessGroup const* grou
   Common where = request.common;
   if (request.gpus == 1 && where.backend == "auto") where.backend = "cuda";
   if (group != nullptr && where.backend == "auto") where.backend = "cpu";
-  Device device = where.device_to_run_on(true);
+  Device device = where.device_to_run_on();
   if (group != nullptr && where.threads == 0)
     device.threads = std::max(1, device.threads / group->local_size());
   return device;
@@ -161,7 +161,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   if (request.explain) {
     auto const h = hyperparameters_of(request);
     lenet5::Model model(h.variant);
-    nets::Assignment assignment = model.assignment(request.common.device_to_plan_for(true));
+    nets::Assignment assignment = model.assignment(request.common.device_to_plan_for());
     assignment.batch = h.batch;
     assignment.factors = h.factors;
     print_text(nets::explain(assignment));

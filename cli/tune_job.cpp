@@ -33,7 +33,7 @@ class Session {
 
   void tune(TuneRequest const& request, std::vector<Index> const& size, Common const& common,
             std::string const& suite) {
-    Device const device = device_to_run_on(*request.subject, common);
+    Device const device = common.device_to_run_on();
     if (device.backend != Backend::cuda)
       throw Error(ErrorCode::unavailable, std::string("tune measures kernels on a GPU, with --backend cuda; "
                                                       "this is the backend ") +

@@ -16,7 +16,7 @@ class Session {
  public:
   explicit Session(VerifyRequest const& request)
       : request_(request),
-        device_(device_to_run_on(*request.subject, request.common)),
+        device_(request.common.device_to_run_on()),
         options_(plan_options(*request.subject, request.common)) {}
 
   Backend backend() const { return device_.backend; }

@@ -11,6 +11,7 @@
 #include "src/backend/emulator/warp_specialized_convolution.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/winograd.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
@@ -250,6 +251,10 @@ class WindowSearch {
     policy_ = without_main_loop(options_.policy, main_loop);
     if (main_loop != name_of(MainLoop::warp_specialized)) {
       offer_.refusal = "--policy " + options_.policy + ": another main loop";
+      return offer_;
+    }
+    if (names_tile(policy_)) {
+      offer_.refusal = "has no tiles of winograd; --policy " + options_.policy + " was asked for";
       return offer_;
     }
     int const size = size_of(front().a.type);
