@@ -30,14 +30,15 @@ void adam(OptimizerProblem const& problem, OptimizerProblem::Arguments const& ar
   Input const gradient(problem.gradient, arguments.gradient);
   Output const first(problem.state, arguments.velocity);
   Output const second(problem.state, arguments.second);
-  auto const [rate, correction1, correction2] = step_numbers(problem, arguments);
+  auto const step = step_numbers(problem, arguments);
   for_each_index(parameter.shape(), [&](Position const& at) {
     double const g = gradient(at) + problem.weight_decay * parameter(at);
     double const m = problem.beta1 * first(at) + (1 - problem.beta1) * g;
     double const v = problem.beta2 * second(at) + (1 - problem.beta2) * g * g;
     first(at) = m;
     second(at) = v;
-    parameter(at) = parameter(at) - rate * (m / correction1) / (std::sqrt(v / correction2) + problem.epsilon);
+    parameter(at) = parameter(at) -
+                    step.rate * (m / step.correction1) / (std::sqrt(v / step.correction2) + problem.epsilon);
   });
 }
 

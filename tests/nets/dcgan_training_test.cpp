@@ -11,6 +11,8 @@
 #include <sstream>
 
 #include "nets/dcgan/generator.h"
+#include "nets/dcgan/latents.h"
+#include "nets/dcgan/pipeline.h"
 #include "nets/dcgan/training.h"
 #include "nets/random.h"
 #include "src/io/image.h"
