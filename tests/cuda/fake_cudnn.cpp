@@ -137,7 +137,12 @@ Status find(Operand const& x, Operand const& w, Operand const& y, ConvolutionDes
 
 extern "C" {
 
-Status cudnnCreate(Context** context) { return create(context); }
+// One for the process, since nobody destroys it.
+Status cudnnCreate(Context** context) {
+  static Context the_only;
+  *context = &the_only;
+  return Status::success;
+}
 std::size_t cudnnGetVersion() { return 91902; }
 char const* cudnnGetErrorString(Status status) {
   return status == Status::not_supported ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_STATUS_OF_THE_FAKE";

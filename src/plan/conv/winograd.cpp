@@ -13,6 +13,10 @@ using Problem = ConvolutionProblem;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+// A plan asks what lies where before there is a workspace.
+std::byte* at_offset(std::byte* workspace, std::size_t offset) {
+  return workspace == nullptr ? nullptr : workspace + offset;
+}
 
 WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines, DataType type, int width,
                       void* data) {
@@ -100,8 +104,8 @@ WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradReci
   made.line_stride = inputs_last ? window.filter_output : window.filter_input;
   made.place_stride = inputs_last ? window.filter_input : window.filter_output;
   Index const lines = inputs_last ? outputs : inputs, places = inputs_last ? inputs : outputs;
-  made.to =
-      matrix(lines, places, pitch_of(places, recipe.type), lines, recipe.type, 1, workspace + recipe.filter);
+  made.to = matrix(lines, places, pitch_of(places, recipe.type), lines, recipe.type, 1,
+                   at_offset(workspace, recipe.filter));
   return made;
 }
 
@@ -144,14 +148,14 @@ WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe
   made.column_stride = window.columns.image_stride;
   made.channel_stride = window.image_input;
   made.to = tiles_matrix(form, recipe, count, window.inputs, recipe.image_channels_last, recipe.type,
-                         workspace + recipe.image);
+                         at_offset(workspace, recipe.image));
   return made;
 }
 
 WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                            std::byte* workspace) {
   return tiles_matrix(form, recipe, images, form.window.outputs, recipe.run == WinogradRun::channels,
-                      DataType::f32, workspace + recipe.sums);
+                      DataType::f32, at_offset(workspace, recipe.sums));
 }
 
 Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
