@@ -1,6 +1,8 @@
 // Ranges of steps that blocks have with stream-K, and when a plan has it.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "cosmati/gemm/steps.h"
 #include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/launch.h"
@@ -82,11 +84,12 @@ TEST(StreamK, PlansAreDividedAsAsked) {
   EXPECT_EQ(plan.workspace_bytes, plan.recipe.flag_bytes + plan.recipe.partial_bytes);
   EXPECT_HAS(to_string(plan.recipe), "stream-K: the steps of the first 144 tiles in 132 equal ranges");
 
+  std::vector<std::byte> workspace(16 << 20);
   auto const clusters =
       plan_of(bf16_product(4096, 4096, 4096), "large,partition=stream_k", "warp_specialized");
   EXPECT_EQ(clusters.recipe.stream_blocks % 2, 0);
   EXPECT_EQ(clusters.recipe.streamed, 1024 % 132 + 132);
-  EXPECT_EQ(plan::schedule_of(clusters.recipe, nullptr).streamed, (1024 % 132 + 132) / 2)
+  EXPECT_EQ(plan::schedule_of(clusters.recipe, workspace.data()).streamed, (1024 % 132 + 132) / 2)
       << "walks count those of clusters";
   auto const simt = plan_of(product(DataType::f32, DataType::f32, 1000, 1000, 1000, "nn"),
                             "large,multiply=fma,partition=stream_k", "multistage");
