@@ -13,7 +13,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr double width = 400, left = 40, right = 326, top = 22, bottom = 240, legend_row = 16;
+constexpr double width = 400, left = 40, right = 314, top = 22, bottom = 240, legend_row = 16;
 constexpr std::size_t legend_columns = 3;
 
 // Around (0, 0); a type is told by its shape as well as by its colour.
