@@ -1,29 +1,17 @@
 // Opening cuBLASLt.
 #include "cli/cublaslt.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-
-#include "cli/machine.h"
+#include "cli/peer_library.h"
 #include "cosmati/ops/error.h"
 
 namespace cosmati::cli::cublaslt {
 namespace {
 
 Library open() {
-  char const* const chosen = std::getenv("COSMATI_CUBLASLT");
-  std::string const found = find_library({"libcublasLt.so.13", "libcublasLt.so.12"});
-  // What the linker knows and we do not may be there as well.
-  std::string const path = chosen != nullptr ? chosen : found.empty() ? "libcublasLt.so.13" : found;
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr)
-    throw Error(ErrorCode::unavailable, std::string("peer cublaslt: cuBLASLt is not here: ") + dlerror());
+  PeerLibrary const file("cublaslt", "cuBLASLt", "COSMATI_CUBLASLT",
+                         {"libcublasLt.so.13", "libcublasLt.so.12"});
   Library library;
-#define COSMATI_BIND(name, result, parameters)                                   \
-  library.name = reinterpret_cast<decltype(library.name)>(dlsym(handle, #name)); \
-  if (library.name == nullptr)                                                   \
-    throw Error(ErrorCode::unavailable, "peer cublaslt: " + path + " has no function " + #name);
+#define COSMATI_BIND(name, result, parameters) file.bind(library.name, #name);
   COSMATI_CUBLASLT(COSMATI_BIND)
 #undef COSMATI_BIND
   return library;
@@ -37,10 +25,8 @@ Library const& library() {
 }
 
 std::string version() {
-  std::size_t const number = library().cublasLtGetVersion();  // 130100 is 13.1.0
-  return "cuBLASLt " + std::to_string(number / 10000) + '.' + std::to_string(number / 100 % 100) + '.' +
-         std::to_string(number % 100);
-}
+  return peer_version("cuBLASLt", library().cublasLtGetVersion());
+}  // 130100 is 13.1.0
 
 void check(char const* call, Status status) {
   if (status == Status::success) return;
