@@ -17,7 +17,8 @@ void add_generate_command(CLI::App& program) {
       "A run that was ended leaves FILE.partial; the same command does the rest. Under mpirun all ranks "
       "draw.\n"
       "Types: f32, tf32, f16, bf16 by --type.\n"
-      "Example: cosmati generate dcgan --count 16 --seed 1 --image grid.png");
+      "Examples: cosmati generate dcgan --count 16 --seed 1 --image grid.png\n"
+      "          cosmati generate dcgan --walk 48 --seed 3 --animation walk.png");
   auto const request = std::make_shared<GenerateRequest>();
   Options options(*dcgan);
   options
@@ -29,6 +30,19 @@ void add_generate_command(CLI::App& program) {
       .text("--output-type", request->output_type, "TYPE",
             "of the .npy: f32, f16, or u8 for (int)((x + 1) / 2 * 255); f32 if not given")
       .text("--image", request->image, "FILE", "the images as a grid, .bmp or .png")
+      .integer("--walk", request->walk,
+               "draw this many frames of a walk from one latent vector to the next and back to the first: "
+               "--image is a row of them")
+      .integer("--walk-stops", request->walk_stops,
+               "random latent vectors on the way of --walk; 8 if not given. With --input: its vectors")
+      .text("--animation", request->animation, "FILE",
+            "the images one after the other, an animated .png or .apng")
+      .integer("--frames-per-second", request->frames_per_second,
+               "of the animation, 1 to 100; 20 if not given")
+      .text("--timeline", request->timeline, "FILE",
+            "when each chunk of images went up, was computed, came down, was converted and written, "
+            "measured: a "
+            "picture (.svg) or a trace for a browser's viewer (.json)")
       .text("--save-weights", request->save_weights, "FILE", "the weights as .safetensors")
       .integer("--batch", request->batch, "images at a time, evenly divided; 64, on GPUs 1024, if not given")
       .text("--method", request->method, "NAME[,NAME...]",

@@ -13,9 +13,13 @@
 #include "cli/shipped.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cli/timeline.h"
 #include "nets/dcgan/output.h"
 #include "nets/dcgan/text.h"
+#include "nets/dcgan/walk.h"
 #include "nets/dcgan/workers.h"
+#include "src/io/file.h"
+#include "src/io/image_checks.h"
 #include "src/io/npy.h"
 
 namespace cosmati::cli {
@@ -41,32 +45,95 @@ dcgan::Latents latents_from_npy(std::string const& path) {
   return dcgan::Latents({dense.as<float>(), dense.as<float>() + dense.size()});
 }
 
-dcgan::Latents latents(GenerateRequest const& request) {
-  if (request.input.empty() == (request.count == -1))
-    refuse("generate dcgan needs either --input FILE or --count N");
-  if (!request.input.empty())
-    return request.input.ends_with(".npy") ? latents_from_npy(request.input)
-                                           : dcgan::Latents(dcgan::read_latents(request.input));
-  if (request.count < 1 || request.count > 1'000'000'000)
-    refuse(fmt::format("--count {} is out of range; expected 1 to 1000000000", request.count));
+dcgan::Latents vectors_of_file(std::string const& path) {
+  return path.ends_with(".npy") ? latents_from_npy(path) : dcgan::Latents(dcgan::read_latents(path));
+}
+
+dcgan::Latents random_vectors(GenerateRequest const& request, Index count) {
   if (request.common.seed < 0)
     refuse(fmt::format("--seed {} is negative; expected 0 or more", request.common.seed));
-  return dcgan::Latents(request.count, static_cast<unsigned long long>(request.common.seed));
+  return dcgan::Latents(count, static_cast<unsigned long long>(request.common.seed));
+}
+
+// The stops of a walk are the vectors of a file, or random ones.
+dcgan::Latents walk(GenerateRequest const& request) {
+  if (request.walk < 2 || request.walk > dcgan::most_images_of_a_picture)
+    refuse(fmt::format("--walk {} is out of range; expected 2 to {}", request.walk,
+                       dcgan::most_images_of_a_picture));
+  if (request.count != -1)
+    refuse("--walk counts its frames itself: without --count; --walk-stops says how many vectors it visits");
+  if (!request.input.empty() && request.walk_stops != -1)
+    refuse("--walk-stops is for random vectors; the stops of this walk are those of " + request.input);
+  Index const random_stops = request.walk_stops == -1 ? std::min<Index>(8, request.walk) : request.walk_stops;
+  if (random_stops < 2 || random_stops > request.walk)
+    refuse(fmt::format("--walk-stops {} is out of range; expected 2 to {}, the frames of the walk",
+                       random_stops, request.walk));
+  auto const stops =
+      request.input.empty() ? random_vectors(request, random_stops) : vectors_of_file(request.input);
+  if (stops.count() < 2)
+    throw Error(ErrorCode::bad_file, request.input + ": holds one vector; a walk goes from one to another");
+  std::vector<float> z(static_cast<std::size_t>(stops.count() * dcgan::latent_size));
+  stops.read(0, stops.count(), z.data());
+  return dcgan::Latents(dcgan::walk(z, request.walk));
+}
+
+dcgan::Latents latents(GenerateRequest const& request) {
+  if (request.walk != -1) return walk(request);
+  if (request.walk_stops != -1) refuse("--walk-stops is for --walk FRAMES");
+  if (request.input.empty() == (request.count == -1))
+    refuse("generate dcgan needs either --input FILE or --count N or --walk FRAMES");
+  if (!request.input.empty()) return vectors_of_file(request.input);
+  if (request.count < 1 || request.count > 1'000'000'000)
+    refuse(fmt::format("--count {} is out of range; expected 1 to 1000000000", request.count));
+  return random_vectors(request, request.count);
 }
 
 void check_files(GenerateRequest const& request) {
   if (!request.image.empty() && !request.image.ends_with(".bmp") && !request.image.ends_with(".png"))
     refuse("--image " + request.image + ": the name must end in .bmp or .png");
-  bool const writes = !request.output.empty() || !request.image.empty();
+  if (!request.animation.empty() && !request.animation.ends_with(".png") &&
+      !request.animation.ends_with(".apng"))
+    refuse("--animation " + request.animation + ": the name must end in .png or .apng");
+  if (request.frames_per_second != -1 && request.animation.empty())
+    refuse("--frames-per-second is for --animation FILE");
+  if (request.frames_per_second != -1 && (request.frames_per_second < 1 || request.frames_per_second > 100))
+    refuse(
+        fmt::format("--frames-per-second {} is out of range; expected 1 to 100", request.frames_per_second));
+  if (!request.timeline.empty() && !request.timeline.ends_with(".svg") &&
+      !request.timeline.ends_with(".json"))
+    refuse("--timeline " + request.timeline + ": the name must end in .svg or .json");
+  bool const writes = !request.output.empty() || !request.image.empty() || !request.animation.empty();
   if (!request.measure.empty()) {
     one_of(request.measure, {"host", "device"}, "--measure");
-    if (writes) refuse("--measure writes nothing: without --output and --image");
+    if (writes) refuse("--measure writes nothing: without --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
-    refuse("generate dcgan needs --output FILE or --image FILE to write to");
+    refuse("generate dcgan needs --output FILE, --image FILE or --animation FILE to write to");
   }
   one_of(request.output_type, {"f32", "f16", "u8"}, "--output-type");
   if (request.output_type != "f32" && !request.output.ends_with(".npy") && request.measure.empty())
     refuse("--output-type " + request.output_type + " is for an --output whose name ends in .npy");
+}
+
+// What will be written.
+std::vector<std::string> files(GenerateRequest const& request) {
+  std::vector<std::string> list;
+  for (std::string const& path : {request.output, request.image, request.animation})
+    if (!path.empty()) list.push_back(path);
+  return list;
+}
+
+void check_pictures(GenerateRequest const& request, Index count) {
+  constexpr Index longest_strip = io::largest_image_extent / dcgan::image_size;
+  if (!request.image.empty() && request.walk > longest_strip)
+    refuse(fmt::format(
+        "--image {}: a row of {} frames; a picture holds at most {} side by side, --animation any "
+        "number",
+        request.image, request.walk, longest_strip));
+  std::string const& path = request.image.empty() ? request.animation : request.image;
+  if (!path.empty() && count > dcgan::most_images_of_a_picture)
+    refuse(fmt::format("{} {}: {} images; a picture holds at most {}",
+                       request.image.empty() ? "--animation" : "--image", path, count,
+                       dcgan::most_images_of_a_picture));
 }
 
 std::array<dcgan::Method, dcgan::layer_count> methods(std::string const& text) {
@@ -107,6 +174,17 @@ std::vector<Device> devices(GenerateRequest const& request, parallel::ProcessGro
   return list;
 }
 
+dcgan::OutputRequest output_request(GenerateRequest const& request) {
+  dcgan::OutputRequest result;
+  result.output = request.output;
+  result.image = request.image;
+  result.animation = request.animation;
+  result.output_type = parse_data_type(request.output_type);
+  if (request.walk != -1) result.columns = request.walk;
+  if (request.frames_per_second != -1) result.frames_per_second = static_cast<int>(request.frames_per_second);
+  return result;
+}
+
 dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backend backend) {
   Index const largest = request.batch != -1 ? request.batch : backend == Backend::cuda ? 1024 : 64;
   if (largest < 1 || largest > 16384)
@@ -114,10 +192,8 @@ dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backen
   dcgan::GeneratorOptions options;
   options.batch = largest;
   options.type = request.common.types.type_of("", DataType::f32);
-  options.image_type =
-      request.measure.empty()
-          ? dcgan::image_type_for({request.output, request.image, parse_data_type(request.output_type)})
-          : parse_data_type(request.output_type);
+  options.image_type = request.measure.empty() ? dcgan::image_type_for(output_request(request))
+                                               : parse_data_type(request.output_type);
   options.method = methods(request.method);
   options.plan = request.common.plan_options();
   return options;
@@ -126,10 +202,10 @@ dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backen
 // Two runs of one key make the same bytes.
 std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const& options,
                    Device const& device, dcgan::Latents const& latents, std::vector<float> const& weights) {
-  std::string text =
-      fmt::format("1 {} {} {} {} {} {} {}", name_of(options.type), request.output_type, options.batch,
-                  request.method, name_of(device.backend), device.gpu.name, request.image.empty());
-  text += request.common.kernel + request.common.policy + request.output + request.image;
+  std::string text = fmt::format("1 {} {} {} {} {} {} {}", name_of(options.type), request.output_type,
+                                 options.batch, request.method, name_of(device.backend), device.gpu.name,
+                                 request.image.empty() && request.animation.empty());
+  text += request.common.kernel + request.common.policy + request.output + request.image + request.animation;
   auto key = dcgan::fingerprint(text.data(), text.size(), latents.fingerprint());
   key = dcgan::fingerprint(weights.data(), weights.size() * sizeof(float), key);
   return fmt::format("{:016x}", key);
@@ -138,8 +214,13 @@ std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const
 // Takes the images in order, until there are no more.
 class Writer {
  public:
-  Writer(dcgan::Dealer& dealer, dcgan::Output& output)
-      : dealer_(dealer), output_(output), thread_([this] { write(); }) {}
+  Writer(dcgan::Dealer& dealer, dcgan::Output& output) : dealer_(dealer), output_(output) {
+    output_.observe([this](dcgan::Output::Work work, double begin, double end) {
+      auto& spans = work == dcgan::Output::Work::writing ? written_ : converted_;
+      spans.push_back({chunk_, begin, end});
+    });
+    thread_ = std::thread([this] { write(); });
+  }
   ~Writer() {
     if (thread_.joinable()) thread_.join();
   }
@@ -150,12 +231,18 @@ class Writer {
     output_.finish();
     return busy_ + seconds_now() - start;
   }
+  // After finish().
+  void add_to(std::vector<Lane>& lanes) const {
+    if (!converted_.empty()) lanes.push_back({"host", "conversion", converted_});
+    if (!written_.empty()) lanes.push_back({"host", "writing", written_});
+  }
 
  private:
   void write() {
     try {
       while (auto const next = dealer_.next()) {
         double const start = seconds_now();
+        chunk_ = next->first.number;
         output_.take(next->first, next->second.get());
         farewell_progress(output_.images());
         busy_ += seconds_now() - start;
@@ -170,8 +257,34 @@ class Writer {
   dcgan::Output& output_;
   std::exception_ptr failure_;
   double busy_ = 0;
+  Index chunk_ = 0;  // that is being written
+  std::vector<Span> converted_, written_;
   std::thread thread_;
 };
+
+// What the devices of this process did.
+std::vector<Lane> lanes_of(std::vector<std::vector<dcgan::DrawnChunk>> const& drawn) {
+  std::vector<Lane> lanes;
+  for (std::size_t device = 0; device < drawn.size(); ++device) {
+    std::string const place = fmt::format("device {}", device);
+    Lane upload{place, "upload", {}}, compute{place, "compute", {}}, download{place, "download", {}};
+    for (dcgan::DrawnChunk const& one : drawn[device]) {
+      upload.spans.push_back({one.chunk.number, one.times.upload_begin, one.times.upload_end});
+      compute.spans.push_back({one.chunk.number, one.times.compute_begin, one.times.compute_end});
+      download.spans.push_back({one.chunk.number, one.times.download_begin, one.times.download_end});
+    }
+    lanes.insert(lanes.end(), {upload, compute, download});
+  }
+  return lanes;
+}
+
+void write_timeline(std::string const& path, std::vector<Lane> const& lanes, GenerateReport const& report) {
+  io::write_atomically(
+      path, path.ends_with(".json")
+                ? timeline_json(lanes)
+                : timeline_svg(lanes, fmt::format("{} images of 64x64 in chunks of {}, {}, {}", report.count,
+                                                  report.batch, report.type, report.device)));
+}
 
 void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group) {
   auto const device = devices(request, &group).front();
@@ -187,21 +300,21 @@ void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group)
 void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   check_files(request);
   auto const weights = dcgan::Weights::read(request.weights.empty() ? shipped_generator() : request.weights);
+  if (group != nullptr && !request.timeline.empty())
+    refuse("--timeline shows the devices of one process; without mpirun");
   if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
-  if (request.output.empty() && request.image.empty() && request.measure.empty()) return;
+  if (files(request).empty() && request.measure.empty()) return;
   auto const list = devices(request, group);
   auto const z = latents(request);
   Index const count = z.count();
-  if (!request.image.empty() && count > dcgan::most_images_of_a_picture)
-    refuse(fmt::format("--image {}: {} images; a picture holds at most {}", request.image, count,
-                       dcgan::most_images_of_a_picture));
+  check_pictures(request, count);
   auto options = generator_options(request, list.front().backend);
   options.batch = dcgan::even_batch(count, options.batch);
   auto numbers = weights.all();
-  dcgan::Output output({request.output, request.image, parse_data_type(request.output_type)}, count,
-                       options.image_type, key_of(request, options, list.front(), z, numbers),
-                       list.front().threads);
+  dcgan::Output output(output_request(request), count, options.image_type,
+                       key_of(request, options, list.front(), z, numbers), list.front().threads);
   GenerateReport report;
+  std::vector<Lane> lanes;
   report.resumed = output.images();
   if (group != nullptr) {
     group->broadcast(&options.batch, sizeof options.batch);
@@ -211,7 +324,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   dcgan::Workers workers(dcgan::FoldedWeights(weights), list, options, request.measure != "device",
                          [](std::string const& text) { print_warning(text); });
   if (group != nullptr) {
-    say_farewell(request.output.empty() ? request.image : request.output, count);
+    say_farewell(files(request).front(), count);
     farewell_progress(output.images());
     group->barrier();
   }
@@ -233,6 +346,8 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
     workers.wait();
     report.generating = seconds_now() - start;
     report.writing = writer.finish();
+    lanes = lanes_of(workers.drawn());
+    writer.add_to(lanes);
   }
   report.total = seconds_now() - start;
   report.count = count;
@@ -244,8 +359,8 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   report.backend = name_of(list.front().backend);
   report.type = name_of(options.type);
   report.batch = options.batch;
-  report.files =
-      request.output + (request.output.empty() || request.image.empty() ? "" : ", ") + request.image;
+  report.files = join(files(request), ", ");
+  if (!request.timeline.empty()) write_timeline(request.timeline, lanes, report);
   print_report(report, request.common.json);
 }
 

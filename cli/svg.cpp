@@ -62,8 +62,9 @@ Svg& Svg::mark(double x, double y, std::string_view shape, std::string_view clas
   return *this;
 }
 
-Svg& Svg::begin_group(std::string_view title) {
-  text_ += "<g><title>" + escaped(title) + "</title>\n";
+Svg& Svg::begin_group(std::string_view title, std::string_view classes) {
+  text_ += "<g" + (classes.empty() ? "" : " class=\"" + escaped(classes) + "\"") + "><title>" +
+           escaped(title) + "</title>\n";
   return *this;
 }
 
@@ -73,5 +74,13 @@ Svg& Svg::end_group() {
 }
 
 std::string Svg::finish() { return text_ + "</svg>"; }
+
+std::string Svg::finish_file(std::string_view style) {
+  constexpr std::string_view begin = "<svg";
+  std::size_t const behind_description = text_.find('\n') + 1;
+  return fmt::format("{} xmlns=\"http://www.w3.org/2000/svg\"{}<style>{}</style>\n{}</svg>\n", begin,
+                     std::string_view(text_).substr(begin.size(), behind_description - begin.size()), style,
+                     std::string_view(text_).substr(behind_description));
+}
 
 }  // namespace cosmati::cli

@@ -1,5 +1,5 @@
-// Pictures as SVG inside a page, and text that is safe there. Colours and fonts are the page's: shapes only
-// name classes.
+// Pictures as SVG inside a page, or alone, and text that is safe there. Colours and fonts are the page's:
+// shapes only name classes.
 #pragma once
 #include <string>
 #include <string_view>
@@ -24,10 +24,12 @@ class Svg {
   Svg& mark(double x, double y, std::string_view shape, std::string_view classes);
 
   // What lies between the two shows `title` where it is pointed at.
-  Svg& begin_group(std::string_view title);
+  Svg& begin_group(std::string_view title, std::string_view classes = {});
   Svg& end_group();
 
   std::string finish();
+  // As a file of its own, whose classes are those of `style` (CSS, safe in XML).
+  std::string finish_file(std::string_view style);
 
  private:
   std::string text_;

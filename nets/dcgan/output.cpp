@@ -2,6 +2,7 @@
 #include "nets/dcgan/output.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -10,6 +11,7 @@
 
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/text.h"
+#include "src/io/animated_png.h"
 #include "src/io/file.h"
 #include "src/io/npy.h"
 
@@ -39,6 +41,10 @@ unsigned long long size_of_file(std::string const& path) {
   return failed ? 0 : static_cast<unsigned long long>(size);
 }
 
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 // body(first, last) for shares of [0, count), each on a thread of its own.
 template <class Body>
 void in_parallel(int threads, Index count, Body const& body) {
@@ -54,7 +60,7 @@ void in_parallel(int threads, Index count, Body const& body) {
 
 DataType image_type_for(OutputRequest const& request) {
   if (!request.output.empty() && !is_npy(request.output)) return DataType::f32;
-  bool const picture = !request.image.empty();
+  bool const picture = !request.image.empty() || !request.animation.empty();
   if (request.output.empty()) return picture ? DataType::u8 : DataType::f32;
   return picture && request.output_type == DataType::f16 ? DataType::f32 : request.output_type;
 }
@@ -65,11 +71,13 @@ Output::Output(OutputRequest request, Index count, DataType image_type, std::str
       image_type_(image_type),
       key_(std::move(key)),
       threads_(threads) {
-  for (std::string* path : {&request_.output, &request_.image}) *path = behind_link(*path);
-  bool const output = !request_.output.empty(), picture = !request_.image.empty();
+  for (std::string* path : {&request_.output, &request_.image, &request_.animation})
+    *path = behind_link(*path);
+  bool const output = !request_.output.empty(), picture = !picture_path().empty();
   unsigned long long output_bytes = 0, tile_bytes = 0;
-  if ((output || picture) && is_ordinary(request_.output) && is_ordinary(request_.image)) {
-    progress_ = std::make_unique<io::ProgressFile>((output ? request_.output : request_.image) + ".progress");
+  if ((output || picture) && is_ordinary(request_.output) && is_ordinary(request_.image) &&
+      is_ordinary(request_.animation)) {
+    progress_ = std::make_unique<io::ProgressFile>((output ? request_.output : picture_path()) + ".progress");
     std::istringstream line(progress_->read());
     std::string earlier;
     Index images = 0;
@@ -122,37 +130,57 @@ std::vector<std::byte> Output::converted(void const* images, Index count, DataTy
   return result;
 }
 
+// body(), and how long it took.
+template <class Body>
+void Output::observed(Work work, Body const& body) const {
+  if (!observe_) return body();
+  double const begin = seconds_now();
+  body();
+  observe_(work, begin, seconds_now());
+}
+
 void Output::take_output(void const* images, Index count) {
   if (!is_npy(request_.output)) {
-    for (std::string const& piece :
-         image_lines(static_cast<float const*>(images), count, image_elements, threads_))
-      output_->append(piece.data(), piece.size());
-  } else if (request_.output_type == image_type_) {
-    output_->append(images, static_cast<std::size_t>(count * image_elements * size_of(image_type_)));
+    std::vector<std::string> lines;
+    observed(Work::conversion, [&] {
+      lines = image_lines(static_cast<float const*>(images), count, image_elements, threads_);
+    });
+    observed(Work::writing, [&] {
+      for (std::string const& piece : lines) output_->append(piece.data(), piece.size());
+    });
   } else {
-    auto const bytes = converted(images, count, request_.output_type);
-    output_->append(bytes.data(), bytes.size());
+    append(*output_, images, count, request_.output_type);
   }
 }
 
-void Output::take_tiles(void const* images, Index count) {
-  if (image_type_ == DataType::u8) {
-    tiles_->append(images, static_cast<std::size_t>(count * image_elements));
-  } else {
-    auto const bytes = converted(images, count, DataType::u8);
-    tiles_->append(bytes.data(), bytes.size());
+void Output::take_tiles(void const* images, Index count) { append(*tiles_, images, count, DataType::u8); }
+
+// The images as numbers of `type`.
+void Output::append(io::PartialFile& file, void const* images, Index count, DataType type) const {
+  if (type == image_type_)
+    return observed(Work::writing, [&] {
+      file.append(images, static_cast<std::size_t>(count * image_elements * size_of(type)));
+    });
+  std::vector<std::byte> bytes;
+  observed(Work::conversion, [&] { bytes = converted(images, count, type); });
+  observed(Work::writing, [&] { file.append(bytes.data(), bytes.size()); });
+}
+
+void Output::write_pictures(unsigned char const* tiles) const {
+  if (!request_.image.empty()) {
+    io::Image const picture = picture_of_tiles(tiles, count_, request_.columns);
+    request_.image.ends_with(".bmp") ? io::write_bmp(request_.image, picture)
+                                     : io::write_png(request_.image, picture);
   }
+  if (!request_.animation.empty())
+    io::write_animated_png(request_.animation, count_, request_.frames_per_second,
+                           [&](Index i) { return picture_of_tiles(tiles + i * image_elements, 1); });
 }
 
 void Output::finish() {
   if (tiles_) {
-    auto const write = [&](unsigned char const* tiles) {
-      io::Image const picture = picture_of_tiles(tiles, count_);
-      request_.image.ends_with(".bmp") ? io::write_bmp(request_.image, picture)
-                                       : io::write_png(request_.image, picture);
-    };
     io::MappedFile const tiles(tiles_->partial_path());
-    write(reinterpret_cast<unsigned char const*>(tiles.bytes().data()));
+    write_pictures(reinterpret_cast<unsigned char const*>(tiles.bytes().data()));
   }
   if (output_) output_->finish();
   finished_ = true;

@@ -10,8 +10,9 @@ namespace cosmati::dcgan {
 // (count, 64, 64, 3).
 io::Image picture(float const* images, Index count);
 
-// That rule for single values, and the grid of images (count, 64, 64, 3) to which it was applied.
+// That rule for single values, and the grid of images (count, 64, 64, 3) to which it was applied: a square
+// one, or as many rows of `columns` tiles as it takes.
 void to_levels(float const* x, Index count, unsigned char* levels);
-io::Image picture_of_tiles(unsigned char const* images, Index count);
+io::Image picture_of_tiles(unsigned char const* images, Index count, Index columns = 0);
 
 }  // namespace cosmati::dcgan

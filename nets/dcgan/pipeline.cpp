@@ -1,7 +1,8 @@
-// Two queues of a device: one uploads and computes, the other downloads.
+// Three queues of a device: one uploads, one computes, one downloads.
 #include "nets/dcgan/pipeline.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace cosmati::dcgan {
@@ -11,8 +12,9 @@ Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, Generator
     : device_(device),
       download_(download),
       generator_(weights, device, options),
+      upload_(device),
       compute_(device),
-      copy_(device),
+      download_queue_(device),
       made_(device),
       slots_(static_cast<std::size_t>(slots)) {
   auto const batch = static_cast<std::size_t>(options.batch);
@@ -24,12 +26,16 @@ Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, Generator
     slot.z = HostMemory(device, z_bytes);
     slot.device_z = DeviceMemory(device, z_bytes);
     slot.device_images = DeviceMemory(device, image_bytes);
-    for (Moment* moment : {&slot.begun, &slot.uploaded, &slot.computed, &slot.done}) *moment = Moment(device);
+    for (Moment* moment :
+         {&slot.begun, &slot.uploaded, &slot.started, &slot.computed, &slot.fetched, &slot.done})
+      *moment = Moment(device);
     void const* const z = slot.device_z.data();
     void* const images = slot.device_images.data();
     slot.work = Recording(compute_, [this, z, images](Stream stream) { generator_.run(z, images, stream); });
   }
   compute_.mark(made_);
+  made_.wait();
+  made_at_ = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 void Pipeline::begin(float const* z, Index count) {
@@ -42,18 +48,22 @@ void Pipeline::begin(float const* z, Index count) {
   else
     for (Index i = 0; i < elements; ++i) store(type, slot.z.data(), i, static_cast<double>(z[i]));
   for (Index i = elements; i < all; ++i) store(type, slot.z.data(), i, 0);
-  compute_.mark(slot.begun);
-  compute_.upload(slot.device_z.data(), slot.z.data(), slot.z.bytes());
-  compute_.mark(slot.uploaded);
+  upload_.mark(slot.begun);  // whoever read device_z has ended: the slot's last chunk was taken
+  upload_.upload(slot.device_z.data(), slot.z.data(), slot.z.bytes());
+  upload_.mark(slot.uploaded);
+  compute_.wait_for(slot.uploaded);
+  compute_.mark(slot.started);
   slot.work.put(compute_);
   compute_.mark(slot.computed);
-  copy_.wait_for(slot.computed);
+  download_queue_.wait_for(slot.computed);
+  download_queue_.mark(slot.fetched);
   if (download_) {
     slot.images = free_host_images();
-    copy_.download(host_images_[slot.images].data(), slot.device_images.data(),
-                   static_cast<std::size_t>(count * bytes_of_image(generator_.options().image_type)));
+    download_queue_.download(
+        host_images_[slot.images].data(), slot.device_images.data(),
+        static_cast<std::size_t>(count * bytes_of_image(generator_.options().image_type)));
   }
-  copy_.mark(slot.done);
+  download_queue_.mark(slot.done);
   under_way_.push_back(next_);
   next_ = (next_ + 1) % slots_.size();
 }
@@ -79,8 +89,9 @@ void Pipeline::pop() { under_way_.pop_front(); }
 
 Pipeline::Times Pipeline::times_of_front() const {
   Slot const& slot = slots_[under_way_.front()];
-  return {slot.begun.seconds_since(made_), slot.uploaded.seconds_since(made_),
-          slot.computed.seconds_since(made_), slot.done.seconds_since(made_)};
+  auto const at = [&](Moment const& moment) { return made_at_ + moment.seconds_since(made_); };
+  return {at(slot.begun),    at(slot.uploaded), at(slot.started),
+          at(slot.computed), at(slot.fetched),  at(slot.done)};
 }
 
 Index even_batch(Index count, Index largest) {

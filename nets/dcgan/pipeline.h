@@ -13,28 +13,33 @@ namespace cosmati::dcgan {
 
 inline Index bytes_of_image(DataType type) { return image_elements * size_of(type); }
 
-// A ring of buffers, as many as chunks may be on their way at once. Not for concurrent use. On host backends
-// begin() returns when the chunk is there.
+// A ring of buffers, as many as chunks may be on their way at once: one is uploaded and one is downloaded
+// while another is computed. Not for concurrent use. On host backends begin() returns when the chunk is
+// there.
 class Pipeline {
  public:
   // download: false leaves the images on the device (to measure what computing costs).
   Pipeline(FoldedWeights const& weights, Device const& device, GeneratorOptions const& options, int slots = 3,
            bool download = true);
+  virtual ~Pipeline() = default;
+  Pipeline(Pipeline const&) = delete;
+  Pipeline& operator=(Pipeline const&) = delete;
   Generator const& generator() const { return generator_; }
   bool full() const { return under_way_.size() == slots_.size(); }
   bool empty() const { return under_way_.empty(); }
 
   // z (count, 100), copied before this returns; count <= batch. Not if full().
-  void begin(float const* z, Index count);
+  virtual void begin(float const* z, Index count);
   // The oldest chunk's images, (count, 64, 64, 3) of options().image_type, when they are there. Their memory
   // is not used again while somebody owns it. Null without download. Not if empty().
-  Images front();
+  virtual Images front();
   void pop();
 
-  // When the pieces of the oldest chunk happened, in seconds since the pipeline was made: of front(), on the
-  // backend cuda by events.
+  // When the pieces of the oldest chunk happened, in seconds of the host's steady clock: on the backend cuda
+  // by events, whose distances are added to the host's time of one of them. Not before front(). Without
+  // download its two times are the end of the computation.
   struct Times {
-    double upload_begin, compute_begin, compute_end, download_end;
+    double upload_begin, upload_end, compute_begin, compute_end, download_begin, download_end;
   };
   Times times_of_front() const;
 
@@ -46,14 +51,15 @@ class Pipeline {
     std::size_t images = 0;  // which of host_images_
     DeviceMemory device_z, device_images;
     Recording work;
-    Moment begun, uploaded, computed, done;
+    Moment begun, uploaded, started, computed, fetched, done;  // fetched: its download begins
     Index count = 0;
   };
   Device device_;
   bool download_;
   Generator generator_;
-  Queue compute_, copy_;
+  Queue upload_, compute_, download_queue_;
   Moment made_;
+  double made_at_ = 0;  // by the host's clock
   std::vector<Slot> slots_;
   std::vector<HostMemory> host_images_;  // as many as were owned at once
   std::deque<std::size_t> under_way_;

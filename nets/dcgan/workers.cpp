@@ -24,22 +24,30 @@ std::string text_of(std::exception_ptr const& failure) {
 
 Workers::Workers(FoldedWeights const& weights, std::vector<Device> const& devices,
                  GeneratorOptions const& options, bool download, Warn warn)
-    : pipelines_(devices.size()), drawn_(devices.size()), warn_(std::move(warn)) {
-  std::vector<std::exception_ptr> failures(devices.size());
+    : Workers(
+          devices.size(),
+          [&](std::size_t i) {
+            return std::make_unique<Pipeline>(weights, devices[i], options, 3, download);
+          },
+          std::move(warn)) {}
+
+Workers::Workers(std::size_t devices, Make const& make, Warn warn)
+    : pipelines_(devices), drawn_(devices), warn_(std::move(warn)) {
+  std::vector<std::exception_ptr> failures(devices);
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < devices.size(); ++i)
+  for (std::size_t i = 0; i < devices; ++i)
     threads.emplace_back([&, i] {
       try {
-        pipelines_[i] = std::make_unique<Pipeline>(weights, devices[i], options, 3, download);
+        pipelines_[i] = make(i);
       } catch (...) {
         failures[i] = std::current_exception();
       }
     });
   for (std::thread& thread : threads) thread.join();
-  std::size_t left = devices.size();
+  std::size_t left = devices;
   for (std::exception_ptr const& failure : failures)
     if (failure && --left == 0) std::rethrow_exception(failure);
-  for (std::size_t i = 0; i < devices.size(); ++i)
+  for (std::size_t i = 0; i < devices; ++i)
     if (failures[i]) warn_("device " + std::to_string(i) + " does not take part: " + text_of(failures[i]));
 }
 

@@ -24,6 +24,9 @@ struct DrawnChunk {
 class Workers {
  public:
   using Warn = std::function<void(std::string const&)>;
+  // Called on a thread of its own for each device, all at once.
+  using Make = std::function<std::unique_ptr<Pipeline>(std::size_t device)>;
+  Workers(std::size_t devices, Make const& make, Warn warn);
   Workers(FoldedWeights const& weights, std::vector<Device> const& devices, GeneratorOptions const& options,
           bool download, Warn warn);
   ~Workers();

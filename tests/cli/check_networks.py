@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
+import zlib
 
 import numpy as np
 
@@ -216,6 +218,8 @@ def check_dcgan(folder, report):
     run(*base, "--count", 2, "--seed", 5, "--output", f"{folder}/a.txt")
     run(*base, "--count", 2, "--seed", 5, "--output", f"{folder}/b.txt")
     expect("dcgan: the same seed", read(f"{folder}/a.txt") == read(f"{folder}/b.txt"))
+    check_walk(folder, base, z)
+    check_timeline(folder, base)
     check_dcgan_refusals(folder, network, values)
     if report and os.path.exists(f"{report}/network.bin"):
         run("generate", "dcgan", "--weights", f"{report}/network.bin", "--input", f"{report}/input1.txt", "--output", out["npy"])
@@ -223,6 +227,103 @@ def check_dcgan(folder, report):
         expect("dcgan: the report's answer within 2e-5", error <= 2e-5, error)
     else:
         print("not run: the report's network is not here")
+
+
+def unfiltered(data, height, width):
+    """The rows of a PNG, whose filters predict a byte from those on its left and above; (height, width, 3)."""
+    data, rows, above = zlib.decompress(data), [], np.zeros(3 * width, np.uint8)
+    for y in range(height):
+        kind, row = data[y * (3 * width + 1)], bytearray(data[y * (3 * width + 1) + 1:(y + 1) * (3 * width + 1)])
+        for x in range(3 * width):
+            a, b, c = row[x - 3] if x >= 3 else 0, int(above[x]), int(above[x - 3]) if x >= 3 else 0
+            nearest = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            row[x] = row[x] + (0, a, b, (a + b) // 2, nearest)[kind] & 255
+        above = np.frombuffer(bytes(row), np.uint8)
+        rows.append(above)
+    return np.stack(rows).reshape(height, width, 3)
+
+
+def animation(path):
+    """Frames of an animated PNG, and 1 / (seconds between them); raises where a sum, an order or a size is wrong."""
+    data, at, chunks = read(path), 8, []
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    while at < len(data):
+        length = struct.unpack(">I", data[at:at + 4])[0]
+        name, body = data[at + 4:at + 8], data[at + 8:at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(name + body), name
+        chunks.append((name, body))
+        at += 12 + length
+    names = [name for name, _ in chunks]
+    assert names[:4] == [b"IHDR", b"acTL", b"fcTL", b"IDAT"] and names[-1] == b"IEND", names
+    width, height, depth, colour = struct.unpack(">IIBB", chunks[0][1][:10])
+    assert (depth, colour) == (8, 2)
+    count, plays = struct.unpack(">II", chunks[1][1])
+    frames, sequence, rates = [], 0, set()
+    for name, body in chunks[2:-1]:
+        if name != b"IDAT":
+            assert struct.unpack(">I", body[:4])[0] == sequence, (name, sequence)
+            sequence += 1
+        if name == b"fcTL":
+            assert struct.unpack(">IIII", body[4:20]) == (width, height, 0, 0)
+            rates.add(struct.unpack(">HH", body[20:24]))
+        else:
+            frames.append(unfiltered(body[4 * (name == b"fdAT"):], height, width))
+    assert len(frames) == count and plays == 0 and len(rates) == 1
+    one, rate = rates.pop()
+    return frames, rate / one
+
+
+def check_walk(folder, base, z):
+    """Frames of a closed walk: those of a strip and of an animation, which begin at the stops."""
+    strip, moving, plain = f"{folder}/strip.bmp", f"{folder}/walk.png", f"{folder}/walk.npy"
+    run(*base, "--input", f"{folder}/z.txt", "--walk", 6, "--image", strip, "--animation", moving, "--output", plain,
+        "--frames-per-second", 12)
+    images = np.load(plain)
+    levels = ((images + np.float32(1)) / np.float32(2) * np.float32(255)).astype(np.int32).astype(np.uint8)
+    row = np.concatenate(list(levels), axis=1)
+    expect("walk: a row of frames", read(strip) == bmp_header(384, 64, row.size) + row[::-1, :, ::-1].tobytes())
+    try:
+        frames, rate = animation(moving)
+        expect("walk: the frames of the animation", len(frames) == 6 and rate == 12 and np.array_equal(frames, levels))
+    except Exception as error:  # of a reader that the file confused
+        expect("walk: an animated PNG", False, repr(error))
+    run(*base, "--input", f"{folder}/z.txt", "--output", f"{folder}/stops.npy")
+    stops = np.load(f"{folder}/stops.npy")
+    expect("walk: every second frame is a stop", np.abs(images[::2] - stops).max() < 1e-5)
+    a, b = z[2], z[0]  # the way back, half way
+    angle = np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    np.save(f"{folder}/between.npy", ((a + b) * np.sin(angle / 2) / np.sin(angle))[None])
+    run(*base, "--input", f"{folder}/between.npy", "--output", f"{folder}/half.npy")
+    expect("walk: on the arc between two stops", np.abs(images[5] - np.load(f"{folder}/half.npy")[0]).max() < 1e-5)
+    run(*base, "--walk", 4, "--walk-stops", 2, "--seed", 5, "--output", f"{folder}/random.npy")
+    run(*base, "--count", 2, "--seed", 5, "--output", f"{folder}/two.npy")
+    expect("walk: random stops are the vectors of --count", np.abs(np.load(f"{folder}/random.npy")[::2] - np.load(f"{folder}/two.npy")).max() < 1e-5)
+    for words, saying in ((["--walk", 1], "--walk 1"), (["--walk", 300], "at most 256"), (["--walk", 8, "--count", 3], "--count"),
+                          (["--walk", 8, "--walk-stops", 9], "--walk-stops 9"), (["--count", 3, "--walk-stops", 3], "--walk-stops"),
+                          (["--count", 3, "--frames-per-second", 3], "--animation"),
+                          (["--count", 3, "--animation", f"{folder}/a.gif"], ".apng")):
+        refused(*base, *words, "--image", f"{folder}/x.png", saying=saying)
+
+
+def check_timeline(folder, base):
+    """Lanes of spans: each chunk once, in order, computed behind its upload, written behind its conversion."""
+    trace, picture = f"{folder}/t.json", f"{folder}/t.svg"
+    words = [*base, "--count", 5, "--batch", 2, "--output", f"{folder}/x.txt", "--timeline"]
+    run(*words, trace)
+    with open(trace, encoding="ascii") as file:
+        events = json.load(file)["traceEvents"]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    expect("timeline: lanes", sorted(lanes.values()) == ["compute", "conversion", "download", "upload", "writing"], lanes)
+    when = {(lanes[e["tid"]], e["args"]["chunk"]): (e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X"}
+    order = [when[lane, chunk] for chunk in range(3) for lane in ("upload", "compute", "download", "conversion", "writing")
+             if (lane, chunk) in when]
+    expect("timeline: every piece of every chunk", len(order) == 15 == len(when), when)
+    expect("timeline: one behind the other",
+           all(a[0] <= a[1] <= b[0] + 1e-3 for i, (a, b) in enumerate(zip(order, order[1:])) if i % 5 < 4), order)
+    run(*words, picture)
+    bars = [e for e in xml.etree.ElementTree.parse(picture).iter() if e.get("class") in lanes.values()]
+    expect("timeline: a bar for each", len(bars) == 15, len(bars))
+    refused(*words, f"{folder}/t.png", saying=".svg or .json")
 
 
 def check_dcgan_training(folder):

@@ -8,35 +8,13 @@
 #include "nets/dcgan/latents.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/pipeline.h"
-#include "nets/random.h"
+#include "tests/nets/random_generator.h"
 
 namespace cosmati::dcgan {
 namespace {
 
-// Activations stay near 1: filters scaled by their depth, variances near 1.
-FoldedWeights const& weights() {
-  static FoldedWeights const folded = [] {
-    nets::Random random(11, 0);
-    std::vector<float> all;
-    auto const add = [&](Index count, double low, double high) {
-      for (Index i = 0; i < count; ++i) all.push_back(static_cast<float>(random.uniform(low, high)));
-    };
-    auto const add_batch_norm = [&](Index count) {
-      add(count, -0.3, 0.3), add(count, 0.7, 1.3), add(count, -0.3, 0.3), add(count, 0.7, 1.3);
-    };
-    add(latent_size * 8192, -0.2, 0.2), add(8192, -0.1, 0.1), add_batch_norm(512);
-    for (int i = 1; i <= layer_count; ++i) {
-      double const scale = 1.5 / std::sqrt(static_cast<double>(channels[i - 1]) * 6);
-      add(25 * channels[i] * channels[i - 1], -scale, scale), add(channels[i], -0.1, 0.1);
-      if (i < layer_count) add_batch_norm(channels[i]);
-    }
-    return FoldedWeights(Weights::from(all));
-  }();
-  return folded;
-}
-
 std::vector<float> drawn(Backend backend, GeneratorOptions const& options, std::vector<float> const& z) {
-  Pipeline pipeline(weights(), this_device(backend, 2), options, 1);
+  Pipeline pipeline(random_generator(), this_device(backend, 2), options, 1);
   auto const count = static_cast<Index>(z.size()) / latent_size;
   pipeline.begin(z.data(), count);
   Images const images = pipeline.front();
@@ -105,8 +83,8 @@ TEST(DcganPipeline, BytesAreTheRuleOfPictures) {
 
 TEST(DcganPipeline, TheLastBatchMayBeShort) {
   auto const z = random_latents(5, 6);
-  auto const all = generate(weights(), this_device(Backend::cpu, 2), z, 5);
-  auto const parts = generate(weights(), this_device(Backend::cpu, 2), z, 3);
+  auto const all = generate(random_generator(), this_device(Backend::cpu, 2), z, 5);
+  auto const parts = generate(random_generator(), this_device(Backend::cpu, 2), z, 3);
   EXPECT_LE(largest_difference(all, parts), 1e-5);
   EXPECT_EQ(even_batch(1000, 64), 63);
   EXPECT_EQ(even_batch(10, 64), 10);
