@@ -2,6 +2,7 @@
 """Measures every figure that the project promises and this machine can measure: met, or short by how much.
 
 usage: figures.py COSMATI [--only WORD ...] [--mnist FOLDER] [--fashion FOLDER] [--dcgan FOLDER] [--torch PYTHON] [--out FILE]
+                  [--gpu-out FILE] [--gpu-parts lenet5|mnist|dcgan ...]
     --torch: a python that has PyTorch (pip install torch), for the comparisons with it; also $TORCH_PYTHON
 Exit status 1 if a figure is short.
 """
@@ -14,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import gemm_figures  # noqa: E402
+import gpu_figures  # noqa: E402
 from measure import ROOT, Results, alternate, json_lines, seconds_of  # noqa: E402
 
 PEERS = os.path.join(ROOT, "bench", "peers")
@@ -126,7 +128,7 @@ def clone_to_accuracy(a, results):
 
 
 GROUPS = {"gemm": gemm, **gemm_figures.GROUPS, "speed": training_speed, "start": start_up, "dcgan": dcgan, "accuracy": training_accuracies,
-          "clone": clone_to_accuracy}
+          "clone": clone_to_accuracy, **gpu_figures.GROUPS}
 
 
 def main():
@@ -139,6 +141,8 @@ def main():
     parser.add_argument("--dcgan", default=os.path.join(shared, "dcgan"))
     parser.add_argument("--torch", default=os.environ.get("TORCH_PYTHON"))
     parser.add_argument("--out", default=os.path.join(ROOT, "bench", "results", "cpu", "figures.jsonl"))
+    parser.add_argument("--gpu-out", default=os.path.join(ROOT, "bench", "results", "h200", "figures.jsonl"))
+    parser.add_argument("--gpu-parts", nargs="+", choices=list(gpu_figures.PARTS))
     a = parser.parse_args()
     a.cosmati = os.path.abspath(a.cosmati)
     results = Results(a.out)

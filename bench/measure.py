@@ -11,10 +11,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def commit():
-    """The commit that is checked out, with a + where the tree differs from it."""
+    """The commit that is checked out, with a + where the tree differs from it; where there is no repository, COSMATI_COMMIT."""
     def git(*arguments):
         return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
-    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "-uno") else "")
+    return (git("rev-parse", "--short=12", "HEAD") or os.environ.get("COSMATI_COMMIT", "unknown")) + ("+" if git("status", "--porcelain", "-uno") else "")
 
 
 def machine():
@@ -59,11 +59,11 @@ class Results:
     """One JSON line for each figure in a file, and which fell short. A figure measured again takes the place of its line; the
     others stay, with their own commit and date."""
 
-    def __init__(self, path):
+    def __init__(self, path, where=None):
         self.path = path
         self.short = []
         self.count = 0
-        self.base = {"commit": commit(), "machine": machine(),
+        self.base = {"commit": commit(), "machine": where or machine(),
                      "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
         self.lines = {}
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -1,0 +1,129 @@
+"""Figures of the networks on one GPU: training LeNet-5, its way to 99 % on MNIST, the DCGAN generator; PyTorch beside them."""
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+
+from measure import ROOT, Results, alternate, json_lines
+
+PEER = os.path.join(ROOT, "bench", "peers", "torch_gpu.py")
+BATCHES = ((64, 3), (256, 2), (1024, 2), (4096, 1.5))
+DRAWING = (("f32", 1.5, 2e-5), ("tf32", 1.2, 5e-3), ("f16", 1, 1e-2))
+RECIPE = ("--batch", 64, "--epochs", 5)  # of 99 % on MNIST
+
+
+def gpu_name(program):
+    """Of the GPU that the program would take, or None."""
+    lines = json_lines([program, "info", "--json"])
+    return next((line["state"] for line in lines if (line["kind"], line["name"], line["here"]) == ("backend", "cuda", True)), None)
+
+
+class Torch:
+    """PyTorch in a process of its own, which keeps what it has prepared."""
+
+    def __init__(self, python, names):
+        self.process = subprocess.Popen([python, PEER, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.about = json.loads(self.process.stdout.readline())
+        self.ways = {}
+
+    def best(self, name):
+        """images/s of the fastest way."""
+        self.process.stdin.write(name + "\n")
+        self.process.stdin.flush()
+        rates = json.loads(self.process.stdout.readline())
+        self.ways[name] = max(rates, key=rates.get)
+        return rates[self.ways[name]]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def train(a, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        return json_lines([a.cosmati, "train", "lenet5", "--backend", "cuda", "--data", a.mnist, "--json", "--save",
+                           f"{folder}/m.safetensors", *options])
+
+
+def compare(results, name, promised, ours, torch, theirs):
+    """One of ours and one of PyTorch's in turn; without PyTorch, ours alone."""
+    if torch is None:
+        samples = [ours() for _ in range(3)]
+        results.skip(f"{name}, against PyTorch", f"no --torch PYTHON; ours alone: {statistics.median(samples):.5g} images/s",
+                     promised=promised, unit="x", at_least=True)
+        return
+    mine, peer, ratio = alternate(ours, lambda: torch.best(theirs), 3)
+    results.report(f"{name}, against PyTorch", ratio, promised, "x", peer=f"PyTorch {torch.about['torch']} {torch.ways[theirs]}",
+                   ours=mine, peers=peer)
+
+
+def lenet5_speed(a, results, torch):
+    for batch, promised in BATCHES:
+        def ours(batch=batch):
+            epochs = [line for line in train(a, "--epochs", 3, "--batch", batch, "--compute", "tf32") if line["event"] == "epoch"]
+            return max(line["images_per_second"] for line in epochs)
+
+        compare(results, f"LeNet-5 training on a GPU, tf32, batch {batch}", promised, ours, torch, f"lenet5-{batch}")
+
+
+def mnist(a, results):
+    """Ten seeds: seconds of the epochs' steps (shuffling on the host included; kernels and the data are there), and the accuracy."""
+    accuracies, seconds = {}, {}
+    for seed in range(1, 11):
+        lines = train(a, *RECIPE, "--seed", seed)
+        epochs = [line for line in lines if line["event"] == "epoch"]
+        accuracies[seed] = 100 * lines[-1]["accuracy"]
+        seconds[seed] = sum(60000 / line["images_per_second"] for line in epochs)
+    words = " ".join(str(word) for word in RECIPE)
+    results.report("MNIST on a GPU, test accuracy, mean of 10 seeds", statistics.mean(accuracies.values()), 99.0, "%",
+                   seeds=accuracies, note=words)
+    results.report("MNIST on a GPU, seconds of these trainings, mean", statistics.mean(seconds.values()), 2.0, "s", at_least=False,
+                   samples=list(seconds.values()), note=words)
+
+
+def dcgan(a, results, torch):
+    network = f"{a.dcgan}/network.bin"
+    if not os.path.exists(network):
+        results.skip("DCGAN on a GPU", f"{network} is not there; give --dcgan")
+        return
+    import numpy
+    for data_type, promised, bound in DRAWING:
+        words = [a.cosmati, "generate", "dcgan", "--backend", "cuda", "--weights", network, "--json", "--type", data_type]
+        with tempfile.TemporaryDirectory() as folder:
+            json_lines([*words, "--input", f"{a.dcgan}/input1.txt", "--output", f"{folder}/o.npy"])
+            error = numpy.abs(numpy.load(f"{folder}/o.npy").astype(numpy.float64) - numpy.load(f"{a.dcgan}/answer1.npy")).max()
+        results.report(f"DCGAN on a GPU, {data_type}, largest error", float(error), bound, "", at_least=False)
+
+        def ours(words=tuple(words)):
+            return json_lines([*words, "--count", 102400, "--batch", 1024, "--measure", "device", "--output-type",
+                               "f16" if "f16" in words else "f32"])[-1]["images_per_second"]
+
+        compare(results, f"DCGAN on a GPU, {data_type}, batch 1024", promised, ours, torch, f"dcgan-{data_type}-1024")
+
+
+PARTS = {"lenet5": lenet5_speed, "mnist": mnist, "dcgan": dcgan}
+
+
+def gpu(a, results):
+    """All of them, or those of --gpu-parts; their lines go to the file of that GPU."""
+    name = gpu_name(a.cosmati)
+    if name is None:
+        results.skip("networks on a GPU", "there is none here")
+        return
+    own = Results(a.gpu_out, name)
+    chosen = a.gpu_parts or list(PARTS)
+    names = [f"lenet5-{batch}" for batch, _ in BATCHES if "lenet5" in chosen]
+    names += [f"dcgan-{data_type}-1024" for data_type, _, _ in DRAWING if "dcgan" in chosen]
+    torch = Torch(a.torch, names) if a.torch and names else None
+    if torch is not None and torch.about["failures"]:
+        print(f"PyTorch: {torch.about['failures']}")
+    for part in chosen:
+        PARTS[part](a, own) if part == "mnist" else PARTS[part](a, own, torch)
+    if torch is not None:
+        torch.close()
+    results.count += own.count
+    results.short += own.short
+
+
+GROUPS = {"gpu": gpu}

@@ -1,0 +1,133 @@
+"""PyTorch on one GPU, data resident: training the modern LeNet-5, drawing with the DCGAN generator. Prepares what is asked for, in
+each of three ways (eager, CUDA graph, torch.compile), prints one JSON line of what failed; then, for each line on stdin that names
+one, measures all ways for a moment and prints a JSON line with images/s by way.
+
+usage: torch_gpu.py NAME...     NAME: lenet5-64 (the batch), dcgan-f32-1024 (type, batch; f32, tf32, f16)
+"""
+import json
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.backends.cudnn.benchmark = True
+INNER = 10  # steps of a graph
+
+
+class LeNet5(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c3 = nn.Conv2d(1, 6, 5, padding=2), nn.Conv2d(6, 16, 5)
+        self.c5, self.f6, self.output = nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.c1(x)), 2)
+        x = F.max_pool2d(F.relu(self.c3(x)), 2)
+        return self.output(F.relu(self.f6(F.relu(self.c5(x.flatten(1))))))
+
+
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        channels = [512, 256, 128, 64, 3]
+        self.projection = nn.Linear(100, 8192)
+        self.layers = nn.ModuleList(nn.ConvTranspose2d(channels[i], channels[i + 1], 5, 2, 2, 1) for i in range(4))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(c) for c in channels[:4])
+
+    def forward(self, z):
+        x = self.projection(z).view(-1, 512, 4, 4).contiguous(memory_format=torch.channels_last)
+        x = F.relu(self.norms[0](x))
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            x = F.relu(self.norms[i + 1](x)) if i < 3 else torch.tanh(x)
+        return x
+
+
+def use_tf32(use):
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = use
+
+
+def lenet5(batch, compiled):
+    """One step of training on a batch that stays: forward, backward, SGD with momentum and weight decay; factors in TF32."""
+    use_tf32(True)
+    model = LeNet5().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, foreach=True)
+    x, labels = torch.randn(batch, 1, 28, 28, device="cuda"), torch.randint(0, 10, (batch,), device="cuda")
+    network = torch.compile(model) if compiled else model
+
+    def step():
+        optimizer.zero_grad(set_to_none=False)
+        F.cross_entropy(network(x), labels).backward()
+        optimizer.step()
+    return step
+
+
+def dcgan(kind, batch, compiled):
+    use_tf32(kind == "tf32")
+    data_type = torch.float16 if kind == "f16" else torch.float32
+    model = Generator().to("cuda", data_type).to(memory_format=torch.channels_last).eval()
+    z = torch.randn(batch, 100, device="cuda", dtype=data_type)
+    network = torch.compile(model) if compiled else model
+
+    def step():
+        with torch.inference_mode():
+            network(z)
+    return step
+
+
+def recorded(step):
+    """The step as a CUDA graph of INNER repetitions."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(5):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(INNER):
+            step()
+    return graph.replay
+
+
+def prepared(name):
+    """(what to call, how many steps that is) by way; and why a way is not there."""
+    network, *words = name.split("-")
+    batch, ways, failures = int(words[-1]), {}, {}
+    for way in ("eager", "graph", "compile"):
+        try:
+            step = lenet5(batch, way == "compile") if network == "lenet5" else dcgan(words[0], batch, way == "compile")
+            for _ in range(5):
+                step()
+            torch.cuda.synchronize()
+            ways[way] = (step, 1) if way == "eager" else (recorded(step), INNER)
+        except Exception as error:  # a peer that cannot is told, and does not end the others
+            failures[way] = f"{type(error).__name__}: {error}"[:200]
+    return batch, ways, failures
+
+
+def images_per_second(call, images, seconds=0.15):
+    """At the median of the calls that fit into `seconds`, by events."""
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        begin, done = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        call()
+        done.record()
+        done.synchronize()
+        times.append(begin.elapsed_time(done) * 1e-3)
+    return images / sorted(times)[len(times) // 2]
+
+
+known = {name: prepared(name) for name in sys.argv[1:]}
+print(json.dumps({"torch": torch.__version__, "failures": {name: one[2] for name, one in known.items() if one[2]}}), flush=True)
+for line in sys.stdin:
+    batch, ways, _ = known[line.strip()]
+    use_tf32("dcgan-f32" not in line)
+    print(json.dumps({way: images_per_second(call, batch * steps) for way, (call, steps) in ways.items()}), flush=True)
