@@ -50,7 +50,7 @@ struct Pass {
   float const* values;
   float* gradients;  // of a training
   Place main;
-  Place side;  // where a layer computes the gradients of its parameters; may be `main`
+  Place side;  // where a layer computes the gradients of its parameters, and a loss its number; may be `main`
 
   float const* value(int number) const { return values + parameters[number].offset; }
   float* gradient(int number) const { return gradients + parameters[number].offset; }

@@ -116,7 +116,8 @@ class SoftmaxLoss final : public Loss {
  private:
   Index classes_ = 0;
   Prepared<TransformProblem> scores_;
-  Prepared<CrossEntropyProblem> loss_;
+  Prepared<CrossEntropyProblem> loss_, gradient_;
+  bool apart_ = false;  // with a branch the loss is summed beside the gradient, which others wait for
 };
 
 // Gaussian units around one centre for each class (see RbfProblem); scores are the negative distances.

@@ -27,6 +27,13 @@ void SoftmaxLoss::plan(Context const& context, Parameters const&, TensorDescript
   problem.x = problem.dx = x;
   problem.labels = labels_description(x.extent(0));
   problem.loss = loss_description();
+  apart_ = context.branch;
+  if (apart_) {
+    problem.direction = Direction::backward;
+    make(gradient_, "gradient", problem, context.device);
+    problem.direction = Direction::forward;
+    problem.dx = {};
+  }
   make(loss_, "loss", problem, context.device);
 }
 
@@ -35,7 +42,12 @@ void SoftmaxLoss::scores(Pass const& pass, void const* x, float* scores) {
 }
 
 void SoftmaxLoss::loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) {
-  loss_.run({.x = x, .labels = labels, .loss = loss, .dx = dx}, pass.main.workspace, pass.main.stream);
+  if (!apart_) {
+    loss_.run({.x = x, .labels = labels, .loss = loss, .dx = dx}, pass.main.workspace, pass.main.stream);
+    return;
+  }
+  gradient_.run({.x = x, .labels = labels, .dx = dx}, pass.main.workspace, pass.main.stream);
+  loss_.run({.x = x, .labels = labels, .loss = loss}, pass.side.workspace, pass.side.stream);
 }
 
 GaussianLoss::GaussianLoss(Parameters& parameters, std::string const& name, Index inputs, Index classes,

@@ -125,8 +125,8 @@ void Sequence::loss_and_gradients(float const* values, int const* labels, float*
                                   Stream stream, Branch* branch) {
   Pass now = pass(values, gradients, stream);
   forward(now);
+  if (branch != nullptr) now.side = {branch->fork(), at(side_workspace_)};
   network_.loss->loss(now, at(value_.back()), labels, loss, at(gradient_.back()));
-  if (branch != nullptr) now.side.workspace = at(side_workspace_);
   for (std::size_t i = network_.layers.size(); i-- > 0;) {
     if (branch != nullptr) now.side.stream = branch->fork();
     network_.layers[i]->backward(now, at(value_[i]), at(gradient_[i + 1]),
