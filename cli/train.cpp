@@ -104,7 +104,7 @@ void add_train_command(CLI::App& program) {
       .number("--learning-rate", request->learning_rate, "base, or peak of one-cycle (each variant its own)")
       .number("--momentum", request->momentum, "of sgd (0.9)")
       .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
-      .integer("--gpus", request->gpus, "GPUs to train on: 0 or 1 (0: as --backend says)");
+      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)");
   add_common_options(options, request->common);
   lenet5->callback([request] { run(*request); });
   add_dcgan(*train);

@@ -10,6 +10,7 @@
 #include "cli/lenet5_report.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "cli/train_team.h"
 #include "nets/lenet5/training.h"
 
 namespace cosmati::cli {
@@ -107,32 +108,20 @@ void print_epoch(lenet5::EpochReport const& report, int epochs, double seconds_l
 }
 
 std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, nets::Dataset const& train,
-                                                nets::Dataset const& test, Device const& device,
-                                                parallel::ProcessGroup* group) {
+                                                nets::Dataset const& test, nets::Team const& team) {
   if (request.resume.empty())
-    return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, device, group);
+    return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, team);
   if (!request.variant.empty() || request.epochs != -1 || request.batch != -1 || !request.optimizer.empty() ||
       !request.schedule.empty() || request.learning_rate != -1 || request.momentum != -1 ||
       request.weight_decay != -1)
     refuse("--resume continues with the hyperparameters of " + request.resume +
            "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, --momentum "
            "and --weight-decay");
-  return std::make_unique<lenet5::Training>(request.resume, train, test, device, group);
+  return std::make_unique<lenet5::Training>(request.resume, train, test, team);
 }
 
 std::string continuation(TrainRequest const& request, std::string const& file) {
   return "to continue: cosmati train lenet5 --data " + request.data + " --resume " + file;
-}
-
-// Processes of one machine share its cores.
-Device device_of(TrainRequest const& request, parallel::ProcessGroup const* group) {
-  Common where = request.common;
-  if (request.gpus == 1 && where.backend == "auto") where.backend = "cuda";
-  if (group != nullptr && where.backend == "auto") where.backend = "cpu";
-  Device device = where.device_to_run_on();
-  if (group != nullptr && where.threads == 0)
-    device.threads = std::max(1, device.threads / group->local_size());
-  return device;
 }
 
 void report_result(TrainRequest const& request, lenet5::Training& training, nets::Dataset const& test,
@@ -169,26 +158,24 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   }
   if (request.data.empty())
     refuse("train lenet5 needs --data FOLDER, with the four IDX files of MNIST or Fashion-MNIST");
-  if (request.gpus > 1)
-    throw Error(ErrorCode::unavailable, fmt::format("--gpus {}: LeNet-5 trains on one GPU", request.gpus));
   std::string const save = !request.save.empty()     ? request.save
                            : !request.resume.empty() ? request.resume
                                                      : "lenet5.safetensors";
   bool const json = request.common.json;
   parallel::ProcessGroup* const group = parallel::process_group();
   bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
-  Device const device = device_of(request, group);
+  nets::Team const team = team_of(request.common, request.gpus, group);
+  bool const shared = team.size() > 1;
   auto const train =
       nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
   auto const test =
       nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
-  auto const training = make_training(request, train, test, device, group);
+  auto const training = make_training(request, train, test, team);
   auto const& h = training->hyperparameters();
-  if (!json && speaks)
-    print_line(describe(h, device) + (group == nullptr ? "" : fmt::format(", {} processes", group->size())));
+  if (!json && speaks) print_line(describe(h, team.devices[0]) + team_text(team));
   if (group != nullptr && !speaks) when_lost("");
+  if (shared && speaks) training->save(save);  // whatever happens from now on
   if (group != nullptr && speaks) {
-    training->save(save);  // whatever happens from now on
     when_lost("cosmati: a process of the run was lost, or mpirun was told to end it; " +
               continuation(request, save) + "\n");
   }
@@ -203,8 +190,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   if (speaks)
     callbacks.progress = [&](lenet5::Progress const& progress) {
       bar.show(progress, h.epochs);
-      if (group == nullptr || progress.images == progress.total ||
-          Clock::now() - saved < std::chrono::seconds(5))
+      if (!shared || progress.images == progress.total || Clock::now() - saved < std::chrono::seconds(5))
         return;
       training->save(save);
       saved = Clock::now();
@@ -216,7 +202,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
     print_epoch(report, h.epochs, elapsed / (report.epoch - first_epoch) * (h.epochs - report.epoch), json);
     training->save(save);
   };
-  bool const done = training->run(callbacks);
+  bool const done = run_or_tell(team, continuation(request, save), [&] { return training->run(callbacks); });
   if (speaks) {
     Bar::clear();
     training->save(save);

@@ -9,12 +9,19 @@
 #include "cosmati/ops/optimizer.h"
 #include "nets/dataset.h"
 #include "nets/sequence.h"
-#include "src/parallel/process_group.h"
+#include "nets/team.h"
+#include "src/parallel/all_reduce.h"
 
 namespace cosmati::nets {
 
 // Plans the network for batches of `batch` images.
 using MakeSequence = std::function<std::unique_ptr<Sequence>(Context const& context, Index batch)>;
+
+// The place of one device among those that share each batch.
+struct Membership {
+  int number = 0, of = 1;
+  parallel::AllReduce* sums = nullptr;  // where there are others
+};
 
 // What an executor is made for. What is referred to outlives it.
 struct Assignment {
@@ -29,6 +36,7 @@ struct Assignment {
   OptimizerProblem optimizer = {};  // without tensors
   // Processes that share each batch, all with the same assignment; null: this one alone.
   parallel::ProcessGroup* group = nullptr;
+  std::vector<Device> others = {};  // of this process, that share each batch with `device`
 };
 
 // The part of an epoch that is left.
@@ -59,10 +67,13 @@ class Executor {
 std::unique_ptr<Executor> make_executor(Assignment const& assignment);
 // The layers of a training as make_executor() would plan them: see Sequence::explain(). Needs no device.
 std::string explain(Assignment const& assignment);
-// The two kinds; either works on every backend that has memory of its kind.
-std::unique_ptr<Executor> make_host_executor(Assignment const& assignment);  // cpu, reference; groups
+// The kinds; each works on every backend that has memory of its kind.
+std::unique_ptr<Executor> make_host_executor(Assignment const& assignment);  // cpu, reference; no others
 std::unique_ptr<Executor> make_device_executor(
-    Assignment const& assignment);  // all; throws Error(unavailable) for a group
+    Assignment const& assignment);  // one device alone, all backends
+// Devices that share each batch, all backends. Throws Error(bad_request) if a batch has fewer images than
+// there are devices.
+std::unique_ptr<Executor> make_team_executor(Assignment const& assignment);
 Context host_context(Assignment const& assignment, bool training);
 Context device_context(Assignment const& assignment, bool training);
 

@@ -112,7 +112,10 @@ bool on_host_threads(Assignment const& assignment) {
 }  // namespace
 
 std::unique_ptr<Executor> make_executor(Assignment const& assignment) {
-  return on_host_threads(assignment) ? make_host_executor(assignment) : make_device_executor(assignment);
+  if (!assignment.others.empty()) return make_team_executor(assignment);
+  if (on_host_threads(assignment)) return make_host_executor(assignment);
+  bool const alone = assignment.group == nullptr || assignment.group->size() == 1;
+  return alone ? make_device_executor(assignment) : make_team_executor(assignment);
 }
 
 std::string explain(Assignment const& assignment) {

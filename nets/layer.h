@@ -92,6 +92,8 @@ class Layer : public Operations {
   virtual void forward(Pass const& pass, void const* x, void* y) = 0;
   // Writes the gradients of the layer's parameters and, unless dx is null, of x. x is as forward() left it.
   virtual void backward(Pass const& pass, void const* x, void const* dy, void* dx) = 0;
+  // Number of its first parameter; -1 if it has none. Layers add theirs in the order in which they stand.
+  virtual int first_parameter() const { return -1; }
   // True if y may be x's own buffer (and then dx is dy's).
   virtual bool in_place() const { return false; }
   // The function, if the layer is nothing else.

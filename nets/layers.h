@@ -34,6 +34,7 @@ class ConvolutionLayer final : public Layer {
   void forward(Pass const& pass, void const* x, void* y) override;
   void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
   bool has_epilogue() const override { return true; }
+  int first_parameter() const override { return weight_; }
 
  private:
   std::string name_;
@@ -96,6 +97,7 @@ class FullyConnectedLayer final : public Layer {
   void forward(Pass const& pass, void const* x, void* y) override;
   void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
   bool has_epilogue() const override { return true; }
+  int first_parameter() const override { return weight_; }
 
  private:
   std::string name_;

@@ -122,7 +122,7 @@ void Sequence::infer(float const* values, float* scores, Stream stream) {
 }
 
 void Sequence::loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
-                                  Stream stream, Branch* branch) {
+                                  Stream stream, Branch* branch, Ready const& ready) {
   Pass now = pass(values, gradients, stream);
   forward(now);
   if (branch != nullptr) now.side = {branch->fork(), at(side_workspace_)};
@@ -131,8 +131,18 @@ void Sequence::loss_and_gradients(float const* values, int const* labels, float*
     if (branch != nullptr) now.side.stream = branch->fork();
     network_.layers[i]->backward(now, at(value_[i]), at(gradient_[i + 1]),
                                  i == 0 ? nullptr : at(gradient_[i]));
+    if (int const first = network_.layers[i]->first_parameter(); ready && first >= 0)
+      ready(parameters_[first].offset);
   }
   if (branch != nullptr) branch->join();
+}
+
+std::vector<Index> Sequence::gradient_starts() const {
+  std::vector<Index> starts;
+  for (std::size_t i = network_.layers.size(); i-- > 0;)
+    if (int const first = network_.layers[i]->first_parameter(); first >= 0)
+      starts.push_back(parameters_[first].offset);
+  return starts;
 }
 
 std::string Sequence::explain() const {

@@ -1,5 +1,6 @@
 // Layers in a row, prepared for one batch size, with the memory that they work in.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ class Branch {
   Branch(Device const& device, Queue& main) : main_(main), side_(device), forked_(device), done_(device) {}
   Stream fork();  // what the side does from now on comes after what the main queue was given
   void join();
+  Queue& side() { return side_; }
 
  private:
   Queue& main_;
@@ -45,10 +47,15 @@ class Sequence {
   // Scores (batch, classes) for the inputs in input_data(). Enqueued, like what follows; `values` and
   // `gradients` are of the device and laid out as the parameters are.
   void infer(float const* values, float* scores, Stream stream = nullptr);
+  // Called when the gradients of the parameters from element `first` on, to the last one, have been enqueued
+  // (on the side of the branch); the last time with 0.
+  using Ready = std::function<void(Index first)>;
   // Mean loss of the inputs in input_data() against labels (batch), to loss[0], and its gradients.
   // `branch`: of the queue that `stream` is of, where the context said so.
   void loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
-                          Stream stream = nullptr, Branch* branch = nullptr);
+                          Stream stream = nullptr, Branch* branch = nullptr, Ready const& ready = {});
+  // What Ready is called with, in this order.
+  std::vector<Index> gradient_starts() const;
 
   // A table of the layers: what they compute, by which kernels, and where in the sequence's memory they
   // write.

@@ -44,12 +44,11 @@ DataType parse_factors(std::string const& name) {
 }
 
 Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& train,
-                   nets::Dataset const& test, Device const& device, parallel::ProcessGroup* group)
+                   nets::Dataset const& test, nets::Team const& team)
     : hyperparameters_(hyperparameters),
       train_(train),
       test_(test),
-      device_(device),
-      group_(group),
+      team_(team),
       model_(std::make_unique<Model>(hyperparameters.variant, state_count(hyperparameters.optimizer))) {
   model_->initialise(hyperparameters_.seed);
   model_->statistics = nets::pixel_statistics(train_);
@@ -58,8 +57,8 @@ Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& 
 }
 
 Training::Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
-                   Device const& device, parallel::ProcessGroup* group)
-    : train_(train), test_(test), device_(device), group_(group) {
+                   nets::Team const& team)
+    : train_(train), test_(test), team_(team) {
   auto loaded = load(checkpoint, true);
   auto const real = [&](std::string const& key) { return nets::real(loaded.metadata, key, checkpoint); };
   auto const integer = [&](char const* key, long long low, long long high) {
@@ -102,10 +101,11 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
 
 void Training::prepare() {
   Hyperparameters const& h = hyperparameters_;
-  nets::Assignment assignment = model_->assignment(device_);
+  nets::Assignment assignment = model_->assignment(team_.devices.at(0));
+  assignment.others.assign(team_.devices.begin() + 1, team_.devices.end());
   assignment.data = &train_;
   assignment.batch = h.batch;
-  assignment.group = group_;
+  assignment.group = team_.group;
   assignment.factors = h.factors;
   assignment.optimizer.kind = h.optimizer;
   assignment.optimizer.momentum = h.momentum;

@@ -55,14 +55,13 @@ struct Callbacks {
 class Training {
  public:
   // A fresh start. `train` and `test` outlive the training.
-  // group: processes that all train the same together, each on its share of every batch; null: this one
-  // alone. A checkpoint does not depend on their number; one of them saves it.
+  // A checkpoint does not depend on the number of devices and processes; one process saves it.
   Training(Hyperparameters const& hyperparameters, nets::Dataset const& train, nets::Dataset const& test,
-           Device const& device, parallel::ProcessGroup* group = nullptr);
+           nets::Team const& team);
   // Continues where the checkpoint was written, to the same bits. Throws Error(bad_file) if it is none, or
   // was made from other images.
   Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
-           Device const& device, parallel::ProcessGroup* group = nullptr);
+           nets::Team const& team);
 
   // Trains to the last epoch, or until callbacks.stop is true; true if it is done.
   bool run(Callbacks const& callbacks);
@@ -84,8 +83,7 @@ class Training {
   Hyperparameters hyperparameters_;
   nets::Dataset const& train_;
   nets::Dataset const& test_;
-  Device device_;
-  parallel::ProcessGroup* group_;
+  nets::Team team_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<nets::Executor> executor_;
   std::vector<EpochReport> history_;

@@ -1,0 +1,21 @@
+// Devices and processes that train together, as the command line asks for them.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "cli/options.h"
+#include "nets/team.h"
+
+namespace cosmati::cli {
+
+// `gpus` of this process, 0: one device as `common` says; under mpirun each process has one, on the backend
+// cuda the one of its number on its machine, else its share of the cores. Throws Error for a number that this
+// machine does not have.
+nets::Team team_of(Common const& common, long long gpus, parallel::ProcessGroup* group);
+std::string team_text(nets::Team const& team);  // ", 4 devices"; nothing of one
+
+// training(); if a device of a team fails, the error's sentence ends with `continuation`.
+bool run_or_tell(nets::Team const& team, std::string const& continuation,
+                 std::function<bool()> const& training);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,97 @@
+// Training on one device that holds everything: images, parameters, optimiser state, whole batches. Steps are
+// recorded once and repeated, several at a time; what differs between repetitions (which images, the learning
+// rate) is data that the host writes ahead of them. The host waits once an epoch, for the losses.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/gather.h"
+#include "cosmati/ops/queue.h"
+#include "nets/executor.h"
+
+namespace cosmati::nets {
+
+// Images of a data set in the device's memory, as rows of pixels.
+struct Resident {
+  Resident(Device const& device, Dataset const& data);
+  DeviceMemory pixels;
+  TensorDescription description;
+};
+
+// A network for one batch size with the way of images into it.
+class Batch {
+ public:
+  Batch(Assignment const& assignment, bool training, Resident const& images, Index size);
+  Index size() const { return size_; }
+  Sequence& network() { return *network_; }
+  void gather(int const* order, Stream stream);
+
+ private:
+  Resident const& images_;
+  Index size_;
+  std::unique_ptr<Sequence> network_;
+  Prepared<GatherProblem> gather_;
+};
+
+// Alone, or one of a team: then it computes its share of each batch, and gradients and losses are summed over
+// the team while the backward pass goes on.
+class DeviceExecutor final : public Executor {
+ public:
+  explicit DeviceExecutor(Assignment const& assignment, Membership const& membership = {});
+
+  void begin(Epoch epoch) override;
+  Index advance() override;
+  double loss_sum() override;
+  void fetch_parameters() override;
+  std::vector<float> scores(Dataset const& data) override { return scores(data, 0, data.count()); }
+  // Of the images from `first` on.
+  std::vector<float> scores(Dataset const& data, Index first, Index count);
+
+  // The team, together: sums as large as those of a step, before the first is recorded.
+  void warm_up();
+  Index classes() const { return classes_; }
+  // A number that depends on every bit of the parameters and the optimiser's state.
+  std::uint64_t fingerprint();
+
+ private:
+  static constexpr std::size_t number_bytes = 16;  // of a step: three and a gap
+
+  float* values() { return static_cast<float*>(values_.data()); }
+  float* gradients() { return static_cast<float*>(gradients_.data()); }
+  Resident const& resident(Dataset const& data);
+  Batch& training_batch(Index size);
+  Batch& scoring_batch(Dataset const& data, Index size);
+  // Of a batch of `size` images, the range that this device computes; it may be empty.
+  std::pair<Index, Index> share(Index size) const;
+  double weight(Index size) const;  // of that range in sums over the team
+  // The part of a step whose images, labels and numbers are in row `row`, of a batch of `size`.
+  void step(Index size, Index row, Stream stream);
+  Recording const& recording(Index size, Index steps);
+
+  Assignment assignment_;
+  Membership membership_;
+  Queue queue_;
+  Branch branch_;
+  Branch sums_;       // beside the branch: sums of gradients
+  Index most_steps_;  // of a recording
+  Index classes_ = 0;
+  DeviceMemory values_, gradients_, workspace_;
+  std::vector<Index> bucket_starts_;  // in gradients_, descending to 0: what is summed at once
+  std::vector<DeviceMemory> states_;
+  std::map<Dataset const*, std::unique_ptr<Resident>> residents_;
+  std::map<Index, std::unique_ptr<Batch>> training_;
+  std::map<std::pair<Dataset const*, Index>, std::unique_ptr<Batch>> scoring_;
+  Prepared<OptimizerProblem> update_;
+  // A row is what one step reads: which images, their labels, the optimiser's numbers.
+  std::size_t batch_bytes_ = 0, row_bytes_ = 0;
+  DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording
+  HostMemory host_rows_, host_losses_;                       // of an epoch
+  std::map<std::pair<Index, Index>, Recording> recordings_;  // by batch and steps
+  Epoch epoch_;                               // its first and loss_sum: of the steps whose losses were read
+  Index next_ = 0, enqueued_ = 0, read_ = 0;  // image; steps since begin()
+};
+
+}  // namespace cosmati::nets

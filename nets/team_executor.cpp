@@ -1,0 +1,110 @@
+// Training on devices that share each batch: one executor and one thread for each device of this process. All
+// have the same parameters to the bit, which is checked where an epoch begins.
+#include <algorithm>
+
+#include "nets/device_executor.h"
+#include "src/backend/cpu/parallel.h"
+#include "src/parallel/crew.h"
+
+namespace cosmati::nets {
+namespace {
+
+class TeamExecutor final : public Executor {
+ public:
+  explicit TeamExecutor(Assignment const& assignment)
+      : assignment_(assignment), here_(static_cast<int>(assignment.others.size()) + 1), crew_(here_, [this] {
+          for (auto const& sums : sums_) sums->abort();
+        }) {
+    parallel::ProcessGroup* const group = assignment.group;
+    int const processes = group == nullptr ? 1 : group->size();
+    first_ = group == nullptr ? 0 : group->rank() * here_;
+    all_ = processes * here_;
+    if (assignment.batch < all_)
+      throw Error(ErrorCode::bad_request, "a batch of " + std::to_string(assignment.batch) + " images for " +
+                                              std::to_string(all_) +
+                                              " devices; expected at least one for each");
+    std::vector<Device> devices{assignment.device};
+    devices.insert(devices.end(), assignment.others.begin(), assignment.others.end());
+    sums_ = parallel::make_all_reduce(devices, group);
+    members_.resize(devices.size());
+    auto const make = [&](int i) {
+      auto const at = static_cast<std::size_t>(i);
+      Assignment own = assignment;
+      own.device = devices[at];
+      members_[at] = std::make_unique<DeviceExecutor>(own, Membership{first_ + i, all_, sums_[at].get()});
+    };
+    // The first one compiles the kernels, the others find them.
+    for (bool const first : {true, false})
+      crew_.run([&](int i) {
+        if (first == (i == 0)) make(i);
+      });
+    crew_.run([&](int i) { member(i).warm_up(); });
+  }
+
+  void begin(Epoch epoch) override {
+    std::vector<std::uint64_t> found(members_.size());
+    crew_.run([&](int i) {
+      found[static_cast<std::size_t>(i)] = member(i).fingerprint();
+      member(i).begin(epoch);
+    });
+    std::uint64_t expected = found[0];
+    if (assignment_.group != nullptr) assignment_.group->broadcast(&expected, sizeof(expected));
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (found[i] != expected)
+        throw Error(ErrorCode::system, "the parameters of device " +
+                                           std::to_string(first_ + static_cast<int>(i)) +
+                                           " are not those of device 0; they have drifted apart");
+  }
+
+  Index advance() override {
+    Index steps = 0;
+    crew_.run([&](int i) {
+      Index const mine = member(i).advance();
+      if (i == 0) steps = mine;
+    });
+    return steps;
+  }
+
+  double loss_sum() override { return member(0).loss_sum(); }
+  void fetch_parameters() override { member(0).fetch_parameters(); }
+
+  bool any(bool mine) override {
+    double sum = mine ? 1 : 0;
+    if (assignment_.group != nullptr) assignment_.group->sum(&sum, 1);
+    return sum > 0;
+  }
+
+  std::vector<float> scores(Dataset const& data) override {
+    std::vector<std::vector<float>> parts(members_.size());
+    auto const share = [&](int i) { return cpu::share(data.count(), first_ + i, all_); };
+    crew_.run([&](int i) {
+      auto const [first, last] = share(i);
+      parts[static_cast<std::size_t>(i)] = member(i).scores(data, first, last - first);
+    });
+    Index const classes = member(0).classes();
+    std::vector<float> all(static_cast<std::size_t>(data.count() * classes));
+    for (int i = 0; i < here_; ++i) {
+      auto const& part = parts[static_cast<std::size_t>(i)];
+      std::copy(part.begin(), part.end(), all.begin() + share(i).first * classes);
+    }
+    if (assignment_.group != nullptr) assignment_.group->sum(all.data(), all.size());
+    return all;
+  }
+
+ private:
+  DeviceExecutor& member(int i) { return *members_[static_cast<std::size_t>(i)]; }
+
+  Assignment assignment_;
+  int here_, first_ = 0, all_ = 1;  // devices of this process; its first one among all
+  std::vector<std::unique_ptr<parallel::AllReduce>> sums_;
+  std::vector<std::unique_ptr<DeviceExecutor>> members_;
+  parallel::Crew crew_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_team_executor(Assignment const& assignment) {
+  return std::make_unique<TeamExecutor>(assignment);
+}
+
+}  // namespace cosmati::nets

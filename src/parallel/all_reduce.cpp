@@ -1,0 +1,107 @@
+// Sums over devices whose memory is the host's: threads meet, the last one to come adds for all.
+#include "src/parallel/all_reduce.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "cosmati/ops/error.h"
+#include "src/parallel/nccl.h"
+
+namespace cosmati::parallel {
+namespace {
+
+class Meeting {
+ public:
+  Meeting(std::size_t members, ProcessGroup* group) : arrays_(members), group_(group) {}
+
+  // The arrays of all members, weighted, become their sum.
+  void meet(std::size_t member, float* data, std::size_t count) {
+    std::unique_lock lock(mutex_);
+    check();
+    arrays_[member] = data;
+    if (arrived_ == 0) count_ = count;
+    if (count != count_) {
+      fail();
+      throw Error(ErrorCode::system, "a device adds " + std::to_string(count) + " numbers, another one " +
+                                         std::to_string(count_));
+    }
+    if (++arrived_ == arrays_.size()) {
+      add();
+      arrived_ = 0;
+      ++meeting_;
+      all_came_.notify_all();
+      return;
+    }
+    auto const now = meeting_;
+    all_came_.wait(lock, [&] { return failed_ || meeting_ != now; });
+    if (meeting_ == now) check();
+  }
+
+  void abort() {
+    std::lock_guard const lock(mutex_);
+    fail();
+  }
+
+ private:
+  void check() const {
+    if (failed_) throw Error(ErrorCode::system, "another device failed in the middle of a sum");
+  }
+  void fail() {
+    failed_ = true;
+    all_came_.notify_all();
+  }
+  // In the order of the members, so that the bits do not depend on who came last.
+  void add() {
+    float* const sum = arrays_[0];
+    for (std::size_t member = 1; member < arrays_.size(); ++member)
+      for (std::size_t i = 0; i < count_; ++i) sum[i] += arrays_[member][i];
+    try {
+      if (group_ != nullptr) group_->sum(sum, count_);
+    } catch (...) {
+      fail();
+      throw;
+    }
+    for (std::size_t member = 1; member < arrays_.size(); ++member) std::copy_n(sum, count_, arrays_[member]);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable all_came_;
+  std::vector<float*> arrays_;
+  ProcessGroup* group_;
+  std::size_t arrived_ = 0, count_ = 0;
+  unsigned long long meeting_ = 0;
+  bool failed_ = false;
+};
+
+class HostAllReduce final : public AllReduce {
+ public:
+  HostAllReduce(std::shared_ptr<Meeting> meeting, std::size_t member)
+      : meeting_(std::move(meeting)), member_(member) {}
+
+  void sum(float* data, std::size_t count, double weight, Stream) override {
+    if (weight != 1)
+      for (std::size_t i = 0; i < count; ++i) data[i] *= static_cast<float>(weight);
+    meeting_->meet(member_, data, count);
+  }
+  void abort() noexcept override { meeting_->abort(); }
+
+ private:
+  std::shared_ptr<Meeting> meeting_;
+  std::size_t member_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<AllReduce>> make_all_reduce(std::vector<Device> const& devices,
+                                                        ProcessGroup* group) {
+  if (devices.at(0).backend == Backend::cuda) return nccl::make_all_reduce(devices, group);
+  auto const meeting = std::make_shared<Meeting>(devices.size(), group);
+  std::vector<std::unique_ptr<AllReduce>> parts;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    parts.push_back(std::make_unique<HostAllReduce>(meeting, i));
+  return parts;
+}
+
+}  // namespace cosmati::parallel
