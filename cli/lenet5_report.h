@@ -23,10 +23,6 @@ struct TrainRequest {
 // Under mpirun every process calls it, and they train together.
 bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted);
 
-// From now on SIGTERM, which mpirun sends to those that are left when a process is lost, writes `text` to
-// stderr and ends this one at once: it may be waiting for the lost one.
-void when_lost(std::string text);
-
 struct PredictRequest {
   std::string model, data;
   std::vector<std::string> images;

@@ -11,6 +11,7 @@
 #include "cli/lenet5_report.h"
 #include "cli/options.h"
 #include "cli/train_dcgan.h"
+#include "cli/train_team.h"
 
 namespace cosmati::cli {
 namespace {
@@ -47,7 +48,7 @@ void add_dcgan(CLI::App& train) {
       train.add_subcommand("dcgan", "Train a generator of 64x64 images against a discriminator");
   dcgan->footer(
       "Grey pictures (IDX) are tinted, each with a hue of its own. Ctrl-C saves a checkpoint and says how to "
-      "continue.\n"
+      "continue. Under mpirun the processes share each batch, each on a GPU of its own.\n"
       "Example: cosmati train dcgan --data /usr/share/datasets/fashion-mnist --samples samples.png --save "
       "dcgan.safetensors");
   auto const request = std::make_shared<TrainDcganRequest>();
@@ -62,6 +63,7 @@ void add_dcgan(CLI::App& train) {
       .text("--samples", request->samples, "FILE.png",
             "a grid of 64 images after each pass, to FILE-001.png, FILE-002.png, ...")
       .text("--generator", request->generator, "FILE", "at the end, the generator alone in f16")
+      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)")
       .integer("--report", request->report, "steps between lines of progress (100)")
       .group("Hyperparameters")
       .integer("--steps", request->steps, "steps in all (7000); with --resume, to continue further")
@@ -86,7 +88,9 @@ void add_train_command(CLI::App& program) {
   train->require_subcommand(1);
   CLI::App* const lenet5 = train->add_subcommand("lenet5", "Train LeNet-5 on MNIST or Fashion-MNIST");
   lenet5->footer(
-      "Ctrl-C saves a checkpoint and says how to continue.\n"
+      "Ctrl-C saves a checkpoint and says how to continue. Under mpirun the processes share each batch, each "
+      "on "
+      "a GPU of its own or, with --backend cpu, on its share of the cores.\n"
       "Example: cosmati train lenet5 --data /usr/share/datasets/fashion-mnist --save lenet5.safetensors");
   auto const request = std::make_shared<TrainRequest>();
   Options options(*lenet5);

@@ -11,6 +11,7 @@
 
 #include "cli/record.h"
 #include "cli/table.h"
+#include "cli/train_team.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/training.h"
 
@@ -51,10 +52,9 @@ dcgan::Settings settings_of(TrainDcganRequest const& request) {
 }
 
 std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
-                                               dcgan::Pictures const& pictures, Device const& device) {
-  if (request.resume.empty())
-    return std::make_unique<dcgan::Training>(settings_of(request), pictures, device);
-  return std::make_unique<dcgan::Training>(request.resume, std::max(request.steps, 0LL), pictures, device);
+                                               dcgan::Pictures const& pictures, nets::Team const& team) {
+  if (request.resume.empty()) return std::make_unique<dcgan::Training>(settings_of(request), pictures, team);
+  return std::make_unique<dcgan::Training>(request.resume, std::max(request.steps, 0LL), pictures, team);
 }
 
 // Rows and columns of the pictures that a training reads.
@@ -115,41 +115,53 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
                                                      : "dcgan.safetensors";
   bool const json = request.common.json;
   Index const size = picture_size(request);
-  Device const device = request.common.device_to_run_on();
+  parallel::ProcessGroup* const group = parallel::process_group();
+  bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
+  nets::Team const team = team_of(request.common, request.gpus, group);
+  Device const& device = team.devices[0];
   dcgan::Pictures const pictures = dcgan::read_pictures(request.data, size, device.threads);
-  auto const training = make_training(request, pictures, device);
+  auto const training = make_training(request, pictures, team);
   dcgan::Settings const& s = training->settings();
-  if (!json)
+  if (!json && speaks)
     print_line(fmt::format(
         "DCGAN, {} to {} channels, {} pictures{}, batch {}, {} steps, Adam with rate {:g}, {}, seed {}; {} "
-        "backend{}",
+        "backend{}{}",
         s.architecture.channel(0), s.architecture.channel(3), pictures.count,
         pictures.channels == 1 ? ", tinted" : "", s.batch, s.steps, s.rate, name_of(s.compute), s.seed,
         name_of(device.backend),
-        device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads)));
+        device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads), team_text(team)));
+  std::string const continuation =
+      fmt::format("to continue: cosmati train dcgan --data {} --resume {}", request.data, save);
+  if (team.size() > 1 && speaks) training->save(save);  // whatever happens from now on
+  if (group != nullptr)
+    when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
+                           continuation + "\n"
+                     : "");
 
   auto const start = Clock::now();
   auto saved = start - std::chrono::minutes(1);  // a checkpoint is a hundred megabytes: one a minute suffices
   dcgan::Callbacks callbacks;
   callbacks.report_every = request.report;
   callbacks.stop = &interrupted;
-  callbacks.report = [&](dcgan::Report const& report) { print_report(report, s.steps, s.batch, json); };
-  callbacks.epoch = [&](long long epoch) {
-    if (!request.samples.empty())
-      io::write_png(numbered(request.samples, epoch),
-                    dcgan::picture(training->sample(sample_count).data(), sample_count));
-    bool const last = training->steps_done() == s.steps;
-    if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;
+  if (speaks)
+    callbacks.report = [&](dcgan::Report const& report) { print_report(report, s.steps, s.batch, json); };
+  if (speaks)
+    callbacks.epoch = [&](long long epoch) {
+      if (!request.samples.empty())
+        io::write_png(numbered(request.samples, epoch),
+                      dcgan::picture(training->sample(sample_count).data(), sample_count));
+      bool const last = training->steps_done() == s.steps;
+      if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;
+      training->save(save);
+      saved = Clock::now();
+    };
+  bool const done = run_or_tell(team, continuation, [&] { return training->run(callbacks); });
+  if (!done && speaks) {
     training->save(save);
-    saved = Clock::now();
-  };
-  if (!training->run(callbacks)) {
-    training->save(save);
-    print_failure(
-        fmt::format("interrupted after {} steps; to continue: cosmati train dcgan --data {} --resume {}",
-                    training->steps_done(), request.data, save));
-    return false;
+    print_failure(fmt::format("interrupted after {} steps; {}", training->steps_done(), continuation));
   }
+  if (group != nullptr) group->finish();
+  if (!done || !speaks) return done;
   if (!request.generator.empty())
     training->save_generator(
         request.generator,

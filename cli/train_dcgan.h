@@ -10,7 +10,7 @@ namespace cosmati::cli {
 // Numbers below zero and empty texts: not given.
 struct TrainDcganRequest {
   std::string data, save, resume, samples, generator;
-  long long steps = -1, batch = -1, width = -1, report = 100;
+  long long steps = -1, batch = -1, width = -1, report = 100, gpus = 0;
   double learning_rate = -1;
   Common common;
 };

@@ -173,12 +173,11 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   auto const training = make_training(request, train, test, team);
   auto const& h = training->hyperparameters();
   if (!json && speaks) print_line(describe(h, team.devices[0]) + team_text(team));
-  if (group != nullptr && !speaks) when_lost("");
   if (shared && speaks) training->save(save);  // whatever happens from now on
-  if (group != nullptr && speaks) {
-    when_lost("cosmati: a process of the run was lost, or mpirun was told to end it; " +
-              continuation(request, save) + "\n");
-  }
+  if (group != nullptr)
+    when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
+                           continuation(request, save) + "\n"
+                     : "");
 
   Bar bar;
   int const first_epoch = training->epochs_done();

@@ -18,4 +18,8 @@ std::string team_text(nets::Team const& team);  // ", 4 devices"; nothing of one
 bool run_or_tell(nets::Team const& team, std::string const& continuation,
                  std::function<bool()> const& training);
 
+// From now on SIGTERM, which mpirun sends to those that are left when a process is lost, writes `text` to
+// stderr and ends this one at once: it may be waiting for the lost one.
+void when_lost(std::string text);
+
 }  // namespace cosmati::cli

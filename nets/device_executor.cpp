@@ -176,14 +176,8 @@ void DeviceExecutor::fetch_parameters() {
 
 std::uint64_t DeviceExecutor::fingerprint() {
   queue_.wait();
-  std::uint64_t result = 0;
-  auto const add = [&](DeviceMemory const& memory) {
-    std::vector<std::uint32_t> words(memory.bytes() / sizeof(std::uint32_t));
-    memory.download(words.data(), words.size() * sizeof(std::uint32_t));
-    for (std::uint32_t const word : words) result = (result ^ word) * 0x100000001b3ULL;  // FNV-1a, by words
-  };
-  add(values_);
-  for (DeviceMemory const& state : states_) add(state);
+  std::uint64_t result = nets::fingerprint(values_);
+  for (DeviceMemory const& state : states_) result = nets::fingerprint(state, result);
   return result;
 }
 

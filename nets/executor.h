@@ -10,18 +10,11 @@
 #include "nets/dataset.h"
 #include "nets/sequence.h"
 #include "nets/team.h"
-#include "src/parallel/all_reduce.h"
 
 namespace cosmati::nets {
 
 // Plans the network for batches of `batch` images.
 using MakeSequence = std::function<std::unique_ptr<Sequence>(Context const& context, Index batch)>;
-
-// The place of one device among those that share each batch.
-struct Membership {
-  int number = 0, of = 1;
-  parallel::AllReduce* sums = nullptr;  // where there are others
-};
 
 // What an executor is made for. What is referred to outlives it.
 struct Assignment {

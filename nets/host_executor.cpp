@@ -53,11 +53,7 @@ class HostExecutor final : public Executor {
   double loss_sum() override { return epoch_.loss_sum; }
   void fetch_parameters() override {}
 
-  bool any(bool mine) override {
-    double sum = mine ? 1 : 0;
-    if (assignment_.group != nullptr) assignment_.group->sum(&sum, 1);
-    return sum > 0;
-  }
+  bool any(bool mine) override { return any_process(mine, assignment_.group); }
 
   std::vector<float> scores(Dataset const& data) override {
     parallel::ProcessGroup* const group = assignment_.group;

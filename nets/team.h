@@ -1,9 +1,11 @@
 // The devices that train a network together.
 #pragma once
+#include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "cosmati/ops/device.h"
+#include "cosmati/ops/memory.h"
+#include "src/parallel/all_reduce.h"
 #include "src/parallel/process_group.h"
 
 namespace cosmati::nets {
@@ -21,5 +23,19 @@ struct Team {
   std::vector<Device> devices;
   parallel::ProcessGroup* group;  // all with the same assignment; null: this process alone
 };
+
+// The place of one device among those that share each batch.
+struct Membership {
+  int number = 0, of = 1;
+  parallel::AllReduce* sums = nullptr;  // where there are others
+};
+
+// A number that depends on `so_far` and on every bit of the memory, of 4-byte elements.
+std::uint64_t fingerprint(DeviceMemory const& memory, std::uint64_t so_far = 0);
+// Together, all processes: throws Error(system) if one of the fingerprints, of the devices of this process
+// from number `first` on, is not that of device 0.
+void check_same(std::vector<std::uint64_t> const& found, int first, parallel::ProcessGroup* group);
+// Whether `mine` is true in any of the processes; all of them ask together.
+bool any_process(bool mine, parallel::ProcessGroup* group);
 
 }  // namespace cosmati::nets

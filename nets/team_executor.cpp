@@ -47,13 +47,7 @@ class TeamExecutor final : public Executor {
       found[static_cast<std::size_t>(i)] = member(i).fingerprint();
       member(i).begin(epoch);
     });
-    std::uint64_t expected = found[0];
-    if (assignment_.group != nullptr) assignment_.group->broadcast(&expected, sizeof(expected));
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (found[i] != expected)
-        throw Error(ErrorCode::system, "the parameters of device " +
-                                           std::to_string(first_ + static_cast<int>(i)) +
-                                           " are not those of device 0; they have drifted apart");
+    check_same(found, first_, assignment_.group);
   }
 
   Index advance() override {
@@ -68,11 +62,7 @@ class TeamExecutor final : public Executor {
   double loss_sum() override { return member(0).loss_sum(); }
   void fetch_parameters() override { member(0).fetch_parameters(); }
 
-  bool any(bool mine) override {
-    double sum = mine ? 1 : 0;
-    if (assignment_.group != nullptr) assignment_.group->sum(&sum, 1);
-    return sum > 0;
-  }
+  bool any(bool mine) override { return any_process(mine, assignment_.group); }
 
   std::vector<float> scores(Dataset const& data) override {
     std::vector<std::vector<float>> parts(members_.size());

@@ -38,7 +38,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
     if (!first) {
       layer.normal = bench_.memory(layer.output);
       normalized_.emplace_back(network, "bn" + number, outputs, slope);
-      normalized_.back().prepare(bench_, layer.output, h, true);
+      normalized_.back().prepare(bench_, network, layer.output, h, true);
     }
     TensorDescription const image = precision.factor(x), dy = precision.factor(layer.output);
     TensorDescription const filter = precision.factor(filter_of(outputs, inputs, type));
@@ -120,7 +120,8 @@ void Discriminator::loss(double target, void* loss) {
   auto const& problem = cross_entropy_.plan().problem;
   auto const& names = problem.epilogue.expression.scalars();
   for (std::size_t i = 0; i < names.size(); ++i)
-    scalars[i] = names[i].name == "target" ? target : 1 / static_cast<double>(problem.x.extent(0));
+    scalars[i] =
+        names[i].name == "target" ? target : network_.share / static_cast<double>(problem.x.extent(0));
   void* const stores[] = {dlogits_.data()};
   cross_entropy_.run({.x = logits_.data(), .y = terms_.data(), .scalars = scalars, .stores = stores},
                      workspace);

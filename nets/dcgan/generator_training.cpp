@@ -42,7 +42,7 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
     TensorDescription const before = i == 0 ? projected_ : layer.input;
     layer.normal = bench_.memory(before);
     layer.h = bench_.memory(layer.input);
-    normalized_.back().prepare(bench_, before, layer.input, training);
+    normalized_.back().prepare(bench_, network, before, layer.input, training);
 
     TensorDescription const filter = filter_of(a.channel(i), a.channel(i + 1), type);
     TensorDescription const h = precision.factor(layer.input);

@@ -1,6 +1,9 @@
-// Two operations forward, two backward.
+// Two operations forward, two backward; more where devices share a batch.
 #include "nets/dcgan/normalized.h"
 
+#include <fmt/format.h>
+
+#include "cosmati/epilogue/parse.h"
 #include "nets/dcgan/weights.h"
 
 namespace cosmati::dcgan {
@@ -12,9 +15,10 @@ Normalized::Normalized(Network& network, std::string const& name, Index channel_
       variance_(network.statistics.add(name + "_var", Shape(channel_count))),
       slope_(slope) {}
 
-void Normalized::prepare(Workbench& bench, TensorDescription const& x, TensorDescription const& y,
-                         bool training) {
+void Normalized::prepare(Workbench& bench, Network const& network, TensorDescription const& x,
+                         TensorDescription const& y, bool training) {
   training_ = training;
+  shared_ = training && network.sums != nullptr;
   BatchNormProblem problem;
   problem.mode = training ? BatchNormMode::training : BatchNormMode::inference;
   problem.x = x;
@@ -33,6 +37,38 @@ void Normalized::prepare(Workbench& bench, TensorDescription const& x, TensorDes
   bench.make(denormalize_, problem);
   activation.direction = Direction::backward;
   bench.make(deactivate_, activation);
+  if (shared_) prepare_together(bench, network, problem);
+}
+
+// The gradients of beta and gamma are neighbours in the flat array, as mean and variance are.
+void Normalized::prepare_together(Workbench& bench, Network const& network, BatchNormProblem problem) {
+  TensorDescription const &x = problem.x, &dy = problem.y, &statistics = problem.statistics;
+  ElementwiseProblem gradient;
+  gradient.x = dy;
+  gradient.y = x;
+  double const all = static_cast<double>(x.layout.size() / x.extent(1)) / network.share;
+  gradient.epilogue = {
+      epilogue::parse(fmt::format("let s = rsqrt(variance[c] + {:.17g}); scale[c] * s * (acc - {:.17g} * "
+                                  "(dbias[c] + (image[n, c, h, w] - mean[c]) * s * dscale[c]))",
+                                  problem.epsilon, 1 / all),
+                      elementwise_indices(4)),
+      {statistics, statistics, statistics, x, statistics, statistics},
+      {}};
+  bench.make(gradient_, gradient);
+  problem.mode = BatchNormMode::inference;
+  problem.dx = {};
+  bench.make(apply_, problem);
+  ElementwiseProblem moment;
+  moment.x = moment.y = statistics;
+  moment.epilogue = {epilogue::parse("acc + mean[i] * mean[i]", elementwise_indices(1)), {statistics}, {}};
+  bench.make(to_moment_, moment);
+  moment.epilogue = {
+      epilogue::parse("max(acc - mean[i] * mean[i], 0)", elementwise_indices(1)), {statistics}, {}};
+  bench.make(to_variance_, moment);
+  Index const count = network.variables[gamma_].offset - network.variables[beta_].offset + x.extent(1);
+  TensorDescription const both = describe(DataType::f32, Shape(count));
+  bench.make(copy_, AddProblem{both, {}, both, 1, 0});
+  sums_ = bench.memory(both);
 }
 
 void Normalized::forward(Network const& network, void const* x, void* y, void* workspace) const {
@@ -46,22 +82,49 @@ void Normalized::forward(Network const& network, void const* x, void* y, void* w
     arguments.variance = network.statistics.in(network.running, variance_);
   }
   normalize_.run(arguments, workspace);
+  if (shared_) normalize_together(network, arguments, workspace);
   activate_.run({.x = y, .y = y}, workspace);
+}
+
+// From the statistics of this device's share: those of all.
+void Normalized::normalize_together(Network const& network, BatchNormProblem::Arguments arguments,
+                                    void* workspace) const {
+  auto* const mean = static_cast<float*>(arguments.saved_mean);
+  auto* const variance = static_cast<float*>(arguments.saved_variance);
+  void const* const operands[] = {mean};
+  to_moment_.run({.x = variance, .y = variance, .operands = operands}, workspace);
+  auto const count = static_cast<std::size_t>(network.statistics[mean_].shape.size());
+  network.sums->sum(mean, static_cast<std::size_t>(variance - mean) + count, network.share, nullptr);
+  to_variance_.run({.x = variance, .y = variance, .operands = operands}, workspace);
+  arguments.mean = mean;
+  arguments.variance = variance;
+  apply_.run(arguments, workspace);
 }
 
 void Normalized::backward(Network const& network, int which, void const* x, void const* y, void* dy, void* dx,
                           void* workspace) const {
+  void const* const mean = network.statistics.in(network.batch, mean_);
+  void const* const variance = network.statistics.in(network.batch, variance_);
+  void* const dbias = network.variables.in(network.gradient[which], beta_);
   // The sign of y is that of what the activation saw, so y stands for it.
   deactivate_.run({.x = y, .dy = dy, .dx = dy}, workspace);
   denormalize_.run({.x = x,
                     .dy = dy,
                     .scale = network.value(gamma_),
-                    .mean = network.statistics.in(network.batch, mean_),
-                    .variance = network.statistics.in(network.batch, variance_),
+                    .mean = mean,
+                    .variance = variance,
                     .dx = dx,
                     .dscale = network.variables.in(network.gradient[which], gamma_),
-                    .dbias = network.variables.in(network.gradient[which], beta_)},
+                    .dbias = dbias},
                    workspace);
+  if (!shared_) return;
+  auto* const sums = static_cast<float*>(sums_.data());
+  copy_.run({.a = dbias, .y = sums}, workspace);
+  network.sums->sum(sums, sums_.bytes() / sizeof(float), 1, nullptr);
+  float const* const dscale = sums + (network.variables[gamma_].offset - network.variables[beta_].offset);
+  // In the order in which the expression needs them.
+  void const* const operands[] = {network.value(gamma_), variance, sums, x, mean, dscale};
+  gradient_.run({.x = dy, .y = dx, .operands = operands}, workspace);
 }
 
 }  // namespace cosmati::dcgan

@@ -1,50 +1,33 @@
-// The training loop: blocks of steps are sent to the device, a step is a list of operations enqueued there.
+// The training loop, by all devices together.
 #include "nets/dcgan/training.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
 
-#include "cosmati/epilogue/parse.h"
-#include "nets/dataset.h"
-#include "nets/random.h"
-#include "src/backend/cpu/parallel.h"
-
 namespace cosmati::dcgan {
 namespace {
-
-// What streams of random numbers are for; epochs have their own numbers (nets::shuffled).
-constexpr unsigned long long weights_purpose = 1ULL << 40, latents_purpose = 1ULL << 41;
-constexpr std::size_t alignment = 256;            // bytes
-constexpr std::size_t block_bytes = 64ULL << 20;  // of pictures that are sent at once
-constexpr long long longest_block = 64;           // steps
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-// The value with which an array's variable starts.
-double initial(std::string const& name, nets::Random& random) {
-  if (name.ends_with("_w")) return 0.02 * random.normal();
-  if (name.ends_with("_gamma")) return 1 + 0.02 * random.normal();
-  return 0;
-}
-
 }  // namespace
 
-Training::Training(Settings const& settings, Pictures const& pictures, Device const& device)
-    : settings_(settings), pictures_(pictures), device_(device) {
+Training::Training(Settings const& settings, Pictures const& pictures, nets::Team const& team)
+    : settings_(settings), pictures_(pictures), team_(team) {
   prepare();
-  initialise();
+  each([](Replica& replica) { replica.initialise(); });
+}
+
+void Training::each(std::function<void(Replica&)> const& act) {
+  if (!crew_) return act(*replicas_[0]);
+  crew_->run([&](int i) { act(*replicas_[static_cast<std::size_t>(i)]); });
 }
 
 void Training::prepare() {
   auto const refuse = [](std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); };
   Settings const& s = settings_;
-  Precision const precision{s.compute};
   if (s.compute != DataType::f32 && s.compute != DataType::tf32 && s.compute != DataType::bf16)
     refuse(std::string("a DCGAN is trained in f32, tf32 or bf16, not in ") + name_of(s.compute));
   if (s.batch < 2 || s.batch > 1 << 16)
@@ -55,192 +38,80 @@ void Training::prepare() {
   if (pictures_.size != s.architecture.image_size() || s.architecture.channels.back() != 3)
     refuse("the pictures are " + std::to_string(pictures_.size) + " pixels wide; the generator draws " +
            std::to_string(s.architecture.image_size()));
-  generator_ = std::make_unique<GeneratorTraining>(generator_values_, s.architecture, s.batch, device_,
-                                                   precision, true);
-  discriminator_ =
-      std::make_unique<Discriminator>(discriminator_values_, s.architecture, s.batch, device_, precision);
-  bench_ = std::make_unique<Workbench>(device_, precision);
-  for (Network* network : {&generator_values_, &discriminator_values_}) {
-    network->allocate(device_, precision);
-    OptimizerProblem problem;
-    problem.kind = OptimizerKind::adam;
-    problem.parameter = problem.gradient = problem.state = network->variables.flat();
-    problem.beta1 = s.beta1;
-    problem.beta2 = s.beta2;
-    bool const first = network == &generator_values_;
-    bench_->make((first ? learn_generator_ : learn_discriminator_), problem);
-    if (precision.stored() != DataType::f32)
-      bench_->make((first ? convert_generator_ : convert_discriminator_),
-                   TransformProblem{network->variables.flat(), network->variables.flat(precision.stored())});
-  }
-  Index const elements = s.batch * s.architecture.image_elements();
-  ElementwiseProblem normalize;
-  normalize.x = describe(DataType::u8, Shape(elements));
-  normalize.y = describe(precision.stored(), Shape(elements));
-  normalize.epilogue.expression = epilogue::parse("acc * (2 / 255) - 1", elementwise_indices(1));
-  bench_->make(normalize_, normalize);
-  bench_->finish();
-  real_ = bench_->memory(normalize.y);
-  losses_ = DeviceMemory(device_, 2 * alignment);
-  losses_.fill(0);
-
-  picture_stride_ = rounded(static_cast<std::size_t>(elements));
-  latent_stride_ = rounded(static_cast<std::size_t>(s.batch * s.architecture.latent) * sizeof(float));
-  block_steps_ = std::clamp(static_cast<long long>(block_bytes / picture_stride_), 1LL, longest_block);
-  auto const steps = static_cast<std::size_t>(block_steps_);
-  pictures_block_ = DeviceMemory(device_, steps * picture_stride_);
-  latents_block_ = DeviceMemory(device_, steps * latent_stride_);
-}
-
-void Training::initialise() {
-  unsigned long long purpose = weights_purpose;
-  for (Network* network : {&generator_values_, &discriminator_values_}) {
-    std::vector<float> values = download(network->values);
-    for (Variable const& variable : network->variables.list()) {
-      nets::Random random(settings_.seed, purpose++);
-      for (Index i = 0; i < variable.shape.size(); ++i)
-        values[static_cast<std::size_t>(variable.offset + i)] =
-            static_cast<float>(initial(variable.name, random));
-    }
-    upload(network->values, values);
-  }
-  std::vector<float> statistics = download(generator_values_.running);
-  for (Variable const& variable : generator_values_.statistics.list())
-    if (variable.name.ends_with("_var"))
-      std::fill_n(statistics.begin() + variable.offset, variable.shape.size(), 1.0F);
-  upload(generator_values_.running, statistics);
-  refresh_factors();
-}
-
-void Training::refresh_factors() {
-  if (Precision{settings_.compute}.stored() == DataType::f32) return;
-  convert_generator_.run({.x = generator_values_.values.data(), .y = generator_values_.factors.data()},
-                         bench_->workspace());
-  convert_discriminator_.run(
-      {.x = discriminator_values_.values.data(), .y = discriminator_values_.factors.data()},
-      bench_->workspace());
-}
-
-void Training::send_block(long long steps) {
-  Index const batch = settings_.batch, elements = settings_.architecture.image_elements();
-  Index const latents = batch * settings_.architecture.latent;
-  pictures_host_.resize(static_cast<std::size_t>(steps) * picture_stride_);
-  latents_host_.resize(static_cast<std::size_t>(steps) * latent_stride_ / sizeof(float));
-  for (long long i = 0; i < steps; ++i) {
-    long long const at = step_ + i, epoch = at / steps_an_epoch();
-    if (epoch != order_epoch_) order_ = nets::shuffled(pictures_.count, settings_.seed, epoch);
-    order_epoch_ = epoch;
-    Index const first = at % steps_an_epoch() * batch;
-    unsigned char* const to = pictures_host_.data() + static_cast<std::size_t>(i) * picture_stride_;
-    cpu::parallel_parts(device_.threads, [&](int part, int parts) {
-      auto const share = cpu::share(batch, part, parts);
-      for (Index n = share.first; n < share.last; ++n)
-        pictures_.draw(order_[static_cast<std::size_t>(first + n)], to + n * elements);
+  int const here = static_cast<int>(team_.devices.size()), all = team_.size();
+  if (s.batch < all)
+    refuse("a batch of " + std::to_string(s.batch) + " images for " + std::to_string(all) +
+           " devices; expected at least one for each");
+  replicas_.resize(team_.devices.size());
+  if (all > 1) {
+    sums_ = parallel::make_all_reduce(team_.devices, team_.group);
+    crew_ = std::make_unique<parallel::Crew>(here, [this] {
+      for (auto const& sums : sums_) sums->abort();
     });
-    nets::Random random(settings_.seed, latents_purpose + static_cast<unsigned long long>(at));
-    float* const z = latents_host_.data() + static_cast<std::size_t>(i) * latent_stride_ / sizeof(float);
-    for (Index e = 0; e < latents; ++e) z[e] = static_cast<float>(random.uniform(-1, 1));
   }
-  pictures_block_.upload(pictures_host_.data(), pictures_host_.size());
-  latents_block_.upload(latents_host_.data(), latents_host_.size() * sizeof(float));
-  block_first_ = step_;
-  block_end_ = step_ + steps;
+  auto const make = [&](std::size_t i) {
+    nets::Membership member;
+    if (all > 1) member = {first_device() + static_cast<int>(i), all, sums_[i].get()};
+    replicas_[i] = std::make_unique<Replica>(settings_, pictures_, team_.devices[i], member);
+  };
+  make(0);  // which compiles the kernels; the others find them
+  if (crew_)
+    crew_->run([&](int i) {
+      if (i > 0) make(static_cast<std::size_t>(i));
+    });
 }
 
-void Training::update(Network& network, Prepared<OptimizerProblem> const& optimizer,
-                      Prepared<TransformProblem> const& convert) {
-  optimizer.run({.parameter = network.values.data(),
-                 .gradient = network.gradient[0].data(),
-                 .velocity = network.first.data(),
-                 .second = network.second.data(),
-                 .rate = settings_.rate,
-                 .step = step_ + 1},
-                bench_->workspace());
-  if (network.factors.bytes() > 0)
-    convert.run({.x = network.values.data(), .y = network.factors.data()}, bench_->workspace());
+int Training::first_device() const {
+  return team_.group == nullptr ? 0 : team_.group->rank() * static_cast<int>(team_.devices.size());
 }
 
-void Training::step() {
-  auto const at = static_cast<std::size_t>(step_ - block_first_);
-  auto const* const pictures = static_cast<std::byte*>(pictures_block_.data()) + at * picture_stride_;
-  auto const* const z = static_cast<std::byte*>(latents_block_.data()) + at * latent_stride_;
-  auto* const losses = static_cast<std::byte*>(losses_.data());
-  normalize_.run({.x = pictures, .y = real_.data()}, bench_->workspace());
-  generator_->forward(z);
-  generator_->follow_statistics();
-
-  discriminator_->forward(real_.data());
-  discriminator_->loss(1, losses);
-  discriminator_->backward(real_.data(), 0);
-  discriminator_->forward(generator_->images());
-  discriminator_->loss(0, losses);
-  discriminator_->backward(generator_->images(), 1);
-  discriminator_->add_gradients();
-  update(discriminator_values_, learn_discriminator_, convert_discriminator_);
-
-  discriminator_->forward(generator_->images());
-  discriminator_->loss(1, losses + alignment);
-  generator_->backward(z, discriminator_->image_gradient());
-  update(generator_values_, learn_generator_, convert_generator_);
-  ++step_;
+void Training::check_replicas() {
+  if (!crew_) return;
+  std::vector<std::uint64_t> found(replicas_.size());
+  crew_->run([&](int i) {
+    auto const at = static_cast<std::size_t>(i);
+    found[at] = replicas_[at]->fingerprint();
+  });
+  nets::check_same(found, first_device(), team_.group);
 }
 
 bool Training::run(Callbacks const& callbacks) {
   double start = seconds_now();
   long long reported = step_;
-  losses_.fill(0);
+  each([](Replica& replica) { replica.take_losses(); });
   while (step_ < settings_.steps) {
-    if (step_ < block_first_ || step_ >= block_end_)
-      send_block(std::min(block_steps_, settings_.steps - step_));
-    step();
+    each([this](Replica& replica) { replica.step(step_); });
+    ++step_;
     bool const last = step_ == settings_.steps, epoch_ends = step_ % steps_an_epoch() == 0;
-    if (callbacks.report && (step_ % callbacks.report_every == 0 || last)) {
-      float sums[2] = {};
-      for (std::size_t i = 0; i < 2; ++i) losses_.download(&sums[i], sizeof(float), i * alignment);
-      losses_.fill(0);
+    if (step_ % callbacks.report_every == 0 || last) {
+      Replica::Losses sums{};
+      each([&](Replica& replica) {
+        Replica::Losses const found = replica.take_losses();
+        if (&replica == replicas_[0].get()) sums = found;
+      });
       double const steps = static_cast<double>(step_ - reported), now = seconds_now();
-      Report report{step_, step_ / steps_an_epoch(), static_cast<double>(sums[0]) / steps,
-                    static_cast<double>(sums[1]) / steps,
+      Report report{step_, step_ / steps_an_epoch(), sums.discriminator / steps, sums.generator / steps,
                     steps * static_cast<double>(settings_.batch) / (now - start)};
       if (!std::isfinite(report.discriminator + report.generator))
         throw Error(ErrorCode::system, "the losses are no longer finite at step " + std::to_string(step_) +
                                            ": discriminator " + std::to_string(report.discriminator) +
                                            ", generator " + std::to_string(report.generator));
-      callbacks.report(report);
+      if (callbacks.report) callbacks.report(report);
       reported = step_;
       start = seconds_now();
     }
-    if (callbacks.epoch && (epoch_ends || last)) {
-      wait(device_);
+    if (epoch_ends || last) {
+      wait(team_.devices[0]);
       double const before = seconds_now();
-      callbacks.epoch((step_ + steps_an_epoch() - 1) / steps_an_epoch());
+      check_replicas();
+      if (callbacks.epoch) callbacks.epoch((step_ + steps_an_epoch() - 1) / steps_an_epoch());
       start += seconds_now() - before;
     }
-    if (callbacks.stop != nullptr && *callbacks.stop && !last) return false;
+    if (callbacks.stop != nullptr && !last && nets::any_process(*callbacks.stop, team_.group)) return false;
   }
   return true;
 }
 
-std::vector<float> Training::sample(Index count) {
-  Architecture const& a = settings_.architecture;
-  Index const batch = std::min<Index>(count, 64);
-  if (!sampler_ || sampler_->images_description().extent(0) != batch)
-    sampler_ = std::make_unique<GeneratorTraining>(generator_values_, a, batch, device_,
-                                                   Precision{settings_.compute}, false);
-  nets::Random random(settings_.seed, 0);
-  std::vector<float> z(static_cast<std::size_t>((count + batch - 1) / batch * batch * a.latent));
-  for (float& value : z) value = static_cast<float>(random.uniform(-1, 1));
-  std::vector<float> images(static_cast<std::size_t>(count * a.image_elements()));
-  DeviceMemory latents(device_, static_cast<std::size_t>(batch * a.latent) * sizeof(float));
-  for (Index first = 0; first < count; first += batch) {
-    latents.upload(z.data() + first * a.latent, latents.bytes());
-    sampler_->forward(latents.data());
-    DeviceMemory const& drawn = sampler_->image_memory();
-    drawn.download(
-        images.data() + first * a.image_elements(),
-        static_cast<std::size_t>(std::min(batch, count - first) * a.image_elements()) * sizeof(float));
-  }
-  return images;
-}
+std::vector<float> Training::sample(Index count) { return replicas_[0]->sample(count); }
 
 }  // namespace cosmati::dcgan

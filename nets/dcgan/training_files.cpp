@@ -102,18 +102,20 @@ std::map<std::string, std::string> Training::metadata() const {
 }
 
 void Training::save(std::string const& path) {
-  GeneratorTensors generator(generator_values_, settings_.architecture);
+  Network const &generator_values = replicas_[0]->generator_values,
+                &discriminator_values = replicas_[0]->discriminator_values;
+  GeneratorTensors generator(generator_values, settings_.architecture);
   std::vector<io::NamedTensor> tensors = generator.tensors;
-  std::vector<float> const discriminator = download(discriminator_values_.values);
-  add_tensors(tensors, discriminator_values_.variables, discriminator, discriminator_prefix);
+  std::vector<float> const discriminator = download(discriminator_values.values);
+  add_tensors(tensors, discriminator_values.variables, discriminator, discriminator_prefix);
   std::vector<std::vector<float>> moments;
-  for (Network const* network : {&generator_values_, &discriminator_values_}) {
+  for (Network const* network : {&generator_values, &discriminator_values}) {
     moments.push_back(download(network->first));
     moments.push_back(download(network->second));
   }
   for (std::size_t i = 0; i < moments.size(); ++i)
     add_tensors(
-        tensors, i < 2 ? generator_values_.variables : discriminator_values_.variables, moments[i],
+        tensors, i < 2 ? generator_values.variables : discriminator_values.variables, moments[i],
         "optimizer." + std::to_string(i % 2) + "." + (i < 2 ? generator_prefix : discriminator_prefix));
   auto entries = metadata();
   entries["model"] = "dcgan-training";
@@ -121,7 +123,7 @@ void Training::save(std::string const& path) {
 }
 
 void Training::save_generator(std::string const& path, std::map<std::string, std::string> entries) {
-  GeneratorTensors const generator(generator_values_, settings_.architecture);
+  GeneratorTensors const generator(replicas_[0]->generator_values, settings_.architecture);
   std::vector<Tensor> halves;
   std::vector<io::NamedTensor> tensors;
   for (io::NamedTensor const& tensor : generator.tensors) {
@@ -138,8 +140,8 @@ void Training::save_generator(std::string const& path, std::map<std::string, std
 }
 
 Training::Training(std::string const& checkpoint, long long steps, Pictures const& pictures,
-                   Device const& device)
-    : pictures_(pictures), device_(device) {
+                   nets::Team const& team)
+    : pictures_(pictures), team_(team) {
   auto const file = io::SafetensorsFile::open(checkpoint);
   nets::Metadata const& entries = file.metadata();
   auto const model = entries.find("model");
@@ -171,17 +173,19 @@ Training::Training(std::string const& checkpoint, long long steps, Pictures cons
                                             " steps already; it cannot continue to " +
                                             std::to_string(s.steps));
   prepare();
-  read_tensors(file, checkpoint, generator_values_.variables, generator_values_.values, generator_prefix);
-  read_tensors(file, checkpoint, generator_values_.statistics, generator_values_.running, generator_prefix);
-  read_tensors(file, checkpoint, discriminator_values_.variables, discriminator_values_.values,
-               discriminator_prefix);
-  for (int i : {0, 1}) {
-    std::string const prefix = "optimizer." + std::to_string(i) + ".";
-    for (Network* network : {&generator_values_, &discriminator_values_})
-      read_tensors(file, checkpoint, network->variables, i == 0 ? network->first : network->second,
-                   prefix + (network == &generator_values_ ? generator_prefix : discriminator_prefix));
-  }
-  refresh_factors();
+  each([&](Replica& replica) {
+    Network &generator = replica.generator_values, &discriminator = replica.discriminator_values;
+    read_tensors(file, checkpoint, generator.variables, generator.values, generator_prefix);
+    read_tensors(file, checkpoint, generator.statistics, generator.running, generator_prefix);
+    read_tensors(file, checkpoint, discriminator.variables, discriminator.values, discriminator_prefix);
+    for (int i : {0, 1}) {
+      std::string const prefix = "optimizer." + std::to_string(i) + ".";
+      for (Network* network : {&generator, &discriminator})
+        read_tensors(file, checkpoint, network->variables, i == 0 ? network->first : network->second,
+                     prefix + (network == &generator ? generator_prefix : discriminator_prefix));
+    }
+    replica.refresh_factors();
+  });
 }
 
 }  // namespace cosmati::dcgan

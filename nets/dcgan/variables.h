@@ -7,6 +7,7 @@
 #include "cosmati/ops/memory.h"
 #include "cosmati/ops/tensor.h"
 #include "nets/dcgan/workbench.h"
+#include "src/parallel/all_reduce.h"
 
 namespace cosmati::dcgan {
 
@@ -41,6 +42,11 @@ class Variables {
 };
 
 struct Network {
+  // Where devices share each batch: their sums, and this one's share. Batches' statistics are those of the
+  // whole batch then, and gradients, which are of the mean over the whole batch, parts of a sum.
+  parallel::AllReduce* sums = nullptr;
+  double share = 1;
+
   Variables variables;         // trained
   Variables statistics;        // means and variances of batch normalisation
   DeviceMemory values;         // f32

@@ -13,11 +13,11 @@ struct CUstream_st;
 
 namespace cosmati::parallel::nccl {
 
-enum class Status : int { success = 0, in_progress = 7 };       // ncclResult_t
-enum class Type : int { f32 = 7 };                              // ncclDataType_t
-enum class Operation : int { sum = 0 };                         // ncclRedOp_t
-enum class Residence : int { device = 0, host_immediate = 1 };  // ncclScalarResidence_t
-struct UniqueId {                                               // ncclUniqueId
+enum class Status : unsigned { success = 0, in_progress = 7 };       // ncclResult_t
+enum class Type : unsigned { f32 = 7 };                              // ncclDataType_t
+enum class Operation : unsigned { sum = 0 };                         // ncclRedOp_t
+enum class Residence : unsigned { device = 0, host_immediate = 1 };  // ncclScalarResidence_t
+struct UniqueId {                                                    // ncclUniqueId
   char bytes[128];
 };
 

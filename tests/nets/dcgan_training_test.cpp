@@ -196,6 +196,51 @@ TEST(DcganTraining, BackendsAndTypesAgree) {
   }
 }
 
+std::string message(std::function<void()> const& act) {
+  try {
+    act();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+// Unequal shares; statistics of batch normalisation are those of the whole batch.
+TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
+  Folder const folder;
+  Pictures const pictures = discs(9, tiny.image_size());
+  for (DataType compute : {DataType::f32, DataType::bf16}) {
+    Device const device = this_device(Backend::cpu, 1);
+    Training one(tiny_settings(1, compute), pictures, device);
+    Training three(tiny_settings(1, compute), pictures, nets::Team({device, device, device}, nullptr));
+    std::vector<Report> reports;
+    Callbacks callbacks;
+    callbacks.report = [&](Report const& report) { reports.push_back(report); };
+    EXPECT_TRUE(one.run(callbacks));
+    EXPECT_TRUE(three.run(callbacks));
+    ASSERT_EQ(reports.size(), 2U);
+    double const bound = compute == DataType::f32 ? 1e-4 : 2e-2;
+    EXPECT_NEAR(reports[0].discriminator, reports[1].discriminator, bound);
+    EXPECT_NEAR(reports[0].generator, reports[1].generator, bound);
+    EXPECT_LT(difference(one.discriminator_network(), three.discriminator_network()), bound)
+        << name_of(compute);
+    EXPECT_LT(difference(one.generator_network(), three.generator_network()), bound) << name_of(compute);
+    std::vector<float> const expected = download(one.generator_network().running),
+                             found = download(three.generator_network().running);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], bound * (1 + std::abs(expected[i])));
+    three.save(folder.file("three"));  // any number of devices goes on
+    Training resumed(folder.file("three"), 2, pictures, nets::Team({device, device}, nullptr));
+    EXPECT_EQ(resumed.steps_done(), 1);
+    EXPECT_TRUE(resumed.run({}));
+  }
+  EXPECT_NE(message([&] {
+              Device const device = this_device(Backend::cpu, 1);
+              Training(tiny_settings(1), pictures, nets::Team(std::vector<Device>(5, device), nullptr));
+            }).find("at least one for each"),
+            std::string::npos);
+}
+
 TEST(DcganTraining, ResumesToTheSameBits) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());  // an epoch is two batches, a picture is left
@@ -246,15 +291,6 @@ TEST(DcganTraining, TheGeneratorAloneDrawsTheSame) {
   }
   EXPECT_GT(largest, 0.01);
   EXPECT_LT(worst, 0.01 * largest);
-}
-
-std::string message(std::function<void()> const& act) {
-  try {
-    act();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(DcganTraining, SaysWhatIsWrong) {

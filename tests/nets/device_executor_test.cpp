@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 #include "nets/lenet5/training.h"
 #include "tests/nets/easy_images.h"
@@ -19,7 +20,7 @@ struct Outcome {
 
 // The executor of the kind `make`, one epoch.
 Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::Dataset const& data,
-              Index batch, decltype(&nets::make_executor) make) {
+              Index batch, std::function<std::unique_ptr<nets::Executor>(nets::Assignment const&)> make) {
   Model model(variant, kind == OptimizerKind::adam ? 2 : 1);
   model.initialise(3);
   model.statistics = nets::pixel_statistics(data);
@@ -77,6 +78,19 @@ TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
   for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
     expect_close(train(GetParam(), kind, emulator, data, 2, &nets::make_executor),
                  train(GetParam(), kind, cpu, data, 2, &nets::make_executor), kind);
+}
+
+// Devices that share each batch, unequally, and a rest that is too small for one of them.
+TEST_P(EachVariantOnADevice, ThreeTogetherEqualOne) {
+  auto const data = easy_images(18, 1);
+  Device const cpu = this_device(Backend::cpu, 1);
+  auto const three = [](nets::Assignment assignment) {
+    assignment.others.assign(2, assignment.device);
+    return nets::make_executor(assignment);
+  };
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
+    expect_close(train(GetParam(), kind, cpu, data, 16, three),
+                 train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
 }
 
 // A checkpoint of one backend goes on in another; accuracies are those of its parameters.

@@ -1,0 +1,82 @@
+// One device's part in training a DCGAN: both networks, its share of each batch, and a step.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cosmati/ops/optimizer.h"
+#include "nets/dcgan/discriminator.h"
+#include "nets/dcgan/generator_training.h"
+#include "nets/dcgan/pictures.h"
+#include "nets/team.h"
+
+namespace cosmati::dcgan {
+
+// Of both networks; Radford, Metz and Chintala 2016.
+struct Settings {
+  Architecture architecture;
+  Index batch = 256;
+  long long steps = 7000;
+  double rate = 2e-4;
+  double beta1 = 0.5;
+  double beta2 = 0.999;
+  unsigned long long seed = 1;
+  DataType compute = DataType::f32;  // see Precision
+};
+
+// With others, all of them call the functions that compute together, each on a thread of its own. Values and
+// moments are the same on all, to the bit.
+class Replica {
+ public:
+  // `settings` and `pictures` outlive the replica. Values are undefined until initialise() or until they are
+  // written and refresh_factors() is called.
+  Replica(Settings const& settings, Pictures const& pictures, Device const& device,
+          nets::Membership const& membership);
+  Replica(Replica const&) = delete;
+  Replica& operator=(Replica const&) = delete;
+
+  // Weights start as N(0, 0.02), the scales of batch normalisation as N(1, 0.02), the rest as 0.
+  void initialise();
+  void refresh_factors();
+  // Step number `step`, from 0; before it, every so many steps, pictures and latent vectors of many are sent.
+  void step(long long step);
+  // Mean losses of discriminator and generator over whole batches, summed over the steps since the last call.
+  struct Losses {
+    double discriminator, generator;
+  };
+  Losses take_losses();
+  std::vector<float> sample(Index count);  // see Training::sample
+  std::uint64_t fingerprint() const;       // of values and moments
+
+  Network generator_values, discriminator_values;
+
+ private:
+  void send_block(long long first, long long steps);
+  void update(Network& network, Prepared<OptimizerProblem> const& optimizer,
+              Prepared<TransformProblem> const& convert, long long step);
+  long long steps_an_epoch() const { return pictures_.count / settings_.batch; }
+
+  Settings const& settings_;
+  Pictures const& pictures_;
+  Device device_;
+  nets::Membership membership_;
+  Index first_, batch_;  // of each batch, this device's share: so many images from that one on
+  std::unique_ptr<GeneratorTraining> generator_, sampler_;
+  std::unique_ptr<Discriminator> discriminator_;
+  std::unique_ptr<Workbench> bench_;
+  Prepared<OptimizerProblem> learn_generator_, learn_discriminator_;
+  Prepared<TransformProblem> convert_generator_, convert_discriminator_;
+  Prepared<ElementwiseProblem> normalize_;
+  DeviceMemory real_;    // a batch of the data, in [-1, 1]
+  DeviceMemory losses_;  // of discriminator and generator, summed since the last report, 256 bytes apart
+  // A block of steps, sent together.
+  DeviceMemory pictures_block_, latents_block_;
+  std::size_t picture_stride_ = 0, latent_stride_ = 0;  // bytes a step
+  long long block_first_ = 0, block_end_ = 0, block_steps_ = 1;
+  std::vector<unsigned char> pictures_host_;
+  std::vector<float> latents_host_;
+  std::vector<Index> order_;
+  long long order_epoch_ = -1;
+};
+
+}  // namespace cosmati::dcgan
