@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""LeNet-5 trained by processes under mpirun: 2 and 4 of them learn what one learns; when one of 4 is killed the
-run ends within seconds, says how to go on, and 1 and 2 processes continue its checkpoint.
+"""LeNet-5 and DCGAN trained by devices that share each batch, processes under mpirun or threads of one: they learn
+what one learns; when one of 4 processes is killed the run ends within seconds, says how to go on, and 1, 2 and 3
+processes continue its checkpoint.
 
 usage: check_lenet5_ranks.py COSMATI     exit status 77 where there is no mpirun
 """
@@ -51,13 +52,13 @@ def tensors(path):
     return {name: array.array("f", data[slice(*entry["data_offsets"])]) for name, entry in header.items() if name != "__metadata__"}
 
 
-def train(count, name, *more):
-    command = [*mpirun(count), cosmati, "train", "lenet5", "--data", work, "--backend", "cpu", "--threads", "1", *more]
+def train(count, name, *more, network="lenet5"):
+    command = [*mpirun(count), cosmati, "train", network, "--data", work, "--backend", "cpu", "--threads", "1", *more]
     return command + (["--save", f"{work}/{name}"] if name else [])
 
 
-def run(count, name, *more):
-    done = subprocess.run(train(count, name, *more), capture_output=True, text=True, timeout=120)
+def run(count, name, *more, **options):
+    done = subprocess.run(train(count, name, *more, **options), capture_output=True, text=True, timeout=120)
     expect(f"{count} processes, {more}", done.returncode == 0, done)
     return done.stdout
 
@@ -67,14 +68,27 @@ write_images("t10k", 30)
 settings = ["--epochs", "2", "--batch", "64", "--json"]
 alone = json.loads(run(1, "1.safetensors", *settings).splitlines()[0])
 truth = tensors(f"{work}/1.safetensors")
-for count in (2, 4):
-    lines = [json.loads(line) for line in run(count, f"{count}.safetensors", *settings).splitlines()]
+for count, gpus in ((2, 0), (4, 0), (1, 3)):
+    lines = [json.loads(line) for line in run(count, f"{count}.safetensors", "--gpus", str(gpus), *settings).splitlines()]
     expect("one process speaks", [line["event"] for line in lines] == ["epoch", "epoch", "result"], lines)
     expect("loss", abs(lines[0]["loss"] - alone["loss"]) < 1e-4, (lines[0], alone))
     found = tensors(f"{work}/{count}.safetensors")
     expect("names", found.keys() == truth.keys(), found.keys())
     furthest = max(abs(a - b) for name in truth for a, b in zip(truth[name], found[name]))
-    expect(f"{count} processes learn what one learns", furthest < 1e-4, furthest)
+    expect(f"{count} processes of {gpus} devices learn what one learns", furthest < 1e-4, furthest)
+
+settings = ["--steps", "2", "--batch", "8", "--width", "4", "--report", "1", "--json"]
+alone = [json.loads(line) for line in run(1, "d.safetensors", *settings, network="dcgan").splitlines()]
+for count, gpus in ((2, 0), (1, 2)):
+    output = run(count, "d.safetensors", "--gpus", str(gpus), *settings, network="dcgan")
+    lines = [json.loads(line) for line in output.splitlines()]
+    expect("one process speaks", [line["event"] for line in lines] == ["progress", "progress", "result"], lines)
+    for line, truth_line in zip(lines[:2], alone):
+        for loss in ("discriminator_loss", "generator_loss"):
+            expect(f"DCGAN by {count} processes", abs(line[loss] - truth_line[loss]) < 1e-4, (line, truth_line))
+
+refused = subprocess.run(train(2, None, "--gpus", "2"), capture_output=True, text=True, timeout=60)
+expect("one GPU a process", refused.returncode == 2 and "each process trains on one GPU" in refused.stderr, refused)
 
 killed = f"{work}/killed.safetensors"
 settings = ["--epochs", "30000", "--batch", "64", "--learning-rate", "0.01"]
@@ -93,7 +107,7 @@ except subprocess.TimeoutExpired:
 seconds = time.time() - start
 expect("the others end in seconds", process.returncode != 0 and seconds < 15, (process.returncode, seconds))
 expect("the end is explained", "a process of the run was lost" in words and f"--resume {killed}" in words, words)
-for count in (1, 2):
+for count in (1, 2, 3):
     # Stopped after a while, as by a person: it is long.
     process = subprocess.Popen(train(count, None, "--resume", killed), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()
@@ -103,4 +117,4 @@ for count in (1, 2):
     epoch = int(line.split("/")[0].split()[1]) if line.startswith("epoch") else 0
     expect(f"{count} processes go on", epoch > 2, line)
 shutil.rmtree(work)
-print(f"2 and 4 processes learn what one learns; one of 4 killed: the end after {seconds:.1f} s, continued by 1 and 2")
+print(f"2 and 4 processes learn what one learns; one of 4 killed: the end after {seconds:.1f} s, continued by 1, 2 and 3")
