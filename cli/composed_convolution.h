@@ -2,9 +2,12 @@
 #pragma once
 #include "cli/task.h"
 #include "src/backend/cuda/convolution.h"
+#include "src/backend/cuda/fft.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/winograd.h"
+#include "src/plan/conv/fft.h"
+#include "src/plan/conv/fft_bound.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd.h"
 #include "src/plan/conv/winograd_bound.h"
@@ -24,9 +27,10 @@ struct Composer<ConvolutionProblem> {
       return Composition{cuda::gemm_source(product), cuda::repack_sources(product), plan.kernel, recipe,
                          plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
     }
-    if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd) {
-      Plan<GemmProblem> const product = plan::winograd_product(plan);
-      std::vector<jit::Source> passes = cuda::winograd_sources(plan);
+    bool const winograd = plan.recipe.algorithm == ConvolutionAlgorithm::winograd;
+    if (winograd || plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
+      Plan<GemmProblem> const product = winograd ? plan::winograd_product(plan) : plan::fft_product(plan);
+      std::vector<jit::Source> passes = winograd ? cuda::winograd_sources(plan) : cuda::fft_sources(plan);
       for (jit::Source& repack : cuda::repack_sources(product)) passes.push_back(std::move(repack));
       return Composition{cuda::gemm_source(product), std::move(passes), plan.kernel, recipe,
                          plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
@@ -43,6 +47,13 @@ struct AddedErrors<ConvolutionProblem> {
     std::vector<Tensor> errors;
     if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd)
       errors.push_back(plan::winograd_bound(plan, arguments));
+    if (plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
+      errors.push_back(plan::fft_bound(plan, arguments));
+      if (plan.problem.db.present()) {  // which no transform computes
+        errors.emplace_back(DataType::f64, plan.problem.db.layout.shape);
+        for (Index k = 0; k < errors.back().size(); ++k) errors.back().as<double>()[k] = 0;
+      }
+    }
     return errors;
   }
 };

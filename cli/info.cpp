@@ -14,6 +14,8 @@
 #include "cosmati/ops/error.h"
 #include "src/backend/cpu/module.h"
 #include "src/backend/cpu/openblas.h"
+#include "src/backend/cuda/cufft.h"
+#include "src/backend/emulator/fftw.h"
 
 namespace cosmati::cli {
 namespace {
@@ -60,6 +62,9 @@ std::vector<Line> lines() {
   list.push_back({"library", "oneDNN", onednn != nullptr ? onednn->version : cpu::onednn_module_error(),
                   onednn != nullptr});
   list.push_back({"library", "OpenBLAS", cpu::openblas_description(), cpu::openblas_available()});
+  std::string const &fftw = emulator::fftw_failure(), cufft = cuda::cufft_failure();
+  list.push_back({"library", "FFTW", fftw.empty() ? "for the emulator's transforms" : fftw, fftw.empty()});
+  list.push_back({"library", "cuFFT", cufft.empty() ? cuda::cufft_file() : cufft, cufft.empty()});
   for (Found const& peer : peers()) list.push_back({"peer", peer.name, peer.where, peer.here});
   for (Found const& part : toolkit()) list.push_back({"toolkit", part.name, part.where, part.here});
   Cache const cache = kernel_cache();

@@ -5,25 +5,13 @@
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/conv/winograd_arguments.h"
 #include "cosmati/conv/winograd_matrices.h"
 #include "cosmati/conv/winograd_run.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
-
-template <class Element>
-COSMATI_DEVICE Element winograd_rounded(float value) {
-  return arch::number_cast<Element>(value);
-}
-template <>
-COSMATI_DEVICE tf32 winograd_rounded<tf32>(float value) {
-  unsigned bits = __builtin_bit_cast(unsigned, value);
-  if ((~bits & 0x7f800000u) != 0) bits = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;  // ties to even
-  tf32 result;
-  result.value = __builtin_bit_cast(float, bits);
-  return result;
-}
 
 // How the kernels read and write elements of one type. With width > 1 whole runs are aligned.
 template <class Element>
@@ -45,7 +33,7 @@ struct WinogradElements {
   COSMATI_DEVICE static void store(void* data, DataType, Index at, float const (&from)[width]) {
     Vector<Element, width> run;
     COSMATI_UNROLL
-    for (int i = 0; i < width; ++i) run[i] = winograd_rounded<Element>(from[i]);
+    for (int i = 0; i < width; ++i) run[i] = rounded_to<Element>(from[i]);
     arch::store_global(arch::as_global(static_cast<Element*>(data)) + at, run);
   }
 };

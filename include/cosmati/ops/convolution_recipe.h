@@ -1,6 +1,7 @@
 // How a GPU kernel, composed or emulated, computes a convolution: what a plan holds beyond its name.
 #pragma once
 #include "cosmati/conv/direct_tile.h"
+#include "cosmati/conv/fft_doubled.h"
 #include "cosmati/conv/winograd_run.h"
 #include "cosmati/ops/gemm_recipe.h"
 
@@ -15,7 +16,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   unroll_gemm,
   depthwise,
   gemm,
-  winograd
+  winograd,
+  fft
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines of neighbours along
@@ -58,6 +60,24 @@ struct WinogradRecipe {
   friend bool operator==(WinogradRecipe const&, WinogradRecipe const&) = default;
 };
 
+// Of fft (cosmati/conv/fft.h): Fourier transforms around a batch of products, of so many images (of a
+// filter's gradient: of so many of a group's input channels) at a time.
+struct FftRecipe {
+  int rows = 0, columns = 0;            // of a transform; 0: another algorithm
+  int tile_rows = 0, tile_columns = 0;  // outputs of a tile, of a filter's gradient those of dy
+  int tiles_down = 1, tiles_across = 1;
+  DataType real = DataType::f32;    // of the transforms
+  DataType factor = DataType::f32;  // of the product's factors
+  FftDoubled doubled = FftDoubled::filter;
+  Index slice = 0;
+  // Transforms of one call.
+  int image_chunk = 0, filter_chunk = 0, sums_chunk = 0;
+  // In the workspace: the product's own, then these, in bytes. The transforms' work area is work_bytes long.
+  std::size_t planes = 0, work = 0, image = 0, filter = 0, sums = 0, end = 0;
+  std::size_t work_bytes = 0;
+  friend bool operator==(FftRecipe const&, FftRecipe const&) = default;
+};
+
 struct ConvolutionRecipe {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::implicit_gemm;
   // Policy, splits, the accesses of a and b, the result's width. Of algorithms without a main loop only the
@@ -69,6 +89,7 @@ struct ConvolutionRecipe {
   UnrollRecipe unroll;
   SlidingRecipe sliding;
   WinogradRecipe winograd;
+  FftRecipe fft;
 
   // That the kernels themselves write.
   std::size_t product_workspace() const {

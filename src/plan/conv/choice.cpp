@@ -6,10 +6,13 @@
 #include <algorithm>
 
 #include "src/backend/cuda/convolution.h"
+#include "src/backend/cuda/fft.h"
 #include "src/backend/cuda/winograd.h"
 #include "src/backend/emulator/convolution.h"
+#include "src/backend/emulator/fft.h"
 #include "src/backend/emulator/winograd.h"
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/fft.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
@@ -194,7 +197,11 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   Candidate<Problem> transformed{
       "winograd", {}, nullptr, on_cuda ? &cuda::prepare_winograd : &emulator::prepare_winograd};
   transformed.offer = &offer_with_bias<&winograd>;
-  return {product, windows, general, transformed, unrolled, by_channel, tiled, simple, bias_candidate()};
+  Candidate<Problem> by_frequency{
+      "fft", {}, nullptr, on_cuda ? &prepare_on<&cuda::prepare_fft> : &prepare_on<&emulator::prepare_fft>};
+  by_frequency.offer = &offer_with_bias<&fft>;
+  return {product,  windows,    general, transformed, by_frequency,
+          unrolled, by_channel, tiled,   simple,      bias_candidate()};
 }
 
 }  // namespace cosmati::plan

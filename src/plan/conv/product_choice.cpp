@@ -8,6 +8,7 @@
 #include "src/backend/emulator/convolution.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/fft.h"
 #include "src/plan/conv/winograd.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
@@ -70,8 +71,9 @@ class Search {
   Offer<Problem> best() {
     std::string main_loop;
     policy_ = without_main_loop(options_.policy, main_loop);
-    if (names_tile(policy_)) {
-      offer_.refusal = "has no tiles of winograd; --policy " + options_.policy + " was asked for";
+    if (names_tile(policy_) || names_extent(policy_)) {
+      offer_.refusal =
+          "has no tiles of winograd, no transforms of fft; --policy " + options_.policy + " was asked for";
       return offer_;
     }
     offer_.refusal = "--policy " + options_.policy + " names no way to multiply " +

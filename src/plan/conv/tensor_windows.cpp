@@ -10,6 +10,7 @@
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/emulator/warp_specialized_convolution.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/fft.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/winograd.h"
 #include "src/plan/gemm/choice.h"
@@ -253,8 +254,9 @@ class WindowSearch {
       offer_.refusal = "--policy " + options_.policy + ": another main loop";
       return offer_;
     }
-    if (names_tile(policy_)) {
-      offer_.refusal = "has no tiles of winograd; --policy " + options_.policy + " was asked for";
+    if (names_tile(policy_) || names_extent(policy_)) {
+      offer_.refusal =
+          "has no tiles of winograd, no transforms of fft; --policy " + options_.policy + " was asked for";
       return offer_;
     }
     int const size = size_of(front().a.type);

@@ -1,0 +1,21 @@
+// Numbers rounded to what a tensor core multiplies.
+#pragma once
+#include "cosmati/arch/convert.h"
+
+namespace cosmati {
+
+// To the nearest, ties to even; of tf32 in a few instructions on the bits.
+template <class Element>
+COSMATI_DEVICE Element rounded_to(float value) {
+  return arch::number_cast<Element>(value);
+}
+template <>
+COSMATI_DEVICE tf32 rounded_to<tf32>(float value) {
+  unsigned bits = __builtin_bit_cast(unsigned, value);
+  if ((~bits & 0x7f800000u) != 0) bits = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
+  tf32 result;
+  result.value = __builtin_bit_cast(float, bits);
+  return result;
+}
+
+}  // namespace cosmati

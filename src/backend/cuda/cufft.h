@@ -1,0 +1,75 @@
+// cuFFT, opened when it is first needed: its types and functions, declared here because a build needs no
+// toolkit, and transforms of many planes in place.
+#pragma once
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "cosmati/core/number.h"
+#include "cosmati/ops/device.h"
+
+struct CUstream_st;
+
+namespace cosmati::cuda {
+
+namespace cufft {
+
+struct Complex;    // cufftComplex
+struct Complex64;  // cufftDoubleComplex
+using Handle = int;
+enum class Status : unsigned { success = 0 };                                   // cufftResult
+enum class Kind : unsigned { r2c = 0x2a, c2r = 0x2c, d2z = 0x6a, z2d = 0x6c };  // cufftType
+
+// Every function that is used, by the name that the library exports.
+#define COSMATI_CUFFT(FUNCTION)                                                                           \
+  FUNCTION(cufftCreate, Status, (Handle * handle))                                                        \
+  FUNCTION(cufftDestroy, Status, (Handle handle))                                                         \
+  FUNCTION(cufftGetVersion, Status, (int* version))                                                       \
+  FUNCTION(cufftSetAutoAllocation, Status, (Handle handle, int allocates))                                \
+  FUNCTION(cufftMakePlanMany, Status,                                                                     \
+           (Handle handle, int rank, int* extents, int* from_extents, int from_stride, int from_distance, \
+            int* to_extents, int to_stride, int to_distance, Kind kind, int count, std::size_t* bytes))   \
+  FUNCTION(cufftSetWorkArea, Status, (Handle handle, void* work))                                         \
+  FUNCTION(cufftSetStream, Status, (Handle handle, CUstream_st * stream))                                 \
+  FUNCTION(cufftExecR2C, Status, (Handle handle, float* from, Complex* to))                               \
+  FUNCTION(cufftExecC2R, Status, (Handle handle, Complex * from, float* to))                              \
+  FUNCTION(cufftExecD2Z, Status, (Handle handle, double* from, Complex64* to))                            \
+  FUNCTION(cufftExecZ2D, Status, (Handle handle, Complex64 * from, double* to))
+
+}  // namespace cufft
+
+// Empty if there is a file of the library: the one that COSMATI_CUFFT names, else libcufft.so.12 or .11 where
+// libraries are; else why it cannot be used. Opens nothing.
+std::string cufft_failure();
+std::string const& cufft_file();  // empty if there is none
+
+// A work area of at least as many bytes as a transform of `plane_bytes` in all will ask for, in extents of
+// 2^a 3^b 5^c 7^d; CufftPlan sees to it.
+constexpr std::size_t most_work_bytes(std::size_t plane_bytes) {
+  return 2 * plane_bytes + (std::size_t{1} << 20);
+}
+
+// `count` planes, one behind the other, in place: rows of `columns` real numbers, each row padded to columns
+// / 2 + 1 complex ones, to frequencies or (`inverse`, times rows * columns) back. `real`: f32 or f64.
+class CufftPlan {
+ public:
+  // Opens the library. Throws Error(unavailable) if that fails, Error(system) if cuFFT refuses or wants more
+  // than work_bytes.
+  CufftPlan(int ordinal, int rows, int columns, int count, DataType real, bool inverse,
+            std::size_t work_bytes);
+  ~CufftPlan();
+  CufftPlan(CufftPlan const&) = delete;
+  CufftPlan& operator=(CufftPlan const&) = delete;
+
+  // Enqueues; allocates nothing. From many threads at once, each with planes and a work area of its own: a
+  // plan keeps both and the stream from call to call, so that one thread enqueues at a time.
+  void run(void* planes, void* work, Stream stream) const;
+
+ private:
+  int ordinal_;
+  bool of_f64_, inverse_;
+  cufft::Handle handle_ = -1;
+  mutable std::mutex enqueuing_;
+};
+
+}  // namespace cosmati::cuda

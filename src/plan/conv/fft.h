@@ -1,0 +1,137 @@
+// Convolution by Fourier transforms: tiles of the image and filters become planes of frequencies, in each of
+// which the channels are summed by a matrix product of complex numbers; the sums become results with the
+// epilogue. A filter's gradient is the same with dy in the filter's place, images in the channels'.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cosmati/conv/fft_arguments.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/gemm.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+
+Offer<ConvolutionProblem> fft(ConvolutionProblem const& problem, Device const& device,
+                              PlanOptions const& options);
+
+// The policy has a field of fft's own: extent=32, for transforms of at most 32x32.
+bool names_extent(std::string const& policy);
+
+// The expected error (Considered::expected_error) of sums over `depth` products of complex numbers in planes
+// of `positions`, computed in `real` from factors of type `factor`.
+double fft_error(DataType real, DataType factor, Index depth, Index positions);
+
+// One product of a problem. The image's part has the result's pixels: (images of) tiles, of a filter's
+// gradient input channels; what it is correlated with has the other index of the result.
+struct FftForm {
+  ConvolutionForm form;
+  WindowAxis rows, columns;  // taps go forward
+  bool gradient = false;     // of a filter: tiles are of what is summed, not of the result
+  // Images or input channels, which the result has; channels or images, which are summed; the result's
+  // others.
+  Index outers = 1, depths = 1, others = 1;
+  Index image_outer = 0, image_depth = 0, filter_depth = 0, filter_other = 0;  // strides
+  Index outer_number = 0;                                                      // in the pixel's index
+  Index image_base = 0, filter_base = 0;
+};
+// One, or one for each place between the strides of a data gradient.
+std::vector<FftForm> fft_forms(ConvolutionProblem const& problem);
+
+// Extents of the factors and of the sums of a slice.
+struct FftExtents {
+  Index frequencies = 0, positions = 0;
+  Index groups = 1, image_lines = 0, depths = 0, filter_lines = 0;  // lines before they are doubled
+};
+FftExtents fft_extents(FftForm const& form, FftRecipe const& recipe, Index slice);
+// The planes of a chunk have this many bytes.
+Index fft_plane_bytes(FftRecipe const& recipe);
+// Bytes of a matrix, for each frequency and group, of `lines` lines of `places` numbers of `type`.
+std::size_t fft_matrix_bytes(FftExtents const& extents, Index lines, Index places, DataType type);
+
+// The plan of the product, of which the convolution's plan holds the recipe.
+Plan<GemmProblem> fft_product(Plan<ConvolutionProblem> const& plan);
+
+// Chunks: planes `first` to `first` + `count` of the image of `outers` of the outer index from `outer` on, of
+// the filter, of the sums.
+FftPlanesParameters fft_image_planes(FftForm const& form, FftRecipe const& recipe, void const* image,
+                                     Index outer, Index outers, Index first, Index count,
+                                     std::byte* workspace);
+FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& recipe, void const* filter,
+                                      Index first, Index count, std::byte* workspace);
+FftMatrixParameters fft_image_factor(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
+                                     Index count, std::byte* workspace);
+FftMatrixParameters fft_filter_factor(FftForm const& form, FftRecipe const& recipe, Index first, Index count,
+                                      std::byte* workspace);
+FftMatrixParameters fft_sums(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
+                             Index count, std::byte* workspace);
+
+// Blocks of a launch.
+Index fft_blocks(FftChunk const& chunk);
+
+// Whether lanes lie along planes where tensors are read and the result is written.
+bool fft_reads_across(FftPlanesParameters const& parameters);
+bool fft_writes_across(FftForm const& form);
+
+// All but the epilogue and the destination.
+struct FftCrop {
+  FftChunk chunk;
+  double scale = 1;
+  DigitSteps outer;
+  Divisor tile_columns;
+  int tile_outputs = 1;
+  int first_pixel = 0;
+};
+FftCrop fft_crop(FftForm const& form, FftRecipe const& recipe, Index outer, Index outers, Index first,
+                 Index count, std::byte* workspace);
+template <class Parameters>
+void fill_fft_result(Parameters& parameters, FftForm const& form, FftCrop const& crop) {
+  parameters.chunk = crop.chunk;
+  parameters.scale = crop.scale;
+  parameters.outer = crop.outer;
+  parameters.tile_columns = crop.tile_columns;
+  parameters.tile_outputs = crop.tile_outputs;
+  parameters.first_pixel = crop.first_pixel;
+  parameters.rows = form.rows.outputs;
+  parameters.columns = form.columns.outputs;
+  parameters.row_step = form.rows.output_step;
+  parameters.column_step = form.columns.output_step;
+  parameters.row_number = form.rows.number;
+  parameters.column_number = form.columns.number;
+}
+
+// The transforms of one call: `image`, `filter` to frequencies, `sums` back.
+enum class FftPart : unsigned char { image, filter, sums };
+
+// The order of the launches; a backend has the kernels and the transforms.
+class FftConvolution : public Kernel<ConvolutionProblem> {
+ public:
+  explicit FftConvolution(Plan<ConvolutionProblem> const& plan);
+  void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const final;
+
+ protected:
+  virtual void write_planes(FftPart part, FftPlanesParameters const& parameters, Stream stream) const = 0;
+  virtual void write_factor(FftPart part, FftMatrixParameters const& parameters, Stream stream) const = 0;
+  virtual void read_sums(FftMatrixParameters const& parameters, Stream stream) const = 0;
+  virtual void store_results(FftForm const& form, FftCrop const& crop,
+                             ConvolutionProblem::Arguments const& arguments, Stream stream) const = 0;
+  // In place, of as many planes as the recipe's chunk of this part has.
+  virtual void transform(FftPart part, void* planes, void* work, Stream stream) const = 0;
+
+  ConvolutionProblem const& problem() const { return problem_; }
+  FftRecipe const& recipe() const { return recipe_; }
+  std::vector<FftForm> const& forms() const { return forms_; }
+
+ private:
+  void run_form(FftForm const& form, ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
+                Stream stream) const;
+
+  ConvolutionProblem problem_;
+  FftRecipe recipe_;
+  std::vector<FftForm> forms_;
+  Prepared<GemmProblem> product_;
+};
+
+}  // namespace cosmati::plan

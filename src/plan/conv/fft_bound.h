@@ -1,0 +1,21 @@
+// How far off a convolution by Fourier transforms may be for given data.
+#pragma once
+#include "cosmati/ops/convolution.h"
+
+namespace cosmati::plan {
+
+// For each element of the result, before the epilogue, in f64 and dense; the same for all elements that come
+// from one plane of L positions. With x and w the planes of the n channels that are summed, |.| the root of
+// the sum of squares, s(.) the sum, u the unit roundoff of the transforms and t that of the factors:
+//
+//   6 (((2 t^2 + 4 u^2 log2 L) S + 2 n u^2 (S + D^2)) / L)^1/2,
+//   S = sum over the channels of |x|^2 |w|^2 + s(x)^2 s(w)^2 / L,   D = sum over the channels of |s(x) s(w)|
+//   / L^1/2.
+//
+// A transform spreads its roundings over all frequencies, and the one back over all positions. S is what the
+// squares of the products of both spectra sum up to, over L, where the spectra are even but for their mean,
+// as those of random data are. Independent errors exceed 6 times the root of their squares' sum with a
+// probability below 4e-8 (Hoeffding 1963). Pointers are the host's.
+Tensor fft_bound(Plan<ConvolutionProblem> const& plan, ConvolutionProblem::Arguments const& arguments);
+
+}  // namespace cosmati::plan
