@@ -96,7 +96,7 @@ TEST_F(Fft, TilesOverlapInTheImage) {
         options.kernel = "fft", options.policy = policy;
         FftRecipe const recipe = make_plan(p, emulated_device(), options).recipe.fft;
         EXPECT_LE(std::max(recipe.rows, recipe.columns), extent);
-        if (extent == 12) EXPECT_GT(recipe.tiles_down * recipe.tiles_across, 1);
+        EXPECT_GT(recipe.tiles_down * recipe.tiles_across, g.h == large.h ? 1 : 0);
         expect_near(p, policy);
       }
 }
@@ -212,7 +212,7 @@ Deviation deviation(ConvolutionProblem const& p) {
 
 TEST_F(Fft, TheErrorIsWhatThePlanExpects) {
   Geometry g = padded();
-  g.n = 2, g.c = 24, g.k = 20, g.h = 29, g.w = 27, g.r = g.s = 9;
+  g.n = 2, g.c = 14, g.k = 10, g.h = 21, g.w = 19, g.r = g.s = 9;
   for (ConvolutionDirection const direction : directions)
     for (DataType const type : {DataType::f32, DataType::f16}) {
       auto const p = problem_of(direction, type, DataType::f32, TensorFormat::nhwc, g);

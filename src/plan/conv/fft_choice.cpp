@@ -375,7 +375,7 @@ bool names_extent(std::string const& policy) {
 double fft_error(DataType real_type, DataType factor, Index depth, Index positions) {
   // Variances in units of the mean square of a rounding: of a transform's steps, measured with FFTW; of the
   // factors' rounding; of sums of 2 * depth products, of which half count.
-  constexpr double mean_square = 0.18, steps = 1.5;
+  constexpr double mean_square = 0.18, steps = 3;
   double const u = real_type == DataType::f64 ? 0x1p-53 : 0x1p-24;
   double const of_factor = factor == DataType::tf32 ? 0x1p-11 : 0;
   return std::sqrt(mean_square *
