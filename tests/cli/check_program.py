@@ -134,6 +134,11 @@ def gpus():
     says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_INIT="100"), "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100)")
     says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_DEVICES="0"), "no device")
     run("--backend", "auto", expect=0, **fake, COSMATI_FAKE_DEVICES="0")
+    transforms = ("explain", "conv", "--n", "16", "--c", "64", "--h", "56", "--w", "56", "--k", "64", "--r", "15", "--s", "15", "--pad", "7",
+                  "--device-description", "h200")
+    refused = [line for line in program.call(*transforms, **fake, COSMATI_CUFFT="/nowhere/libcufft.so").stdout.splitlines() if line.startswith("fft ")]
+    program.check("refused" in refused[0] and "COSMATI_CUFFT names /nowhere/libcufft.so, which cannot be read" in refused[0], "where there is a driver, cuFFT must be there")
+    program.check("chosen" in [line for line in program.call(*transforms).stdout.splitlines() if line.startswith("fft ")][0], "plans for another machine presume it")
 
 
 def misaligned():

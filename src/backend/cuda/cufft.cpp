@@ -23,8 +23,11 @@ std::string environment(char const* name) {
   return value != nullptr ? value : "";
 }
 
+bool can_be_read(std::string const& path) { return access(path.c_str(), R_OK) == 0; }
+
 std::string file_of_library() {
-  if (std::string const chosen = environment("COSMATI_CUFFT"); !chosen.empty()) return chosen;
+  if (std::string const chosen = environment("COSMATI_CUFFT"); !chosen.empty())
+    return can_be_read(chosen) ? chosen : std::string();
   std::vector<std::string> folders;
   std::istringstream more(environment("LD_LIBRARY_PATH"));
   for (std::string folder; std::getline(more, folder, ':');)
@@ -35,7 +38,7 @@ std::string file_of_library() {
     folders.emplace_back(folder);
   for (char const* const name : names)
     for (std::string const& folder : folders)
-      if (std::string path = folder + '/' + name; access(path.c_str(), R_OK) == 0) return path;
+      if (std::string path = folder + '/' + name; can_be_read(path)) return path;
   return {};
 }
 
@@ -81,12 +84,13 @@ std::string const& cufft_file() {
 }
 
 std::string cufft_failure() {
-  return !cufft_file().empty()
-             ? std::string()
-             : fmt::format(
-                   "cuFFT is not here: no {} or {} where libraries are; COSMATI_CUFFT may name "
-                   "the file",
-                   names[0], names[1]);
+  if (!cufft_file().empty()) return {};
+  std::string const chosen = environment("COSMATI_CUFFT");
+  return chosen.empty()
+             ? fmt::format(
+                   "cuFFT is not here: no {} or {} where libraries are; COSMATI_CUFFT may name the file",
+                   names[0], names[1])
+             : fmt::format("cuFFT is not here: COSMATI_CUFFT names {}, which cannot be read", chosen);
 }
 
 CufftPlan::CufftPlan(int ordinal, int rows, int columns, int count, DataType real, bool inverse,
