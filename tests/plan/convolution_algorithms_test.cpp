@@ -84,6 +84,75 @@ TEST(DirectTiled, WhatDoesNotFitIsSaidWithTheBytes) {
     }
 }
 
+std::vector<Geometry> merged_geometries() {
+  Geometry generator, thirds, far,
+      one;  // strides 2, 3 and 4, odd extents, dilation, groups, padding beyond a stride
+  generator.c = 3, generator.k = 5, generator.r = generator.s = 5,
+  generator.stride[0] = generator.stride[1] = 2;
+  generator.h = 21, generator.w = 24, generator.pad_begin[0] = generator.pad_begin[1] = 1;
+  generator.pad_end[0] = generator.pad_end[1] = 2;
+  thirds.c = 6, thirds.groups = 2, thirds.stride[0] = 3, thirds.stride[1] = 1, thirds.dilation[0] = 2;
+  thirds.pad_begin[0] = 4, thirds.pad_end[1] = 2, thirds.h = 11;
+  far.stride[0] = 2, far.stride[1] = 4, far.dilation[1] = 3, far.w = 17, far.s = 2, far.pad_begin[1] = 5,
+  far.r = 1;
+  one.c = one.k = 1, one.n = 1, one.stride[0] = 3, one.stride[1] = 3,
+  one.r = one.s = 2;  // places without a tap
+  return {generator, thirds, far, one};
+}
+
+TEST(DirectMerged, EveryLayoutAndGeometry) {
+  for (TensorFormat const format : formats)
+    for (std::vector<Geometry> const& list : {merged_geometries(), geometries()})
+      for (Geometry const& geometry : list)
+        expect_right(problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32, format, geometry),
+                     "direct_merged");
+}
+
+TEST(DirectMerged, OtherTypes) {
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
+    Geometry const geometry = merged_geometries().front();
+    auto const problem = [&](DataType type, DataType result) {
+      return problem_of(ConvolutionDirection::data, type, result, format, geometry);
+    };
+    expect_right(problem(DataType::f64, DataType::f64), "direct_merged");
+    expect_right(problem(DataType::bf16, DataType::f16), "direct_merged");
+    expect_right(problem(DataType::s8, DataType::s32), "direct_merged");
+  }
+}
+
+TEST(DirectMerged, RefusalsSayWhatIsInTheWay) {
+  auto const refusal = [](ConvolutionDirection direction, Geometry const& geometry) {
+    auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
+    for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
+      if (entry.kernel == "direct_merged") return entry.refusal;
+    return std::string();
+  };
+  EXPECT_NE(refusal(ConvolutionDirection::forward, {}).find("a data gradient"), std::string::npos);
+  Geometry many;
+  many.r = many.s = 17, many.h = many.w = 20;
+  EXPECT_NE(refusal(ConvolutionDirection::data, many).find("17x17 taps"), std::string::npos);
+}
+
+TEST(DirectMerged, ThePlannerTakesItForFewChannels) {
+  Geometry layer;
+  layer.c = 3, layer.k = 64, layer.h = layer.w = 64, layer.r = layer.s = 5,
+  layer.stride[0] = layer.stride[1] = 2;
+  layer.pad_begin[0] = layer.pad_begin[1] = 1, layer.pad_end[0] = layer.pad_end[1] = 2;
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  for (Index const images : {1, 16, 1024})
+    for (DataType const type : {DataType::f32, DataType::f16}) {
+      layer.n = images;
+      TensorFormat const format = type == DataType::f32 ? TensorFormat::nchw : TensorFormat::nhwc;
+      auto const plan = make_plan(problem_of(ConvolutionDirection::data, type, type, format, layer), device);
+      EXPECT_EQ(plan.kernel, "direct_merged");
+      EXPECT_EQ(plan.recipe.launches, 1);
+      if (jit::nvrtc_available()) {
+        EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
+      }
+    }
+}
+
 std::vector<Geometry> depthwise_geometries() {
   Geometry plain, strided, many, dilated, one;
   plain.c = plain.k = plain.groups = 40, plain.pad_begin[0] = plain.pad_end[1] = 1;
@@ -114,8 +183,9 @@ TEST(Depthwise, OtherTypes) {
 TEST(ConvolutionAlgorithms, EpiloguesSeeTheResultsIndices) {
   for (ConvolutionDirection const direction : sliding_directions)
     for (TensorFormat const format : formats)
-      for (char const* kernel : {"unroll_gemm", "direct_tiled", "depthwise"}) {
+      for (char const* kernel : {"unroll_gemm", "direct_tiled", "direct_merged", "depthwise"}) {
         bool const by_channel = std::string(kernel) == "depthwise";
+        if (std::string(kernel) == "direct_merged" && direction == ConvolutionDirection::forward) continue;
         Geometry const geometry = by_channel ? depthwise_geometries()[2] : geometries().front();
         auto p = problem_of(direction, DataType::f32, DataType::f32, format, geometry);
         TensorDescription const& result = direction == ConvolutionDirection::forward ? p.y : p.x;

@@ -71,6 +71,48 @@ TEST(EmulatedConvolution, DeepGradientsAreSplit) {
   expect_right(p);
 }
 
+Geometry generator_layer(Index stride) {
+  Geometry layer;
+  layer.n = 1, layer.c = 8, layer.k = 72, layer.h = 9, layer.w = 8, layer.r = layer.s = 5;
+  layer.stride[0] = layer.stride[1] = stride;
+  layer.pad_begin[0] = layer.pad_begin[1] = 1, layer.pad_end[0] = layer.pad_end[1] = 2;
+  return layer;
+}
+
+TEST(EmulatedConvolution, PlacesBetweenStridesShareALaunch) {
+  PlanOptions options;
+  options.kernel = "implicit_gemm";
+  for (TensorFormat const format : formats) {
+    auto p = problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32, format, generator_layer(2));
+    p.epilogue.expression = epilogue::parse("relu(acc - bias[k]) + row[p]", epilogue::convolution_indices);
+    p.epilogue.operands = {describe(DataType::f32, {8}), describe(DataType::f32, {9})};
+    auto const plan = make_plan(p, emulated_device(), options);
+    EXPECT_EQ(plan.recipe.launches, 1);
+    EXPECT_GT(plan.recipe.product.splits, 1);  // flags and sums of each place for itself
+    expect_right(p);
+    // More places than a launch takes.
+    p = problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32, format, generator_layer(5));
+    EXPECT_EQ(make_plan(p, emulated_device(), options).recipe.launches, 25);
+    expect_right(p);
+  }
+}
+
+TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
+  for (DataType const type : {DataType::f32, DataType::f16, DataType::s8})
+    for (Index const groups : {1, 2}) {
+      Geometry layer = generator_layer(2);
+      layer.k = 12, layer.groups = groups;
+      DataType const result = type == DataType::s8 ? DataType::s32 : type;
+      auto const p = problem_of(ConvolutionDirection::data, type, result, TensorFormat::nchw, layer);
+      expect_right(p, "implicit_gemm", "operands=repacked");
+    }
+  PlanOptions options;
+  options.kernel = "implicit_gemm", options.policy = "operands=repacked";
+  auto const together = problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32,
+                                   TensorFormat::nhwc, generator_layer(2));
+  EXPECT_THROW(make_plan(together, emulated_device(), options), Error);
+}
+
 TEST(ConvolutionForms, AStridedDataGradientMultipliesNoZero) {
   Geometry geometry;
   geometry.r = geometry.s = 5, geometry.h = geometry.w = 16, geometry.stride[0] = geometry.stride[1] = 2;

@@ -2,6 +2,7 @@
 #pragma once
 #include "cosmati/conv/direct_tile.h"
 #include "cosmati/conv/fft_doubled.h"
+#include "cosmati/conv/merged_shape.h"
 #include "cosmati/conv/winograd_run.h"
 #include "cosmati/ops/gemm_recipe.h"
 
@@ -13,6 +14,7 @@ enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
   direct_tiled,
+  direct_merged,
   unroll_gemm,
   depthwise,
   gemm,
@@ -88,6 +90,7 @@ struct ConvolutionRecipe {
   int launches = 1;  // of a data gradient with strides: one for each place between them
   UnrollRecipe unroll;
   SlidingRecipe sliding;
+  MergedShape merged;  // of direct_merged
   WinogradRecipe winograd;
   FftRecipe fft;
 
@@ -98,7 +101,8 @@ struct ConvolutionRecipe {
   bool slides() const {
     return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;
   }
-  bool multiplies_matrices() const { return !is_direct() && !slides(); }
+  bool multiplies_matrices() const { return !is_direct() && !slides() && !is_merged(); }
+  bool is_merged() const { return algorithm == ConvolutionAlgorithm::direct_merged; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }
   friend bool operator==(ConvolutionRecipe const&, ConvolutionRecipe const&) = default;
 };

@@ -8,14 +8,18 @@
 #include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/depthwise_filter.h"
 #include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/merged_convolution.h"
 #include "src/backend/cuda/module.h"
+#include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/sliding_convolution.h"
 #include "src/backend/cuda/unroll.h"
 #include "src/backend/cuda/warp_specialized_convolution.h"
 #include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter_copy.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/conv/places.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
@@ -33,6 +37,12 @@ std::string source_text(plan::WindowForm const& form, OperandAccess const& acces
                      stepwise ? "stepwise" : "each", form.windowed);
 }
 
+RepackPass filter_pass(Plan<Problem> const& plan) {
+  plan::FilterCopy const copy = plan::filter_copy(plan.problem);
+  return {plan.device.gpu, copy.filter, plan::filter_repack(plan.recipe.product),
+          copy.outer,      copy.depth,  copy.batch};
+}
+
 class ComposedConvolution final : public Kernel<Problem> {
  public:
   ComposedConvolution(Plan<Problem> const& plan, Function function)
@@ -42,13 +52,18 @@ class ComposedConvolution final : public Kernel<Problem> {
         ordinal_(plan.device.gpu.ordinal),
         shared_bytes_(convolution_shared_bytes(plan)),
         function_(std::move(function)),
-        unroll_(plan) {
+        unroll_(plan),
+        filter_(filter_pass(plan)) {
     function_.allow_shared_bytes(shared_bytes_);
+    if (plan::run_together(recipe_, forms_)) places_ = plan::places_of(forms_, recipe_.product);
   }
 
-  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+  void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream stream) const override {
     Current const current(ordinal_);
+    Problem::Arguments arguments = given;
+    arguments.w = filter_.enqueue(given.w, workspace, stream);
     with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+      if (!places_.list.empty()) return enqueue_together(epilogue, arguments, workspace, stream);
       for (plan::ConvolutionForm const& form : forms_) {
         if (form.rows() == 0 || form.columns() == 0) continue;
         fill_epilogue(epilogue, form, arguments);
@@ -65,9 +80,7 @@ class ComposedConvolution final : public Kernel<Problem> {
     void const*& image = form.image_is_a ? pointers.a : pointers.b;
     image = unroll_.enqueue(form, image, workspace, stream);
     ConvolutionParameters<Epilogue> parameters;
-    plan::fill_product(parameters, form, recipe_, pointers.a, pointers.b, workspace);
-    parameters.d = plan::digit_arguments(form.d, pointers.d);
-    parameters.epilogue = epilogue;
+    fill(parameters, form, epilogue, pointers, workspace);
     constexpr Index most_groups = 65535;
     for (Index first = 0; first < form.groups; first += most_groups) {
       parameters.schedule.tag = fresh_launch_tag();
@@ -75,6 +88,41 @@ class ComposedConvolution final : public Kernel<Problem> {
       auto const groups = static_cast<unsigned>(std::min(most_groups, form.groups - first));
       function_.launch({blocks(form), static_cast<unsigned>(recipe_.product.splits), groups}, threads(),
                        static_cast<unsigned>(shared_bytes_), parameters, stream);
+    }
+  }
+  template <class Epilogue>
+  void fill(ConvolutionParameters<Epilogue>& parameters, plan::ConvolutionForm const& form,
+            Epilogue const& epilogue, plan::ConvolutionPointers const& pointers, std::byte* workspace) const {
+    plan::fill_product(parameters, form, recipe_, pointers.a, pointers.b, workspace);
+    parameters.d = plan::digit_arguments(form.d, pointers.d);
+    parameters.epilogue = epilogue;
+  }
+  template <class Epilogue>
+  void enqueue_together(Epilogue& epilogue, Problem::Arguments const& arguments, std::byte* workspace,
+                        Stream stream) const {
+    using Parameters = ConvolutionParameters<Epilogue>;
+    PlacesParameters<Parameters, most_places_of_launch> places;
+    for (plan::Place const& place : places_.list) {
+      plan::ConvolutionForm const& form = forms_[place.form];
+      Parameters& parameters = places.place[places.count];
+      fill_epilogue(epilogue, form, arguments);
+      fill(parameters, form, epilogue, plan::pointers_of(problem_, form, arguments), workspace);
+      parameters.schedule = plan::schedule_of(parameters.schedule, place);
+      places.first_block[places.count++] = place.first_block;
+    }
+    // The kernel's parameters end with the places that the plan has.
+    std::size_t const bytes = sizeof(places) - (most_places_of_launch - forms_.size()) * sizeof(Parameters);
+    constexpr Index most_groups = 65535;
+    Index const groups = forms_.front().groups;
+    for (Index first = 0; first < groups; first += most_groups) {
+      for (int i = 0; i < places.count; ++i) {
+        places.place[i].schedule.tag = fresh_launch_tag();
+        places.place[i].schedule.first_batch = first;
+      }
+      function_.launch({static_cast<unsigned>(places_.blocks), static_cast<unsigned>(recipe_.product.splits),
+                        static_cast<unsigned>(std::min(most_groups, groups - first))},
+                       threads(), static_cast<unsigned>(shared_bytes_), &places, bytes, alignof(Parameters),
+                       stream);
     }
   }
   unsigned threads() const {
@@ -89,10 +137,12 @@ class ComposedConvolution final : public Kernel<Problem> {
   Problem problem_;
   ConvolutionRecipe recipe_;
   std::vector<plan::ConvolutionForm> forms_;
+  plan::Places places_;  // none: a launch for each form
   int ordinal_;
   int shared_bytes_;
   Function function_;
   UnrollPass unroll_;
+  RepackPass filter_;  // of a data gradient, or none
 };
 
 }  // namespace
@@ -102,13 +152,18 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
   if (is_depthwise_filter(plan)) return depthwise_filter_source(plan, DepthwiseFilterPass::sums);
   if (plan::is_window_product(recipe)) return window_product_source(plan);
   if (recipe.slides()) return sliding_source(plan);
-  plan::ConvolutionForm const form = plan::planned_forms(plan.problem, recipe).front();
+  if (recipe.is_merged()) return merged_source(plan);
+  std::vector<plan::ConvolutionForm> const forms = plan::planned_forms(plan.problem, recipe);
+  plan::ConvolutionForm const& form = forms.front();
+  bool const together = plan::run_together(recipe, forms);
   auto const& expression = plan.problem.epilogue.expression;
   std::string text = fmt::format(
       "#include \"cosmati/conv/{}.h\"\n#include \"cosmati/conv/digit_destination.h\"\n{}namespace cosmati "
       "{{\n",
       recipe.is_direct() ? "direct" : "window_source",
-      recipe.is_direct() ? "" : "#include \"cosmati/gemm/kernel.h\"\n");
+      recipe.is_direct() ? ""
+      : together         ? "#include \"cosmati/conv/places.h\"\n"
+                         : "#include \"cosmati/gemm/kernel.h\"\n");
   text += function_text(plan.problem, form);
   std::string const destination =
       fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), recipe.is_direct() ? 1 : form.d.width);
@@ -131,8 +186,10 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
   text += "}\n";
   jit::Source source;
   source.text = std::move(text);
-  source.name_expression = fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>",
-                                       recipe.is_direct() ? "direct_convolution" : "gemm");
+  source.name_expression =
+      together ? fmt::format("cosmati::gemm_of_places_kernel<cosmati::ComposedTraits, {}>", forms.size())
+               : fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>",
+                             recipe.is_direct() ? "direct_convolution" : "gemm");
   source.architecture = architecture_of(plan.device.gpu);
   source.label = form.identity ? "" : expression.text();
   return source;
@@ -140,11 +197,14 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
 
 std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
   if (is_depthwise_filter(plan)) return {depthwise_filter_source(plan, DepthwiseFilterPass::parts)};
+  RepackRecipe const& repack = plan::filter_repack(plan.recipe.product);
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::implicit_gemm && repack.bytes > 0)
+    return {repack_source(repack, size_of(plan.problem.w.type), architecture_of(plan.device.gpu))};
   return unroll_sources(plan);
 }
 
 int convolution_shared_bytes(Plan<Problem> const& plan) {
-  if (plan.recipe.slides()) return plan.recipe.sliding.shared_bytes;
+  if (plan.recipe.slides() || plan.recipe.is_merged()) return plan.recipe.sliding.shared_bytes;
   if (plan.recipe.is_direct()) return 0;
   if (plan::is_window_product(plan.recipe))
     return plan::shared_storage_bytes(
@@ -160,6 +220,7 @@ std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) 
   if (plan::is_window_product(plan.recipe))
     return prepare_window_product(plan, module.function(cubin.lowered_name));
   if (plan.recipe.slides()) return prepare_sliding(plan, module.function(cubin.lowered_name));
+  if (plan.recipe.is_merged()) return prepare_merged(plan, module.function(cubin.lowered_name));
   return std::make_unique<ComposedConvolution>(plan, module.function(cubin.lowered_name));
 }
 

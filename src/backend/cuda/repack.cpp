@@ -12,16 +12,6 @@
 namespace cosmati::cuda {
 namespace {
 
-jit::Source source_of(RepackRecipe const& repack, int element_bytes, std::string const& architecture) {
-  jit::Source source;
-  source.text = "#include \"cosmati/gemm/repack.h\"\n";
-  source.name_expression = fmt::format("cosmati::repack_kernel<{}, {}, {}>", element_bytes, repack.width,
-                                       repack.from != repack.to);
-  source.architecture = architecture;
-  source.label = "repacking";
-  return source;
-}
-
 struct TileOfBlock {
   Index rows, columns;
   unsigned threads, shared_bytes;
@@ -42,12 +32,22 @@ TileOfBlock tile_of(int element_bytes, bool transposed) {
 
 }  // namespace
 
+jit::Source repack_source(RepackRecipe const& repack, int element_bytes, std::string const& architecture) {
+  jit::Source source;
+  source.text = "#include \"cosmati/gemm/repack.h\"\n";
+  source.name_expression = fmt::format("cosmati::repack_kernel<{}, {}, {}>", element_bytes, repack.width,
+                                       repack.from != repack.to);
+  source.architecture = architecture;
+  source.label = "repacking";
+  return source;
+}
+
 std::vector<jit::Source> repack_sources(Plan<GemmProblem> const& plan) {
   plan::CanonicalGemm const form = plan::canonical(plan.problem, plan.recipe.swapped);
   std::vector<jit::Source> sources;
   auto const add = [&](plan::MatrixForm const& operand, RepackRecipe const& repack) {
     if (repack.bytes > 0)
-      sources.push_back(source_of(repack, size_of(operand.type), architecture_of(plan.device.gpu)));
+      sources.push_back(repack_source(repack, size_of(operand.type), architecture_of(plan.device.gpu)));
   };
   add(form.a, plan.recipe.repack_a);
   add(form.b, plan.recipe.repack_b);
@@ -63,7 +63,8 @@ RepackPass::RepackPass(Gpu const& gpu, plan::MatrixForm const& operand, RepackRe
       batch_(batch),
       element_bytes_(size_of(operand.type)) {
   if (repack.bytes == 0) return;
-  jit::Cubin const cubin = jit::kernel_cache().get(source_of(repack, element_bytes_, architecture_of(gpu)));
+  jit::Cubin const cubin =
+      jit::kernel_cache().get(repack_source(repack, element_bytes_, architecture_of(gpu)));
   function_ = Module(gpu.ordinal, cubin.image.data()).function(cubin.lowered_name);
 }
 

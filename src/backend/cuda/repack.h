@@ -1,6 +1,7 @@
 // The passes over operands before a product: their kernels, and their launches.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cosmati/ops/gemm.h"
@@ -12,6 +13,8 @@ namespace cosmati::cuda {
 
 // The kernels that the plan's passes need: at most two, none if nothing is repacked.
 std::vector<jit::Source> repack_sources(Plan<GemmProblem> const& plan);
+
+jit::Source repack_source(RepackRecipe const& repack, int element_bytes, std::string const& architecture);
 
 class RepackPass {
  public:

@@ -6,12 +6,16 @@
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/convolution_catalogue.h"
 #include "src/backend/emulator/depthwise_filter.h"
+#include "src/backend/emulator/gemm_repack.h"
+#include "src/backend/emulator/merged_convolution.h"
 #include "src/backend/emulator/sliding_convolution.h"
 #include "src/backend/emulator/unroll.h"
 #include "src/backend/emulator/warp_specialized_convolution.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter_copy.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/conv/places.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 
@@ -31,15 +35,16 @@ DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe) {
 }
 
 template <class Element, class Sum>
-void launch_direct(Grid grid, ConvolutionHostParameters const& parameters, int host_threads) {
+void launch_direct(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
   using Traits = DirectTraits<Element, Element, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  launch_kernel<&direct_convolution_kernel<Traits>>(grid, Traits::threads, 0, parameters, host_threads);
+  launch_kernel<&direct_convolution_kernel<Traits>>(grid, Traits::threads, 0, places.place[0], host_threads);
 }
 
 class EmulatedConvolution final : public Kernel<Problem> {
  public:
   explicit EmulatedConvolution(Plan<Problem> const& plan)
-      : problem_(plan.problem),
+      : copy_(plan::filter_copy(plan.problem)),
+        problem_(plan::with_filter_copied(plan.problem, plan::filter_repack(plan.recipe.product))),
         recipe_(plan.recipe),
         forms_(plan::planned_forms(plan.problem, plan.recipe)),
         threads_(plan.device.threads) {
@@ -50,19 +55,32 @@ class EmulatedConvolution final : public Kernel<Problem> {
         sliding_ = plan::sliding_forms(problem_, recipe_.algorithm);
       return;
     }
+    if (recipe_.is_merged()) return;
     launch_ = recipe_.is_direct() ? direct() : product();
     for (plan::ConvolutionForm& each : forms_)
       each.a.type = each.b.type = each.unrolled.type = type_;  // as they will lie
   }
 
-  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream) const override {
+  void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream) const override {
+    RepackRecipe const& copied = plan::filter_repack(recipe_.product);
+    Problem::Arguments arguments = given;
+    if (copied.bytes > 0)
+      arguments.w =
+          repack(copy_.filter, copied, copy_.outer, copy_.depth, copy_.batch, given.w, workspace, threads_);
     reference::ElementEpilogue const expression(problem_.epilogue, epilogue::convolution_indices,
                                                 arguments.operands, arguments.scalars, arguments.stores);
     plan::ConvolutionPointers pointers = plan::pointers_of(problem_, forms_.front(), arguments);
     auto const [a, b] = tensors();
-    std::byte* free = workspace + recipe_.product_workspace();
+    std::byte* free = workspace + std::max(recipe_.product_workspace(), copied.offset + copied.bytes);
     pointers.a = as_kernel_type(*a, pointers.a, free);
     pointers.b = as_kernel_type(*b, pointers.b, free);
+    if (recipe_.is_merged()) {
+      void const *dy = pointers.a, *w = pointers.b;
+      if (forms_.front().swapped) std::swap(dy, w);
+      launch_merged(plan::merged_form(problem_, recipe_.merged), plan::merged_grid(problem_, recipe_.merged),
+                    recipe_.sliding.shared_bytes, type_, expression, dy, w, pointers.d, threads_);
+      return;
+    }
     for (plan::SlidingForm const& sliding : sliding_)
       if (sliding.form.rows() > 0 && sliding.form.columns() > 0)
         launch_sliding(sliding, recipe_, type_, expression, pointers, threads_);
@@ -72,27 +90,48 @@ class EmulatedConvolution final : public Kernel<Problem> {
                                 threads_);
       return;
     }
+    ConvolutionHostPlaces places;
+    auto const add = [&](plan::ConvolutionForm const& form, plan::ConvolutionPointers const& from,
+                         int blocks) {
+      ConvolutionHostParameters& parameters = places.place[places.count];
+      plan::fill_product(parameters, form, recipe_, from.a, from.b, workspace);
+      parameters.d = {plan::digit_arguments(form.d, from.d), form.d.type};
+      parameters.epilogue = {&expression, &form};
+      places.first_block[places.count++] = blocks;
+    };
+    if (plan::run_together(recipe_, forms_)) {
+      plan::Places const all = plan::places_of(forms_, recipe_.product);
+      for (plan::Place const& place : all.list) {
+        add(forms_[place.form], pointers, place.first_block);
+        ScheduleArguments& schedule = places.place[places.count - 1].schedule;
+        schedule = plan::schedule_of(schedule, place);
+      }
+      launch_groups(places, all.blocks, forms_.front().groups);
+      return;
+    }
     for (plan::ConvolutionForm const& form : forms_) {
       if (form.rows() == 0 || form.columns() == 0) continue;
       plan::ConvolutionPointers read = pointers;
       void const*& image = form.image_is_a ? read.a : read.b;
       if (recipe_.unroll.bytes > 0) image = unroll(form, recipe_.unroll, image, workspace, threads_);
-      ConvolutionHostParameters parameters;
-      plan::fill_product(parameters, form, recipe_, read.a, read.b, workspace);
-      parameters.d = {plan::digit_arguments(form.d, pointers.d), form.d.type};
-      parameters.epilogue = {&expression, &form};
-      constexpr Index most_groups = 65535;
-      for (Index first = 0; first < form.groups; first += most_groups) {
-        parameters.schedule.tag = fresh_launch_tag();
-        parameters.schedule.first_batch = first;
-        launch_({blocks(form), recipe_.product.splits,
-                 static_cast<int>(std::min(most_groups, form.groups - first))},
-                parameters, threads_);
-      }
+      places.count = 0;
+      add(form, read, 0);
+      launch_groups(places, blocks(form), form.groups);
     }
   }
 
  private:
+  void launch_groups(ConvolutionHostPlaces& places, int blocks, Index groups) const {
+    constexpr Index most_groups = 65535;
+    for (Index first = 0; first < groups; first += most_groups) {
+      for (int i = 0; i < places.count; ++i) {
+        places.place[i].schedule.tag = fresh_launch_tag();
+        places.place[i].schedule.first_batch = first;
+      }
+      launch_({blocks, recipe_.product.splits, static_cast<int>(std::min(most_groups, groups - first))},
+              places, threads_);
+    }
+  }
   LaunchConvolution direct() const {
     return type_ == DataType::f64   ? &launch_direct<f64, f64>
            : type_ == DataType::s32 ? &launch_direct<s32, s32>
@@ -130,7 +169,8 @@ class EmulatedConvolution final : public Kernel<Problem> {
     return to;
   }
 
-  Problem problem_;
+  plan::FilterCopy copy_;  // how the filter lies before that
+  Problem problem_;        // with the filter as the product finds it
   ConvolutionRecipe recipe_;
   std::vector<plan::ConvolutionForm> forms_;
   int threads_;
@@ -147,7 +187,8 @@ bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, D
   return main_loop == MainLoop::double_buffered || accumulator_type(a, b) == DataType::f32;
 }
 
-std::size_t widening_bytes(Problem const& problem, ConvolutionRecipe const& recipe) {
+std::size_t widening_bytes(Problem const& given, ConvolutionRecipe const& recipe) {
+  Problem const problem = plan::with_filter_copied(given, plan::filter_repack(recipe.product));
   bool const filter = problem.direction == ConvolutionDirection::filter;
   bool const forward = problem.direction == ConvolutionDirection::forward;
   TensorDescription const &a = forward ? problem.x : problem.y, &b = filter ? problem.x : problem.w;

@@ -3,6 +3,7 @@
 #pragma once
 #include "cosmati/conv/digit_destination.h"
 #include "cosmati/conv/direct.h"
+#include "cosmati/conv/places.h"
 #include "cosmati/conv/window_source.h"
 #include "cosmati/gemm/kernel.h"
 #include "reference/epilogue.h"
@@ -65,7 +66,9 @@ using ConvolutionHostParameters =
     GemmParameters<WindowArguments, WindowArguments, ConvolutionHostEpilogue::Arguments,
                    ConvolutionHostDestination::Arguments>;
 
-using LaunchConvolution = void (*)(Grid grid, ConvolutionHostParameters const& parameters, int host_threads);
+// One product is one place.
+using ConvolutionHostPlaces = PlacesParameters<ConvolutionHostParameters, most_places_of_launch>;
+using LaunchConvolution = void (*)(Grid grid, ConvolutionHostPlaces const& places, int host_threads);
 
 // Which of a type's kernels. `across`: runs lie along m and n; else along k.
 struct ConvolutionVariant {
@@ -77,11 +80,11 @@ LaunchConvolution find_convolution_mma(DataType type, ConvolutionVariant const& 
 LaunchConvolution find_convolution_simple(DataType type, ConvolutionVariant const& variant);  // f64, s8, s32
 
 template <GemmPolicy policy, class Element, class Sum, Along along, int width, DepthDigits digits>
-void launch_convolution(Grid grid, ConvolutionHostParameters const& parameters, int host_threads) {
+void launch_convolution(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
   using Source = WindowSource<Element, along, width, digits, true>;
   using Traits = GemmTraits<policy, Source, Source, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  launch_kernel<&gemm_kernel<Traits>>(grid, Traits::threads, sizeof(typename Traits::SharedStorage),
-                                      parameters, host_threads);
+  launch_kernel<&gemm_of_places_kernel<Traits, most_places_of_launch>>(
+      grid, Traits::threads, sizeof(typename Traits::SharedStorage), places, host_threads);
 }
 
 template <GemmPolicy policy, class Element, class Sum>

@@ -12,13 +12,16 @@
 #include "src/backend/emulator/fft.h"
 #include "src/backend/emulator/winograd.h"
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft.h"
+#include "src/plan/conv/filter_copy.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/unroll.h"
 #include "src/plan/conv/winograd.h"
+#include "src/plan/gemm/ways.h"
 
 namespace cosmati::plan {
 namespace {
@@ -42,7 +45,25 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
   if (!offer.refusal.empty()) return offer;
   ConvolutionRecipe recipe;
   recipe.launches = static_cast<int>(forms.size());
-  return best_product(problem, device, options, forms, recipe);
+  PlanOptions without = options;
+  OperandKind const kind = take_operand_kind(without.policy);
+  FilterCopy const copy = filter_copy(problem);
+  if (kind == OperandKind::registers || kind == OperandKind::threads ||
+      (kind == OperandKind::repacked && copy.repack.bytes == 0))
+    offer.refusal =
+        "repacks nothing but filters of data gradients whose input channels are no neighbours; --policy " +
+        options.policy + " was asked for";
+  else if (kind == OperandKind::any)
+    offer = best_product(problem, device, without, forms, recipe);
+  if (copy.repack.bytes == 0 || (kind != OperandKind::any && kind != OperandKind::repacked)) return offer;
+  // Both ways of a plan have the same kernel, whose recipe says on which side the filter is.
+  (forms.front().swapped ? recipe.product.repack_a : recipe.product.repack_b) = copy.repack;
+  Problem const left = with_filter_copied(problem, copy.repack);
+  Offer<Problem> copied = best_product(left, device, without, unified_forms(left), recipe);
+  bool const better = kind == OperandKind::repacked ||
+                      (copied.refusal.empty() &&
+                       (!offer.refusal.empty() || copied.predicted_seconds < offer.predicted_seconds));
+  return better ? copied : offer;
 }
 
 Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions const& options) {
@@ -87,7 +108,12 @@ Index terms_of(Problem const& problem) {
 // The filter's gradient may have the bias gradient with it: another launch, behind it in the workspace.
 template <Offer<Problem> (*offer_of)(Problem const&, Device const&, PlanOptions const&)>
 Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, PlanOptions const& options) {
-  Offer<Problem> offer = offer_of(problem, device, options);
+  Offer<Problem> offer;
+  constexpr bool repacks = offer_of == &implicit_gemm || offer_of == &plain_gemm;
+  if (!repacks && options.policy.find("operands=") != std::string::npos)
+    offer.refusal = "repacks no operands; --policy " + options.policy + " was asked for";
+  else
+    offer = offer_of(problem, device, options);
   if (offer.refusal.empty() && offer.expected_error == 0)
     offer.expected_error = sums_error(forms_of(problem).front().sum, terms_of(problem));
   if (!problem.db.present() || !offer.refusal.empty()) return offer;
@@ -153,7 +179,8 @@ std::string extent_violation(std::vector<ConvolutionForm> const& forms) {
 
 std::vector<ConvolutionForm> planned_forms(Problem const& problem, ConvolutionRecipe const& recipe) {
   if (recipe.algorithm == ConvolutionAlgorithm::unroll_gemm) return unrolled_forms(problem, recipe.unroll);
-  std::vector<ConvolutionForm> forms = unified_forms(problem);
+  std::vector<ConvolutionForm> forms =
+      unified_forms(with_filter_copied(problem, filter_repack(recipe.product)));
   if (recipe.stepwise)
     for (ConvolutionForm& form : forms) form = stepwise(form, recipe.product.policy.block_k);
   return forms;
@@ -189,6 +216,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   unrolled.offer = &offer_with_bias<&unroll_gemm>;
   Candidate<Problem> tiled{"direct_tiled", {}, nullptr, prepare};
   tiled.offer = &offer_with_bias<&direct_tiled>;
+  Candidate<Problem> merged{"direct_merged", {}, nullptr, prepare};
+  merged.offer = &offer_with_bias<&direct_merged>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
@@ -200,8 +229,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   Candidate<Problem> by_frequency{
       "fft", {}, nullptr, on_cuda ? &prepare_on<&cuda::prepare_fft> : &prepare_on<&emulator::prepare_fft>};
   by_frequency.offer = &offer_with_bias<&fft>;
-  return {product,  windows,    general, transformed, by_frequency,
-          unrolled, by_channel, tiled,   simple,      bias_candidate()};
+  return {product,    windows, general, transformed, by_frequency,    unrolled,
+          by_channel, merged,  tiled,   simple,      bias_candidate()};
 }
 
 }  // namespace cosmati::plan

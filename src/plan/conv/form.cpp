@@ -66,7 +66,13 @@ OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, Pr
   Index const batch_stride = form.arguments.batch_stride;
   int const deep = width_along(depth, d, o, form.base, batch_stride, form.type, form.alignment);
   int const across = width_along(outer, o, d, form.base, batch_stride, form.type, form.alignment);
-  return across > deep ? OperandAccess{Along::outer, across} : OperandAccess{Along::depth, deep};
+  // Single elements: neighbouring lanes read neighbours, where only outer positions are any. Kernels of
+  // shorter elements pack them along the depth.
+  bool const lanes_across = across == 1 && deep == 1 && size_of(form.type) >= 4 &&
+                            form.type != DataType::tf32 && std::abs(o.last.stride) == 1 &&
+                            std::abs(d.last.stride) != 1;
+  return across > deep || lanes_across ? OperandAccess{Along::outer, across}
+                                       : OperandAccess{Along::depth, deep};
 }
 
 WindowForm operand_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
@@ -367,6 +373,11 @@ std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOr
     for (Parity const& columns : parities_of(axis_of(problem, 1)))
       forms.push_back(data_form(problem, rows, columns, order));
   return forms;
+}
+
+ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem) {
+  auto const all = [](Axis const& axis) { return Parity{0, axis.image, 1, 0, axis.taps, 1, 0, 0}; };
+  return data_form(problem, all(axis_of(problem, 0)), all(axis_of(problem, 1)), DepthOrder::taps_first);
 }
 
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count) {

@@ -73,6 +73,10 @@ enum class DepthOrder { taps_first, as_the_filter_lies };
 std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem,
                                       DepthOrder order = DepthOrder::taps_first);
 
+// A data gradient whose pixels are all of dx, for kernels that find by themselves which taps reach a pixel:
+// of the operands only types and strides along the channels have a meaning.
+ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem);
+
 // The part of a form with `count` values from `first` on of the image's outer digit 0 or 1.
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count);
 

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/emulator/convolution.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft.h"
+#include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/places.h"
 #include "src/plan/conv/winograd.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
@@ -117,6 +120,8 @@ class Search {
     ConvolutionRecipe recipe = base_;
     recipe.product = product_recipe(front);
     GemmRecipe& product = recipe.product;
+    product.repack_a = base_.product.repack_a;
+    product.repack_b = base_.product.repack_b;
     product.policy_name = named.name;
     product.policy = named.policy;
     // Rows are found by division: once for a run of them.
@@ -149,24 +154,72 @@ class Search {
     return tiles < 4 * Index{device_.gpu.multiprocessors} && steps / splits >= 8;
   }
 
-  void try_splits(ConvolutionRecipe recipe, int splits) {
+  // The emulator computes places together wherever that is possible.
+  void try_splits(ConvolutionRecipe const& recipe, int splits) {
+    bool const may = may_run_together();
+    if (!may || !emulated()) try_launches(recipe, splits, false);
+    if (may) try_launches(recipe, splits, true);
+  }
+
+  // Of a gradient's single elements that are no neighbours across the lanes of a request, each takes a clock
+  // of the first cache. Measured on an H200 (docs/decisions/0019).
+  double scattered_seconds(GemmRecipe const& recipe, ConvolutionForm const& form, double tile_steps) const {
+    if (problem_.direction != ConvolutionDirection::data || recipe.policy.multiply == Multiply::mma) return 0;
+    auto const of_step = [&](WindowForm const& operand, int extent) {
+      if (operand.access.width > 1) return 0;
+      bool const together = std::abs(operand.arguments.outer.last.stride) == 1 ||
+                            std::abs(operand.arguments.depth.last.stride) == 1;
+      return together ? 0 : extent * recipe.policy.block_k;
+    };
+    int const elements = of_step(form.a, recipe.policy.block_m) + of_step(form.b, recipe.policy.block_n);
+    return tile_steps * elements / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
+  }
+
+  bool may_run_together() const {
+    if (base_.algorithm != ConvolutionAlgorithm::implicit_gemm) return false;
+    std::size_t const bytes = cuda::with_epilogue_arguments(
+        problem_, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
+    return together_violation(forms_, bytes).empty();
+  }
+
+  void try_launches(ConvolutionRecipe recipe, int splits, bool together) {
     GemmRecipe& product = recipe.product;
     Partition const partition = splits > 1 ? Partition::split_k : Partition::tiles;
-    std::size_t flags = 0, partials = 0;  // the launches use them one after the other
-    double seconds = 0;
+    std::size_t flags = 0, partials = 0;
+    double seconds = 0, products = 0;
+    Volume volume;
+    std::vector<ConvolutionForm> stepped;
     for (ConvolutionForm const& form : forms_) {
-      ConvolutionForm const stepped = recipe.stepwise ? stepwise(form, product.policy.block_k) : form;
-      CanonicalGemm const view = gemm_view(stepped);
+      stepped.push_back(recipe.stepwise ? stepwise(form, product.policy.block_k) : form);
+      CanonicalGemm const view = gemm_view(stepped.back());
       divide(product, {partition, splits}, view, 0);
-      seconds += predict_seconds(product, view, device_.gpu);
-      flags = std::max(flags, product.flag_bytes);
+      Volume const own = volume_of(view, product);
+      volume.tiles += own.tiles;
+      volume.longest = std::max(volume.longest, own.longest);
+      volume.operand_bytes += own.operand_bytes;
+      volume.result_bytes += own.result_bytes;
+      products += own.tiles * own.steps;
+      if (together) continue;
+      seconds += predict_seconds(product, view, device_.gpu, own);
+      flags = std::max(flags, product.flag_bytes);  // the launches use them one after the other
       partials = std::max(partials, product.partial_bytes);
     }
+    if (together) {
+      constexpr double slower = 1.02;  // parameters that are found by a number
+      volume.steps = products / std::max(1.0, volume.tiles);
+      seconds = slower * predict_seconds(product, gemm_view(stepped.front()), device_.gpu, volume);
+      Places const places = places_of(stepped, product);
+      flags = places.flag_bytes, partials = places.partial_bytes;
+      recipe.launches = 1;
+    }
+    seconds += predict_repack(product, device_.gpu) + scattered_seconds(product, stepped.front(), products);
     if (emulated()) product.policy.partition = Partition::split_k;
     product.flag_bytes = flags;
     product.partial_bytes = partials;
+    RepackRecipe& copied = stepped.front().swapped ? product.repack_a : product.repack_b;
+    if (copied.bytes > 0) copied.offset = (flags + partials + 255) / 256 * 256;
     product.predicted_seconds = seconds;
-    std::size_t own = product.flag_bytes + product.partial_bytes;
+    std::size_t own = copied.bytes > 0 ? copied.offset + copied.bytes : flags + partials;
     if (recipe.unroll.bytes > 0) {
       recipe.unroll.offset = (own + 255) / 256 * 256;
       own = recipe.unroll.offset + recipe.unroll.bytes;
@@ -178,6 +231,7 @@ class Search {
     std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));
     if (recipe.algorithm == ConvolutionAlgorithm::implicit_gemm)
       text += recipe.stepwise ? ", a tap a step" : ", depths found one by one";
+    if (together) text += fmt::format(", {} places between the strides in one launch", forms_.size());
     if (recipe.launches > 1) text += fmt::format(", {} launches", recipe.launches);
     offer_ = {{}, workspace, product.predicted_seconds, recipe, std::move(text)};
   }

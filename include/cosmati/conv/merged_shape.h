@@ -1,0 +1,86 @@
+// The geometry of direct_merged that is known when a kernel is compiled. A cell is stride x stride places of
+// dx: those that see the same window of dy.
+#pragma once
+#include "cosmati/core/config.h"
+
+namespace cosmati {
+
+COSMATI_CONSTEXPR int floor_divide(int value, int by) {
+  return value >= 0 ? value / by : -((by - 1 - value) / by);
+}
+
+// Place h = cell * stride + place of dx gets tap t from place cell + step of dy (and a constant that the
+// launch adds), where h + pad - t * dilation is a multiple of the stride: one place for each tap.
+struct MergedAxis {
+  int stride = 1, taps = 1, dilation = 1;
+  int pad = 0;  // 0 <= pad < stride
+  COSMATI_CONSTEXPR int step(int tap) const { return -floor_divide(tap * dilation - pad, stride); }
+  COSMATI_CONSTEXPR int place(int tap) const { return tap * dilation - pad + step(tap) * stride; }
+  COSMATI_CONSTEXPR int lowest() const { return step(taps - 1); }
+  COSMATI_CONSTEXPR int reach() const { return step(0) - lowest() + 1; }  // places of dy that a cell sees
+  COSMATI_CONSTEXPR int window(int tap) const { return step(tap) - lowest(); }
+  friend COSMATI_CONSTEXPR bool operator==(MergedAxis const&, MergedAxis const&) = default;
+};
+
+// Which results of a thread are neighbours along n.
+enum class MergedRun : unsigned char { columns, channels, none };
+
+struct MergedShape {
+  MergedAxis rows, columns;
+  int channels = 1;  // of dx, that a thread computes
+  // A thread has `cells` cells of a column; a block, threads_down * threads_across times `parts` threads,
+  // each part a share of dy's channels, of which `inputs` are in shared memory at a time.
+  int cells = 1, threads_down = 4, threads_across = 32, parts = 1, inputs = 1;
+  int blocks = 1;              // resident on a multiprocessor
+  int vector = 1, pieces = 1;  // channels of an access of dy; accesses side by side
+  bool async = false;          // by cp.async
+  MergedRun run = MergedRun::none;
+  friend COSMATI_CONSTEXPR bool operator==(MergedShape const&, MergedShape const&) = default;
+
+  COSMATI_CONSTEXPR int threads() const { return threads_down * threads_across * parts; }
+  COSMATI_CONSTEXPR int cells_down() const { return threads_down * cells; }
+  COSMATI_CONSTEXPR int halo_rows() const { return cells_down() + rows.reach() - 1; }
+  COSMATI_CONSTEXPR int halo_columns() const { return threads_across + columns.reach() - 1; }
+  COSMATI_CONSTEXPR int halo() const { return halo_rows() * halo_columns(); }
+  // Of a channel of dy in shared memory: 2 more than a multiple of 4, so that two pieces of 8 channels fall
+  // on different banks.
+  COSMATI_CONSTEXPR int pitch() const { return halo() + (6 - halo() % 4) % 4; }
+  // Of a row of taps for all channels: whole vectors of 16 bytes of elements of 4.
+  COSMATI_CONSTEXPR int row_pitch() const { return (columns.taps * channels + 3) / 4 * 4; }
+  COSMATI_CONSTEXPR int weights() const { return inputs * rows.taps * row_pitch(); }
+  COSMATI_CONSTEXPR int sums() const { return cells * rows.stride * columns.stride * channels; }
+  COSMATI_CONSTEXPR int run_length() const {
+    return run == MergedRun::columns ? columns.stride : run == MergedRun::channels ? channels : 1;
+  }
+  // Of a block; the sums lie where weights and values lay.
+  COSMATI_CONSTEXPR int shared_values() const {
+    int const loop = weights() + inputs * pitch(), end = sums() * threads();
+    return loop > end ? loop : end;
+  }
+};
+
+// The extents of a thread's arrays.
+struct MergedBound {
+  int cells, stride_rows, stride_columns, channels, value_rows, value_columns, weights, run;
+};
+COSMATI_CONSTEXPR MergedBound bound_of(MergedShape const& shape) {
+  return {shape.cells,
+          shape.rows.stride,
+          shape.columns.stride,
+          shape.channels,
+          shape.cells + shape.rows.reach() - 1,
+          shape.columns.reach(),
+          shape.row_pitch(),
+          shape.run_length()};
+}
+COSMATI_CONSTEXPR bool is_within(MergedBound const& bound, MergedBound const& most) {
+  return bound.cells <= most.cells && bound.stride_rows <= most.stride_rows &&
+         bound.stride_columns <= most.stride_columns && bound.channels <= most.channels &&
+         bound.value_rows <= most.value_rows && bound.value_columns <= most.value_columns &&
+         bound.weights <= most.weights && bound.run <= most.run;
+}
+// Of a kernel that knows its shape only when it runs.
+inline constexpr MergedBound largest_merged_bound{2, 4, 4, 4, 9, 8, 32, 4};
+inline constexpr int unfixed_merged_threads = 64;
+
+}  // namespace cosmati

@@ -1,0 +1,35 @@
+// The products of a data gradient with strides, one for each place between them, in one launch: few tiles of
+// each fill the machine together, and the longest sums begin.
+#pragma once
+#include "cosmati/conv/places_arguments.h"
+#include "cosmati/gemm/kernel.h"
+
+namespace cosmati {
+
+// As gemm_kernel, whose functions it is made of: one that finds its parameters by a number costs instructions
+// in the loops of one product's. Grid: (tiles of all places, parts of k, groups); no place is streamed.
+template <class Traits, int most>
+COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
+gemm_of_places_kernel(COSMATI_PARAMETER PlacesParameters<typename Traits::Params, most> places) {
+  constexpr GemmPolicy policy = Traits::policy;
+  constexpr bool splits_k = policy.partition == Partition::split_k;
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  int const place = place_of_block(places, arch::block_x());
+  typename Traits::Params const& params = places.place[place];
+  int const index = arch::block_x() - places.first_block[place], part = splits_k ? arch::block_y() : 0;
+  int const tiles_m = static_cast<int>(ceiling_divide(params.m, policy.block_m));
+  int const tiles_n = static_cast<int>(ceiling_divide(params.n, policy.block_n));
+  int const steps = static_cast<int>(ceiling_divide(params.k, policy.block_k));
+  TileIndex const tile = raster_tile(policy.raster, policy.raster_width, tiles_m, tiles_n, index);
+  StepRange const range = splits_k ? part_of_steps(steps, part, params.schedule.splits) : StepRange{0, steps};
+  Index const batch = params.schedule.first_batch + arch::block_z();
+  typename Traits::Product sums;  // (thread_m, thread_n)
+  multiply_tile<Traits>(sums, shared, params, tile, batch, range);
+  if constexpr (splits_k) {
+    Index const number = arch::block_z() * Index{tiles_m} * tiles_n + index;
+    if (!combine_parts(sums, params.schedule, number, part, BlockTeam<Traits::threads>{})) return;
+  }
+  store_tile<Traits>(sums, shared, params, tile, batch);
+}
+
+}  // namespace cosmati

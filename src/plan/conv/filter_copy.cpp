@@ -1,0 +1,45 @@
+// Which filters are copied, and how they lie then.
+#include "src/plan/conv/filter_copy.h"
+
+#include <algorithm>
+
+namespace cosmati::plan {
+
+FilterCopy filter_copy(ConvolutionProblem const& problem) {
+  FilterCopy copy;
+  TensorDescription const& w = problem.w;
+  Index const* const stride = w.layout.stride;
+  Index const rows = w.extent(2), columns = w.extent(3);
+  bool const taps_in_line = rows == 1 || columns == 1 || stride[2] == columns * stride[3];
+  if (problem.direction != ConvolutionDirection::data || w.extent(1) < 2 || stride[1] == 1 || !taps_in_line ||
+      size_of(w.type) > 4 || w.extent(0) == 0)
+    return copy;
+  copy.outer = w.extent(1);
+  copy.depth = rows * columns;
+  copy.batch = w.extent(0);
+  copy.filter.type = w.type;
+  copy.filter.row_stride = stride[1];
+  copy.filter.column_stride = columns > 1 ? stride[3] : stride[2];
+  copy.filter.batch_stride = stride[0];
+  copy.filter.alignment = std::max(w.alignment, size_of(w.type));
+  copy.filter.present = true;
+  copy.repack = repack_of(copy.filter, copy.outer, copy.depth, copy.batch, Along::outer);
+  return copy;
+}
+
+RepackRecipe const& filter_repack(GemmRecipe const& product) {
+  return product.swapped ? product.repack_a : product.repack_b;
+}
+
+ConvolutionProblem with_filter_copied(ConvolutionProblem problem, RepackRecipe const& repack) {
+  if (repack.bytes == 0) return problem;
+  TensorDescription& w = problem.w;
+  w.alignment = 256;
+  w.layout.stride[0] = repack.matrix_pitch;
+  w.layout.stride[1] = 1;
+  w.layout.stride[2] = w.extent(3) * repack.pitch;
+  w.layout.stride[3] = repack.pitch;
+  return problem;
+}
+
+}  // namespace cosmati::plan
