@@ -108,7 +108,7 @@ TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
 
 TEST(WarpSpecialized, EveryNamedPolicyIsLegalAndFits) {
   for (DataType type : {DataType::bf16, DataType::tf32, DataType::s8})
-    for (plan::NamedPolicy const& named : plan::warpgroup_policies(size_of(type))) {
+    for (plan::NamedPolicy const& named : plan::window_policies(size_of(type))) {
       EXPECT_EQ(plan::warpgroup_policy_violation(named.policy, size_of(type)), "") << named.name;
       for (DataType result : {DataType::f64, DataType::f32, DataType::f16, DataType::s8}) {
         auto const form = plan::canonical(product(type, result, 512, 512, 512, "tn"));

@@ -85,6 +85,16 @@ TEST(WindowProduct, DeepSumsAreSplit) {
   expect_right(p, kernel, options.policy);
 }
 
+// Pixels are the depth: 144 of them are two steps and a quarter, and boxes have 32 channels of a tap.
+TEST(WindowProduct, FiltersGradientsSumOverPixels) {
+  for (Geometry geometry : windowed_geometries())
+    for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw}) {
+      geometry.c = 64;
+      auto const p = problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f32, format, geometry);
+      for (char const* const policy : {"", "partition=split_k"}) expect_right(p, kernel, policy);
+    }
+}
+
 TEST(WindowProduct, EpiloguesSeeTheResultsIndices) {
   for (ConvolutionDirection const direction : {forward, data})
     expect_right(with_epilogue(nhwc(direction, windowed_geometries().front())), kernel);
@@ -125,16 +135,23 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
   wide.pad_begin[1] = wide.pad_end[1] = 100;
   steps.stride[1] = 9, steps.w = 30;
   EXPECT_EQ(refusal(nhwc(forward, plain)), "");
-  expect(
-      nhwc(forward, odd),
+  EXPECT_EQ(
+      plan::window_products(nhwc(forward, odd), a_gpu().gpu).refusal,
       "x: a stride of 12 elements of f16; the copy engine needs positive multiples of 8 elements (16 bytes)");
+  EXPECT_EQ(refusal(nhwc(forward, odd)), "");  // packed first
   expect(nhwc(forward, far), "the first window begins at -130 of the rows");
   expect(nhwc(forward, wide), "takes -128 to 127");
   expect(nhwc(forward, steps), "windows lie 9 columns apart; the copy engine steps by at most 8");
   expect(nhwc(forward, groups), "2 groups");
-  expect(nhwc(ConvolutionDirection::filter, plain), "sums over pixels");
+  EXPECT_EQ(plan::window_products(nhwc(ConvolutionDirection::filter, odd), a_gpu().gpu).refusal,
+            "12 channels; a box of a filter's gradient has one tap, so multiples of 64");
+  EXPECT_EQ(refusal(nhwc(ConvolutionDirection::filter, odd)), "");
+  expect(nhwc(ConvolutionDirection::filter, plain, DataType::tf32), "pixels are no neighbours");
   expect(nhwc(data, plain, DataType::s8), "multiply wgmma takes s8 along k only");
-  expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain), "channels");
+  auto const pixels_last = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain);
+  EXPECT_NE(plan::window_products(pixels_last, a_gpu().gpu).refusal.find("(channels last)"),
+            std::string::npos);
+  expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::chwn, plain), "no walk by image");
   expect(nhwc(forward, plain, DataType::f32), "multiply wgmma takes no f32 and f32");
   Device old = a_gpu();
   old.gpu = describe_gpu("a100");
@@ -160,14 +177,16 @@ TEST(WindowProduct, PoliciesOfOneMainLoopAreNotForAnother) {
 
 TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
-  for (ConvolutionDirection const direction : {forward, data}) {
+  constexpr auto filter = ConvolutionDirection::filter;
+  for (ConvolutionDirection const direction : {forward, data, filter}) {
     Geometry geometry = windowed_geometries().front();
     geometry.c = geometry.k = 256;
     if (direction == data) geometry.stride[0] = 2;
     PlanOptions options;
     options.kernel = kernel;
-    options.policy = direction == forward ? "large" : "small";
-    auto const plan = make_plan(with_epilogue(nhwc(direction, geometry)), a_gpu(), options);
+    options.policy = direction == forward ? "large" : direction == data ? "small" : "medium";
+    ConvolutionProblem const p = nhwc(direction, geometry);
+    auto const plan = make_plan(direction == filter ? p : with_epilogue(p), a_gpu(), options);
     EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
   }
 }

@@ -87,12 +87,14 @@ struct DigitGeometry::EpilogueArguments<false> {
   using type = ManyConvolutionArguments;
 };
 
-template <class Element_, int width_>
+// `along`: as of a StridedDestination.
+template <class Element_, int width_, Along along_ = Along::depth>
 struct DigitDestination {
   using Element = Element_;
   using Arguments = DigitArguments;
   using Tile = DigitTile<Element, width_>;
   static constexpr int width = width_;
+  static constexpr Along along = along_;
 };
 
 }  // namespace cosmati

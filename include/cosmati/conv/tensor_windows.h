@@ -9,12 +9,15 @@
 namespace cosmati {
 
 // Both operands walk one depth: k = (r, s, channel), channels padded to whole steps, so that a step has one
-// tap. Channels beyond the last are zeros in both.
+// tap. Channels beyond the last are zeros in both. Of a filter's gradient k = (image, row, column), and a box
+// along n has one tap.
 
-// x of the forward pass, dy of the data gradient: outer is a window, (image, row, column). Encoded with boxes
-// of the tile's rows by 128 bytes of channels; windows step as the product's pixels do.
+// x of the forward pass, dy of the data gradient, along depth: outer is a window, (image, row, column). x of
+// a filter's gradient, along outer, which is (r, s, channel): the depth is a window. Encoded with boxes of so
+// many windows by 128 bytes of channels; windows step as the product's pixels do.
 struct ImageArguments : TensorArguments {
-  DigitExtents outer, depth;
+  DigitExtents pixels, taps;
+  int last_tap = 0;                    // of all values of (r, s, channel)
   int top = 0, left = 0;               // the first window's corner
   int down = 1, right = 1;             // from window to window
   int first_down = 0, tap_down = 1;    // a tap's distance from the corner, not negative:
@@ -26,19 +29,49 @@ struct FilterArguments : TensorArguments {
   DigitExtents depth;
 };
 
+// A box of windows, of one tap.
+struct WindowPlace {
+  int image, row, column;
+  COSMATI_DEVICE WindowPlace(ImageArguments const& all, int first_window) {
+    Digits const at = all.pixels.digits(first_window);
+    image = at.first, row = all.top + at.middle * all.down, column = all.left + at.last * all.right;
+  }
+  COSMATI_DEVICE void copy(ImageArguments const& all, Digits const& tap, int neighbour, void* to,
+                           arch::Barrier& barrier) const {
+    int const at[4] = {tap.last + neighbour, column, row, image};
+    int const offset[2] = {all.first_right + tap.middle * all.tap_right,
+                           all.first_down + tap.first * all.tap_down};
+    arch::copy_windows(to, all.map, barrier, at, offset);
+  }
+};
+
 struct WindowBoxes {
-  arch::TensorMap const& map;
-  int channel, column, row, image, right, down;
+  ImageArguments const& arguments;
+  WindowPlace place;
+  Digits tap;
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
     static_assert(along == Along::depth && !many,
                   "the windows of an image are a tile of its own for each block: cluster_n = 1");
-    int const at[4] = {channel + neighbour, column, row, image}, offset[2] = {right, down};
-    arch::copy_windows(to, map, barrier, at, offset);
+    place.copy(arguments, tap, neighbour, to, barrier);
   }
 };
 
-template <class Element_>
+struct TapBoxes {
+  ImageArguments const& arguments;
+  WindowPlace place;
+  int first_outer;
+  template <Along along, bool many>
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
+    static_assert(along == Along::outer && !many,
+                  "the windows of an image are a tile of its own for each block: cluster_m = 1");
+    // What lies beyond n is some tap's, and not stored.
+    int const tap = first_outer + neighbour, last = arguments.last_tap;
+    place.copy(arguments, arguments.taps.digits(tap < last ? tap : last), 0, to, barrier);
+  }
+};
+
+template <class Element_, Along along_ = Along::depth>
 struct ImageSource {
   using Element = Element_;
   using Arguments = ImageArguments;
@@ -46,22 +79,28 @@ struct ImageSource {
 
   struct Lines {
     Arguments const& arguments;
-    int image, row, column;
+    WindowPlace place;
     COSMATI_DEVICE Lines(Arguments const& all, arch::TensorMap const&, int first_outer, Index)
-        : arguments(all) {
-      Digits const at = all.outer.digits(first_outer);
-      image = at.first, row = all.top + at.middle * all.down, column = all.left + at.last * all.right;
-    }
+        : arguments(all), place(all, first_outer) {}
     COSMATI_DEVICE WindowBoxes step(int first_depth) const {
-      Arguments const& all = arguments;
-      Digits const at = all.depth.digits(first_depth);
-      return {all.map,
-              at.last,
-              column,
-              row,
-              image,
-              all.first_right + at.middle * all.tap_right,
-              all.first_down + at.first * all.tap_down};
+      return {arguments, place, arguments.taps.digits(first_depth)};
+    }
+  };
+};
+
+template <class Element_>
+struct ImageSource<Element_, Along::outer> {
+  using Element = Element_;
+  using Arguments = ImageArguments;
+  static constexpr Along along = Along::outer;
+
+  struct Lines {
+    Arguments const& arguments;
+    int first_outer;
+    COSMATI_DEVICE Lines(Arguments const& all, arch::TensorMap const&, int first, Index)
+        : arguments(all), first_outer(first) {}
+    COSMATI_DEVICE TapBoxes step(int first_depth) const {
+      return {arguments, WindowPlace(arguments, first_depth), first_outer};
     }
   };
 };

@@ -43,7 +43,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
                 first_n = pass % passes_n * columns;
       COSMATI_NO_UNROLL
       for (int item = lane; item < rows * columns / count; item += 32) {
-        int const row = down ? item % rows : item / (columns / count);
+        // 32 items on, down a column, a lane is in the same row: that is found once.
+        int const row = down ? lane % rows : item / (columns / count);
         int const column = down ? item / rows : item % (columns / count) * count;
         int const m = first_m + row, n = first_n + column;
         int const valid = policy.whole           ? count

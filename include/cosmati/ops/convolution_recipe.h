@@ -35,6 +35,16 @@ struct UnrollRecipe {
   friend bool operator==(UnrollRecipe const&, UnrollRecipe const&) = default;
 };
 
+// Operands that are written to the workspace, channels side by side in units of 16 bytes, before the copy
+// engine unrolls them (cosmati/conv/packing.h). With rows > 0 a place of the image holds so many of its rows,
+// `place` elements with what is padded, and the taps of a row are channels of one window.
+struct PackRecipe {
+  bool image = false, other = false;  // the operand with windows, and that without
+  int rows = 0, place = 0;
+  std::size_t of_image = 0, of_other = 0, end = 0;  // in the workspace, bytes: behind the product's own
+  friend bool operator==(PackRecipe const&, PackRecipe const&) = default;
+};
+
 // Of the kernels that slide windows over the image: direct_tiled and depthwise.
 struct SlidingRecipe {
   DirectTile tile;  // of direct_tiled, with so many channels in shared memory at a time
@@ -89,6 +99,7 @@ struct ConvolutionRecipe {
   bool stepwise = false;
   int launches = 1;  // of a data gradient with strides: one for each place between them
   UnrollRecipe unroll;
+  PackRecipe packing;
   SlidingRecipe sliding;
   MergedShape merged;  // of direct_merged
   WinogradRecipe winograd;

@@ -10,6 +10,7 @@
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/merged_convolution.h"
 #include "src/backend/cuda/module.h"
+#include "src/backend/cuda/packing.h"
 #include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/sliding_convolution.h"
 #include "src/backend/cuda/unroll.h"
@@ -200,6 +201,7 @@ std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
   RepackRecipe const& repack = plan::filter_repack(plan.recipe.product);
   if (plan.recipe.algorithm == ConvolutionAlgorithm::implicit_gemm && repack.bytes > 0)
     return {repack_source(repack, size_of(plan.problem.w.type), architecture_of(plan.device.gpu))};
+  if (plan::is_window_product(plan.recipe)) return packing_sources(plan);
   return unroll_sources(plan);
 }
 
@@ -208,7 +210,8 @@ int convolution_shared_bytes(Plan<Problem> const& plan) {
   if (plan.recipe.is_direct()) return 0;
   if (plan::is_window_product(plan.recipe))
     return plan::shared_storage_bytes(
-        plan.recipe.product, plan::window_products(plan.problem, plan.device.gpu).parts.front().product);
+        plan.recipe.product,
+        plan::window_products(plan.problem, plan.device.gpu, plan.recipe.packing).parts.front().product);
   plan::ConvolutionForm const form = plan::planned_forms(plan.problem, plan.recipe).front();
   return plan::shared_storage_bytes(plan.recipe.product, plan::gemm_view(form));
 }

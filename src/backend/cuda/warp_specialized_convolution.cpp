@@ -9,6 +9,7 @@
 #include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/packing.h"
 #include "src/backend/cuda/tensor_map.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/conv/launch.h"
@@ -26,22 +27,24 @@ class WindowProductKernel final : public Kernel<Problem> {
   WindowProductKernel(Plan<Problem> const& plan, Function function)
       : problem_(plan.problem),
         recipe_(plan.recipe.product),
-        windows_(plan::window_products(plan.problem, plan.device.gpu)),
+        windows_(plan::window_products(plan.problem, plan.device.gpu, plan.recipe.packing)),
         gpu_(plan.device.gpu),
         scalars_(plan.problem.epilogue.expression.scalars().size()),
         shared_bytes_(plan::shared_storage_bytes(recipe_, windows_.parts.front().product)),
-        function_(std::move(function)) {
+        function_(std::move(function)),
+        packing_(plan) {
     GemmPolicy const& p = recipe_.policy;
     plan::CanonicalGemm const& front = windows_.parts.front().product;
     int const size = size_of(front.a.type);
-    a_ = tensor_box(Along::depth, size, p.block_k, p.block_m, p.cluster_n);
-    b_ = tensor_box(windows_.filter_along, size, p.block_k, p.block_n, p.cluster_m);
+    a_ = tensor_box(windows_.along_of_a, size, p.block_k, p.block_m, p.cluster_n);
+    b_ = tensor_box(windows_.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
     if (!windows_.by_digits && plan::stores_by_engine(p, front)) store_ = plan::tensor_store_of(p, front);
     function_.allow_shared_bytes(shared_bytes_);
   }
 
-  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+  void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream stream) const override {
     Current const current(gpu_.ordinal);
+    Problem::Arguments const arguments = packing_.enqueue(given, workspace, stream);
     for (plan::WindowProduct const& part : windows_.parts) {
       void* const result = plan::pointers_of(problem_, part.form, arguments).d;
       if (windows_.by_digits)
@@ -60,6 +63,7 @@ class WindowProductKernel final : public Kernel<Problem> {
                    stream);
         });
     }
+    packing_.finish(given, workspace, stream);
   }
 
  private:
@@ -72,16 +76,33 @@ class WindowProductKernel final : public Kernel<Problem> {
               Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const {
     plan::CanonicalGemm const& form = part.product;
     plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
-    GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination> parameters;
+    // With a depth of 0 nothing is loaded.
+    if (windows_.image_is_a) {
+      GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination> parameters;
+      parameters.a = part.image_arguments;
+      parameters.b = part.filter_arguments;
+      if (form.k > 0) {
+        parameters.a.map = image_map(part.image, form.a.type, pointers.a, a_.row, a_.rows);
+        parameters.b.map = filter_map(part.filter, form.b.type, pointers.b, b_.row, b_.slice_rows);
+      }
+      launch(form, parameters, epilogue, d, workspace, stream);
+    } else {
+      GemmParameters<TensorArguments, ImageArguments, Epilogue, Destination> parameters;
+      parameters.b = part.image_arguments;
+      if (form.k > 0) {
+        parameters.a.map = tensor_map(form.a, pointers.a, form.m, form.k, 1, false, a_.row, a_.slice_rows);
+        parameters.b.map = image_map(part.image, form.b.type, pointers.b, b_.row, b_.rows);
+      }
+      launch(form, parameters, epilogue, d, workspace, stream);
+    }
+  }
+
+  template <class Parameters, class Epilogue, class Destination>
+  void launch(plan::CanonicalGemm const& form, Parameters& parameters, Epilogue const& epilogue,
+              Destination const& d, std::byte* workspace, Stream stream) const {
     parameters.m = form.m;
     parameters.n = form.n;
     parameters.k = form.k;
-    parameters.a = part.image_arguments;
-    parameters.b = part.filter_arguments;
-    if (form.k > 0) {  // else nothing is loaded
-      parameters.a.map = image_map(part.image, form.a.type, pointers.a, a_.row, a_.rows);
-      parameters.b.map = filter_map(part.filter, form.b.type, pointers.b, b_.row, b_.slice_rows);
-    }
     parameters.d = d;
     parameters.epilogue = epilogue;
     ScheduleArguments& schedule = parameters.schedule;
@@ -105,31 +126,46 @@ class WindowProductKernel final : public Kernel<Problem> {
   TensorBox a_, b_;
   std::optional<TensorStore> store_;  // of D by the copy engine
   Function function_;
+  PackPasses packing_;
 };
 
 }  // namespace
 
 jit::Source window_product_source(Plan<Problem> const& plan) {
-  plan::WindowProducts const windows = plan::window_products(plan.problem, plan.device.gpu);
+  plan::WindowProducts const windows =
+      plan::window_products(plan.problem, plan.device.gpu, plan.recipe.packing);
   plan::WindowProduct const& front = windows.parts.front();
   GemmRecipe const& recipe = plan.recipe.product;
   epilogue::Expression const& expression = plan.problem.epilogue.expression;
-  char const* const along = windows.filter_along == Along::depth ? "depth" : "outer";
-  OperandTexts texts{fmt::format("ImageSource<{}>", name_of(front.product.a.type)),
-                     fmt::format("FilterSource<{}, Along::{}>", name_of(front.product.b.type), along), 0};
+  auto const along = [](Along of) { return of == Along::depth ? "depth" : "outer"; };
+  std::string const image = fmt::format("ImageSource<{}, Along::{}>",
+                                        name_of((windows.image_is_a ? front.form.a : front.form.b).type),
+                                        along(windows.image_is_a ? windows.along_of_a : windows.along_of_b));
+  OperandTexts texts;
+  texts.a = windows.image_is_a ? image
+                               : fmt::format("TensorSource<{}, Along::outer>", name_of(front.product.a.type));
+  texts.b = windows.image_is_a ? fmt::format("FilterSource<{}, Along::{}>", name_of(front.product.b.type),
+                                             along(windows.along_of_b))
+                               : image;
   std::string header = "#include \"cosmati/conv/tensor_windows.h\"\n";
   if (windows.by_digits) {
     header += "#include \"cosmati/conv/digit_destination.h\"\n";
     texts.epilogue = epilogue_text(front.form);
-    texts.destination =
-        fmt::format("DigitDestination<{}, {}>", name_of(front.form.d.type), front.form.d.width);
-    texts.parameter_bytes = with_epilogue_arguments(plan.problem, []<class Epilogue>(Epilogue const&) {
-      return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
+    texts.destination = fmt::format("DigitDestination<{}, {}, Along::{}>", name_of(front.form.d.type),
+                                    front.form.d.width, windows.along_m ? "outer" : "depth");
+    texts.parameter_bytes = with_epilogue_arguments(plan.problem, [&]<class Epilogue>(Epilogue const&) {
+      return windows.image_is_a
+                 ? sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>)
+                 : sizeof(GemmParameters<TensorArguments, ImageArguments, Epilogue, DigitArguments>);
     });
   } else {
-    texts.parameter_bytes = plan::with_parameters_by<ImageArguments, FilterArguments, TensorArguments>(
-        recipe, front.product, expression.scalars().size(),
-        []<class Parameters>(Parameters const&) { return sizeof(Parameters); });
+    auto const size = []<class Parameters>(Parameters const&) { return sizeof(Parameters); };
+    std::size_t const scalars = expression.scalars().size();
+    texts.parameter_bytes = windows.image_is_a
+                                ? plan::with_parameters_by<ImageArguments, FilterArguments, TensorArguments>(
+                                      recipe, front.product, scalars, size)
+                                : plan::with_parameters_by<TensorArguments, ImageArguments, TensorArguments>(
+                                      recipe, front.product, scalars, size);
   }
   return gemm_source(front.product, recipe, expression, plan.device.gpu, header.c_str(), texts);
 }

@@ -7,6 +7,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/convolution_catalogue.h"
+#include "src/backend/emulator/convolution_packing.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/conv/choice.h"
@@ -18,25 +19,30 @@ namespace cosmati::emulator {
 namespace {
 
 using Problem = ConvolutionProblem;
-using WindowParameters = GemmParameters<ImageArguments, FilterArguments, ConvolutionHostEpilogue::Arguments,
-                                        ConvolutionHostDestination::Arguments>;
-using Launch = void (*)(int blocks, WindowParameters const& parameters, int host_threads);
+template <class A, class B>
+using WindowParameters =
+    GemmParameters<A, B, ConvolutionHostEpilogue::Arguments, ConvolutionHostDestination::Arguments>;
 
-template <class Element, class Sum, Along filter_along>
-void launch_windows(int blocks, WindowParameters const& parameters, int host_threads) {
-  constexpr GemmPolicy policy =
-      emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(Element)));
-  using Traits = WarpSpecializedTraits<policy, ImageSource<Element>, FilterSource<Element, filter_along>, Sum,
-                                       ConvolutionHostEpilogue, ConvolutionHostDestination>;
+template <class SourceA, class SourceB, class Sum>
+void launch_windows(
+    int blocks, WindowParameters<typename SourceA::Arguments, typename SourceB::Arguments> const& parameters,
+    int host_threads) {
+  constexpr GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma,
+                                                static_cast<int>(sizeof(typename SourceA::Element)));
+  using Traits = WarpSpecializedTraits<policy, SourceA, SourceB, Sum, ConvolutionHostEpilogue,
+                                       ConvolutionHostDestination>;
   launch_kernel_clusters<&warp_specialized_kernel<Traits>>({blocks}, {Traits::cluster}, Traits::threads,
                                                            sizeof(typename Traits::SharedStorage), parameters,
                                                            host_threads);
 }
 
+using Launch = void (*)(int blocks, WindowParameters<ImageArguments, FilterArguments> const& parameters,
+                        int host_threads);
 Launch find(DataType type, Along filter_along) {
-  if (type == DataType::s8) return &launch_windows<s8, s32, Along::depth>;
-  return filter_along == Along::depth ? &launch_windows<f16, f32, Along::depth>
-                                      : &launch_windows<f16, f32, Along::outer>;
+  if (type == DataType::s8) return &launch_windows<ImageSource<s8>, FilterSource<s8, Along::depth>, s32>;
+  return filter_along == Along::depth
+             ? &launch_windows<ImageSource<f16>, FilterSource<f16, Along::depth>, f32>
+             : &launch_windows<ImageSource<f16>, FilterSource<f16, Along::outer>, f32>;
 }
 
 // Nobody steps along an extent of 1, but a stride has to be a multiple of 16 bytes there, too.
@@ -75,18 +81,38 @@ arch::TensorMap filter_map(plan::FilterMap const& filter, int size, void const* 
   return encode_tensor_map(tensor);
 }
 
+// dy of a filter's gradient: pixels are lines.
+arch::TensorMap gradient_map(plan::CanonicalGemm const& product, void const* data, TensorBox const& box) {
+  int const size = size_of(product.a.type);
+  Index const extent[4] = {product.m, product.k, 1, 1}, stride[4] = {1, product.a.column_stride, 0, 0};
+  TiledTensor tensor;
+  tensor.address = const_cast<void*>(data);
+  tensor.rank = 3;
+  tensor.element_bytes = size;
+  for (int i = 0; i < 3; ++i) {
+    tensor.extent[i] = extent[i];
+    tensor.stride[i] = stride_bytes(stride, extent, i, size);
+  }
+  tensor.box[0] = box.row, tensor.box[1] = box.slice_rows, tensor.box[2] = 1;
+  tensor.swizzle_bytes = box.row * size;
+  return encode_tensor_map(tensor);
+}
+
 class EmulatedWindowProduct final : public Kernel<Problem> {
  public:
   explicit EmulatedWindowProduct(Plan<Problem> const& plan)
       : problem_(plan.problem),
         recipe_(plan.recipe.product),
-        windows_(plan::window_products(plan.problem, plan.device.gpu)),
+        packing_(plan.recipe.packing),
+        windows_(plan::window_products(plan.problem, plan.device.gpu, packing_)),
         threads_(plan.device.threads) {}
 
-  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream) const override {
+  void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream) const override {
+    Problem::Arguments const arguments = pack(problem_, packing_, given, workspace, threads_);
     reference::ElementEpilogue const expression(problem_.epilogue, epilogue::convolution_indices,
                                                 arguments.operands, arguments.scalars, arguments.stores);
     for (plan::WindowProduct const& part : windows_.parts) launch(part, expression, arguments, workspace);
+    unpack(problem_, packing_, given, workspace, threads_);
   }
 
  private:
@@ -96,30 +122,46 @@ class EmulatedWindowProduct final : public Kernel<Problem> {
     plan::CanonicalGemm const& product = part.product;
     GemmPolicy const& p = recipe_.policy;
     int const size = size_of(product.a.type);
-    WindowParameters parameters;
-    parameters.m = product.m;
-    parameters.n = product.n;
-    parameters.k = product.k;
-    parameters.a = part.image_arguments;
-    parameters.b = part.filter_arguments;
-    if (product.k > 0) {  // else nothing is loaded
-      parameters.a.map = image_map(part.image, size, pointers.a,
-                                   tensor_box(Along::depth, size, p.block_k, p.block_m, p.cluster_n));
-      parameters.b.map =
-          filter_map(part.filter, size, pointers.b,
-                     tensor_box(windows_.filter_along, size, p.block_k, p.block_n, p.cluster_m));
+    TensorBox const a = tensor_box(windows_.along_of_a, size, p.block_k, p.block_m, p.cluster_n),
+                    b = tensor_box(windows_.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
+    int const blocks =
+        static_cast<int>(std::min(plan::tiles_of(p, product) * recipe_.splits, Index{emulated_places}));
+    auto const fill = [&](auto& parameters) {
+      parameters.m = product.m;
+      parameters.n = product.n;
+      parameters.k = product.k;
+      parameters.d = {plan::digit_arguments(part.form.d, pointers.d), part.form.d.type};
+      parameters.epilogue = {&expression, &part.form};
+      parameters.schedule = plan::schedule_of(recipe_, workspace);
+      parameters.schedule.tag = fresh_launch_tag();
+    };
+    // With a depth of 0 nothing is loaded.
+    if (windows_.image_is_a) {
+      WindowParameters<ImageArguments, FilterArguments> parameters;
+      parameters.a = part.image_arguments;
+      parameters.b = part.filter_arguments;
+      fill(parameters);
+      if (product.k > 0) {
+        parameters.a.map = image_map(part.image, size, pointers.a, a);
+        parameters.b.map = filter_map(part.filter, size, pointers.b, b);
+      }
+      find(product.a.type, windows_.along_of_b)(blocks, parameters, threads_);
+    } else {
+      WindowParameters<TensorArguments, ImageArguments> parameters;
+      parameters.b = part.image_arguments;
+      fill(parameters);
+      if (product.k > 0) {
+        parameters.a.map = gradient_map(product, pointers.a, a);
+        parameters.b.map = image_map(part.image, size, pointers.b, b);
+      }
+      launch_windows<TensorSource<f16, Along::outer>, ImageSource<f16, Along::outer>, f32>(blocks, parameters,
+                                                                                           threads_);
     }
-    parameters.d = {plan::digit_arguments(part.form.d, pointers.d), part.form.d.type};
-    parameters.epilogue = {&expression, &part.form};
-    parameters.schedule = plan::schedule_of(recipe_, workspace);
-    parameters.schedule.tag = fresh_launch_tag();
-    Index const tiles = plan::tiles_of(p, product) * recipe_.splits;
-    find(product.a.type, windows_.filter_along)(static_cast<int>(std::min(tiles, Index{emulated_places})),
-                                                parameters, threads_);
   }
 
   Problem problem_;
   GemmRecipe recipe_;
+  PackRecipe packing_;
   plan::WindowProducts windows_;
   int threads_;
 };

@@ -61,8 +61,7 @@ bool is_warpgroup_policy(std::string const& policy) {
     return std::any_of(list.begin(), list.end(),
                        [&](NamedPolicy const& named) { return named.name == word; });
   };
-  return !has(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32)) &&
-         has(warpgroup_policies(2));
+  return !has(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32)) && has(window_policies(2));
 }
 
 class Search {

@@ -22,14 +22,15 @@ struct FilterMap {
   Index base = 0;
 };
 
-// One launch: d(m, n) with the depth padded to whole steps of a tap.
+// One launch: d(m, n) with the depth padded to whole steps of a tap; of a filter's gradient pixels are the
+// depth, taps and channels n.
 struct WindowProduct {
   ConvolutionForm form;
   // a and b hold types, and strides for the prediction; d, the operands and the stores are matrices, unless
   // WindowProducts says that they go by digits: then the form has them.
   CanonicalGemm product;
   ImageMap image;
-  FilterMap filter;
+  FilterMap filter;                // of a filter's gradient nothing: dy is the matrix product.a
   ImageArguments image_arguments;  // but for the maps
   FilterArguments filter_arguments;
 };
@@ -39,10 +40,14 @@ struct WindowProducts {
   std::string refusal;  // not empty: why the copy engine or wgmma cannot take the convolution
   std::vector<WindowProduct> parts;
   bool by_digits = false;  // no stride walks all pixels of a result
-  Along filter_along = Along::depth;
-  double operand_bytes = 0;  // of image and filter, each once
+  bool along_m = false;    // neighbours of a result in memory are pixels; then by_digits, too
+  bool image_is_a = true;  // else, of a filter's gradient, b, and a is dy
+  Along along_of_a = Along::depth, along_of_b = Along::depth;
+  double operand_bytes = 0;  // of both operands, each once
 };
-WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu);
+// Of the operands as `packing` leaves them.
+WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu,
+                               PackRecipe const& packing = {});
 
 Offer<ConvolutionProblem> warp_specialized_convolution(ConvolutionProblem const& problem,
                                                        Device const& device, PlanOptions const& options);

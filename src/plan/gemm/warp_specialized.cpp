@@ -114,12 +114,35 @@ bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
          (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);
 }
 
+namespace {
+
+struct Tiles {
+  char const* name;
+  int block_m, block_n, warp_m, stages, cluster_m, cluster_k, blocks;
+  bool ping_pong = false;
+};
+
+NamedPolicy policy_of(Tiles const& tiles, int element_bytes) {
+  GemmPolicy policy;
+  policy.block_m = tiles.block_m;
+  policy.block_n = policy.warp_n = tiles.block_n;
+  policy.block_k = step_bytes / element_bytes;
+  policy.warp_m = tiles.warp_m;
+  policy.thread_m = tiles.warp_m / 8;
+  policy.thread_n = tiles.block_n / 4;
+  policy.stages = tiles.stages;
+  policy.cluster_m = tiles.cluster_m;
+  policy.cluster_k = tiles.cluster_k;
+  policy.blocks = tiles.blocks;
+  policy.ping_pong = tiles.ping_pong;
+  policy.main_loop = MainLoop::warp_specialized;
+  policy.multiply = Multiply::wgmma;
+  return {tiles.name, policy};
+}
+
+}  // namespace
+
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
-  struct Tiles {
-    char const* name;
-    int block_m, block_n, warp_m, stages, cluster_m, cluster_k, blocks;
-    bool ping_pong = false;
-  };
   // Measured on an H200 (docs/decisions/0004): a multiprocessor takes in 60 bytes a clock, so smaller tiles
   // than 128x128 wait for their operands; two blocks in a cluster share B's. Few tiles are shared along k.
   constexpr Tiles all[] = {{"small", 64, 64, 16, 5, 1, 1, 2},         {"medium", 128, 128, 16, 6, 1, 1, 1},
@@ -133,23 +156,17 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
                            {"deep_four", 64, 64, 16, 10, 1, 4, 1},    {"tall_four", 128, 64, 16, 7, 1, 4, 1},
                            {"deep_eight", 64, 64, 16, 10, 1, 8, 1}};
   std::vector<NamedPolicy> list;
-  for (Tiles const& tiles : all) {
-    GemmPolicy policy;
-    policy.block_m = tiles.block_m;
-    policy.block_n = policy.warp_n = tiles.block_n;
-    policy.block_k = step_bytes / element_bytes;
-    policy.warp_m = tiles.warp_m;
-    policy.thread_m = tiles.warp_m / 8;
-    policy.thread_n = tiles.block_n / 4;
-    policy.stages = tiles.stages;
-    policy.cluster_m = tiles.cluster_m;
-    policy.cluster_k = tiles.cluster_k;
-    policy.blocks = tiles.blocks;
-    policy.ping_pong = tiles.ping_pong;
-    policy.main_loop = MainLoop::warp_specialized;
-    policy.multiply = Multiply::wgmma;
-    list.push_back({tiles.name, policy});
-  }
+  for (Tiles const& tiles : all) list.push_back(policy_of(tiles, element_bytes));
+  return list;
+}
+
+std::vector<NamedPolicy> window_policies(int element_bytes) {
+  // Of few filters and short sums: one warpgroup stores while the other multiplies.
+  constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 2, 1, 1, true},
+                            {"narrow_turns", 128, 32, 32, 9, 2, 1, 1, true},
+                            {"tower", 256, 64, 32, 5, 1, 1, 1}};
+  std::vector<NamedPolicy> list = warpgroup_policies(element_bytes);
+  for (Tiles const& tiles : more) list.push_back(policy_of(tiles, element_bytes));
   return list;
 }
 

@@ -33,6 +33,8 @@ bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form);
 // Named tiles, small to vast, for steps of 128 bytes; `_pair`, `_four`, `_eight`: shared by so many blocks
 // along k.
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes);
+// Those, and tiles of few columns for convolutions.
+std::vector<NamedPolicy> window_policies(int element_bytes);
 
 // Empty, or the sentence that says why no kernel can be made of this policy.
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes);

@@ -1,0 +1,37 @@
+// What a launch hands to the kernel that writes an image, or a filter, as the copy engine wants it, and to
+// the one that reads the filter's gradient for such an image.
+#pragma once
+#include "cosmati/core/divisor.h"
+#include "cosmati/core/shape.h"
+
+namespace cosmati {
+
+// to[place][u] with place = (image, row, column) and u < runs * width, width being the elements of 16 bytes:
+//   channel u % channels of from[image] at row top + row * row_step + u / channels, column left + column,
+// and zero where there is none, or u >= rows_of_place * channels. Filters are images whose pixels are taps.
+struct PackParameters {
+  void const* from = nullptr;
+  void* to = nullptr;
+  Index image_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;  // of `from`, in elements
+  Divisor channels;
+  int height = 1, width = 1;  // of `from`
+  int top = 0, left = 0, row_step = 1, rows_of_place = 1;
+  Divisor rows, columns;  // of `to`
+  int places = 0, runs = 1;
+};
+
+// The other way, of a filter's gradient for such an image: to[k, c, r, s] of the strides of `to` =
+//   from[k * filter + r / rows_of_place * row + s * column + r % rows_of_place * channels + c].
+struct UnpackParameters {
+  void const* from = nullptr;
+  void* to = nullptr;
+  Index filter = 0, row = 0, column = 0;
+  Index filter_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;
+  Divisor channels, columns, rows, rows_of_place;
+  int elements = 0;
+};
+
+inline constexpr int pack_threads = 128;
+inline constexpr int pack_runs_of_thread = 2;  // of 16 bytes: a sector
+
+}  // namespace cosmati

@@ -1,0 +1,287 @@
+// Layouts of packed tensors, and what the passes move.
+#include "src/plan/conv/packing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int unit = 16, step_bytes = 128, alignment = 256;  // bytes
+constexpr Index most_int = 0x7fffffff;
+
+Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
+
+// What has windows, and the other operand.
+TensorDescription Problem::*image_of(Problem const& p) {
+  return p.direction == ConvolutionDirection::data ? &Problem::y : &Problem::x;
+}
+TensorDescription Problem::*other_of(Problem const& p) {
+  return p.direction == ConvolutionDirection::filter ? &Problem::y : &Problem::w;
+}
+char const* name_of(TensorDescription Problem::*tensor) {
+  return tensor == &Problem::x ? "x" : tensor == &Problem::w ? "w" : "dy";
+}
+void const*& pointer_of(Problem::Arguments& arguments, TensorDescription Problem::*tensor) {
+  return tensor == &Problem::x ? arguments.x : tensor == &Problem::w ? arguments.w : arguments.dy;
+}
+
+// A tensor as it is packed: (images, rows, columns) of places, and where its rows and columns begin in the
+// tensor.
+struct Packed {
+  TensorDescription const& from;
+  Index images, rows, columns, place;  // place: elements
+  Index top = 0, left = 0, row_step = 1, rows_of_place = 1;
+
+  Index places() const { return images * rows * columns; }
+  int size() const { return size_of(from.type); }
+  Index bytes() const { return places() * place * size(); }
+  // Of the tensor that is read, without the padding.
+  double bytes_read() const { return static_cast<double>(from.layout.size()) * size(); }
+};
+
+// Rows of the image from one place to that below it.
+Index row_step_of(Problem const& p, PackRecipe const& recipe) {
+  return std::gcd(p.stride[0], Index{recipe.rows});
+}
+Index taps_of_rows(Problem const& p, PackRecipe const& recipe) {
+  return (p.w.extent(2) + recipe.rows - 1) / recipe.rows;
+}
+
+bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
+
+Packed as_it_is(TensorDescription const& tensor, int bytes = unit) {
+  return {tensor, tensor.extent(0), tensor.extent(2), tensor.extent(3),
+          rounded(tensor.extent(1), bytes / size_of(tensor.type))};
+}
+
+Packed packed_image(Problem const& p, PackRecipe const& recipe) {
+  TensorDescription const& image = p.*image_of(p);
+  if (recipe.rows == 0) return as_it_is(image, is_filter(p) ? step_bytes : unit);
+  Index const step = row_step_of(p, recipe);
+  Index const below = (taps_of_rows(p, recipe) - 1) * recipe.rows / step;
+  return {image,
+          image.extent(0),
+          (p.y.extent(2) - 1) * (p.stride[0] / step) + below + 1,
+          (p.y.extent(3) - 1) * p.stride[1] + p.w.extent(3),
+          recipe.place,
+          -p.pad_begin[0],
+          -p.pad_begin[1],
+          step,
+          recipe.rows};
+}
+
+Packed packed_other(Problem const& p, PackRecipe const& recipe) {
+  TensorDescription const& other = p.*other_of(p);
+  if (recipe.rows == 0 || is_filter(p)) return as_it_is(other);
+  return {other,       other.extent(0), taps_of_rows(p, recipe), other.extent(3), recipe.place, 0, 0,
+          recipe.rows, recipe.rows};
+}
+
+TensorDescription channels_last(Packed const& packed) {
+  TensorDescription tensor = packed.from;
+  tensor.alignment = alignment;
+  tensor.layout.stride[0] = packed.rows * packed.columns * packed.place;
+  tensor.layout.stride[1] = 1;
+  tensor.layout.stride[2] = packed.columns * packed.place;
+  tensor.layout.stride[3] = packed.place;
+  return tensor;
+}
+
+PackLaunch launch_of(Packed const& packed, void const* from, void* to) {
+  PackLaunch launch;
+  PackParameters& made = launch.parameters;
+  Layout const& layout = packed.from.layout;
+  made.from = from, made.to = to;
+  made.image_stride = layout.stride[0], made.channel_stride = layout.stride[1];
+  made.row_stride = layout.stride[2], made.column_stride = layout.stride[3];
+  made.channels = Divisor(layout.extent(1));
+  made.height = static_cast<int>(layout.extent(2)), made.width = static_cast<int>(layout.extent(3));
+  made.top = static_cast<int>(packed.top), made.left = static_cast<int>(packed.left);
+  made.row_step = static_cast<int>(packed.row_step);
+  made.rows_of_place = static_cast<int>(packed.rows_of_place);
+  made.rows = Divisor(packed.rows), made.columns = Divisor(packed.columns);
+  made.places = static_cast<int>(packed.places());
+  made.runs = static_cast<int>(packed.place * packed.size() / unit);
+  launch.blocks = (made.places + pack_threads - 1) / pack_threads;
+  launch.blocks_of_runs = (made.runs + pack_runs_of_thread - 1) / pack_runs_of_thread;
+  launch.element_bytes = packed.size();
+  return launch;
+}
+
+// A filter's gradient as the product leaves it: a tap's channels, or those of a row of taps, are whole steps.
+struct PackedResult {
+  Index channels, rows, columns;
+  Index of_filter() const { return channels * rows * columns; }
+};
+PackedResult packed_result(Problem const& p, PackRecipe const& recipe) {
+  Index const step = step_bytes / size_of(p.x.type);
+  if (recipe.rows == 0) return {rounded(p.w.extent(1), step), p.w.extent(2), p.w.extent(3)};
+  return {rounded(p.w.extent(3) * recipe.place, step), taps_of_rows(p, recipe), 1};
+}
+Index result_bytes(Problem const& p, PackRecipe const& recipe) {
+  return p.w.extent(0) * packed_result(p, recipe).of_filter() * size_of(p.w.type);
+}
+// Behind the packed image. The last window's run may end behind it, too.
+std::size_t place_of_result(Problem const& p, PackRecipe const& recipe) {
+  auto const behind =
+      recipe.of_image + static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes);
+  return (behind + alignment - 1) / alignment * alignment;
+}
+
+// use(packed, &ConvolutionProblem::x, say).
+template <class Use>
+void for_each_packed(Problem const& p, PackRecipe const& recipe, Use&& use) {
+  if (recipe.other) use(packed_other(p, recipe), other_of(p));
+  if (recipe.image) use(packed_image(p, recipe), image_of(p));
+}
+
+}  // namespace
+
+Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
+  Problem made = problem;
+  TensorDescription& image = made.*image_of(problem);
+  if (recipe.image) image = channels_last(packed_image(problem, recipe));
+  if (recipe.other) made.*other_of(problem) = channels_last(packed_other(problem, recipe));
+  bool const unpacked = packs_result(problem, recipe);
+  if (unpacked) {
+    PackedResult const result = packed_result(problem, recipe);
+    image.layout.shape[1] = result.channels;
+    made.w.layout =
+        image_layout(TensorFormat::nhwc, problem.w.extent(0), result.channels, result.rows, result.columns);
+    made.w.alignment = alignment;
+  }
+  if (recipe.rows == 0) return made;
+  // A window is one place: the taps of its row, and their channels, follow each other.
+  Packed const packed = packed_image(problem, recipe);
+  Index const channels = problem.w.extent(3) * recipe.place, taps = taps_of_rows(problem, recipe);
+  image.layout.shape = {packed.images, unpacked ? image.extent(1) : channels, packed.rows,
+                        problem.y.extent(3)};
+  image.layout.stride[3] = problem.stride[1] * recipe.place;
+  if (!unpacked) made.w.layout.shape = {problem.w.extent(0), channels, taps, 1};
+  made.stride[0] = problem.stride[0] / packed.row_step, made.stride[1] = 1;
+  made.dilation[0] = recipe.rows / packed.row_step, made.dilation[1] = 1;
+  for (int i = 0; i < 2; ++i) made.pad_begin[i] = made.pad_end[i] = 0;
+  return made;
+}
+
+std::vector<PackRecipe> packings_of_rows(Problem const& p) {
+  std::vector<PackRecipe> list;
+  int const size = size_of(p.x.type);
+  Index const channels = p.x.extent(1), rows = p.w.extent(2), columns = p.w.extent(3);
+  bool const dense = p.dilation[0] == 1 && p.dilation[1] == 1 && p.groups == 1;
+  if (p.direction == ConvolutionDirection::data || !dense || rows * columns == 1 ||
+      channels * size > step_bytes / 2)
+    return list;
+  for (int place = unit / size; place * size <= step_bytes / 2; place += unit / size) {
+    Index const together = std::min(rows, place / channels);
+    if (together == 0) continue;
+    PackRecipe recipe;
+    recipe.image = true;
+    recipe.other = !is_filter(p);
+    recipe.place = place;
+    recipe.rows = static_cast<int>(together);
+    list.push_back(recipe);
+    if (together == rows) break;
+  }
+  return list;
+}
+
+void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t own) {
+  recipe.end = own;
+  for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
+    std::size_t& place = tensor == image_of(problem) ? recipe.of_image : recipe.of_other;
+    place = (recipe.end + alignment - 1) / alignment * alignment;
+    recipe.end = place + static_cast<std::size_t>(packed.bytes());
+  });
+  if (packs_result(problem, recipe))
+    recipe.end = place_of_result(problem, recipe) + static_cast<std::size_t>(result_bytes(problem, recipe));
+}
+
+std::string packing_violation(Problem const& problem, PackRecipe const& recipe) {
+  std::string sentence;
+  for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
+    if (packed.places() > most_int)
+      sentence = fmt::format("{} pixels of {} to be packed; at most {}: divide the images", packed.places(),
+                             name_of(tensor), most_int);
+  });
+  if (problem.w.layout.size() > most_int)
+    sentence = fmt::format("{} elements of the filter; at most {}", problem.w.layout.size(), most_int);
+  return sentence;
+}
+
+double packing_seconds(Problem const& problem, PackRecipe const& recipe, Gpu const& gpu) {
+  // Of a pass with 2 bytes a load: predicted, not measured.
+  constexpr double launch_seconds = 2.5e-6, share_of_copy = 0.75;
+  double seconds = 0;
+  for_each_packed(problem, recipe, [&](Packed const& packed, auto) {
+    seconds += launch_seconds + (packed.bytes_read() + static_cast<double>(packed.bytes())) /
+                                    (share_of_copy * gpu.memory_bytes_per_second);
+  });
+  if (packs_result(problem, recipe))
+    seconds +=
+        launch_seconds + static_cast<double>(result_bytes(problem, recipe)) / gpu.memory_bytes_per_second;
+  return seconds;
+}
+
+std::string packing_text(Problem const& problem, PackRecipe const& recipe, Gpu const& gpu) {
+  std::string text;
+  Index bytes = 0;
+  for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
+    text += std::string(text.empty() ? "" : " and ") + name_of(tensor);
+    bytes += packed.bytes();
+  });
+  if (text.empty()) return text;
+  text += " packed first, channels last";
+  if (recipe.rows > 0)
+    text += fmt::format(", {} rows of {} channels in {}, a row's taps side by side", recipe.rows,
+                        problem.x.extent(1), recipe.place);
+  if (packs_result(problem, recipe)) text += ", dw unpacked at the end";
+  return fmt::format("{}: {} bytes in {:.0f} us", text, bytes, packing_seconds(problem, recipe, gpu) * 1e6);
+}
+
+std::vector<PackLaunch> pack_launches(Problem const& problem, PackRecipe const& recipe,
+                                      Problem::Arguments& arguments, std::byte* workspace) {
+  std::vector<PackLaunch> list;
+  for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
+    void const*& data = pointer_of(arguments, tensor);
+    void* const to = workspace + (tensor == image_of(problem) ? recipe.of_image : recipe.of_other);
+    list.push_back(launch_of(packed, data, to));
+    data = to;
+  });
+  if (packs_result(problem, recipe)) arguments.dw = workspace + place_of_result(problem, recipe);
+  return list;
+}
+
+bool packs_result(Problem const& problem, PackRecipe const& recipe) {
+  bool const whole = problem.x.extent(1) * size_of(problem.x.type) % step_bytes == 0;
+  return is_filter(problem) && recipe.image && (recipe.rows > 0 || !whole);
+}
+
+UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe,
+                           Problem::Arguments const& arguments, std::byte* workspace) {
+  UnpackLaunch launch;
+  UnpackParameters& made = launch.parameters;
+  Layout const& layout = problem.w.layout;
+  PackedResult const from = packed_result(problem, recipe);
+  made.from = workspace + place_of_result(problem, recipe);
+  made.to = arguments.dw;
+  made.filter = from.of_filter();
+  made.row = from.channels * from.columns;
+  made.column = recipe.rows > 0 ? recipe.place : from.channels;
+  made.filter_stride = layout.stride[0], made.channel_stride = layout.stride[1];
+  made.row_stride = layout.stride[2], made.column_stride = layout.stride[3];
+  made.channels = Divisor(layout.extent(1));
+  made.rows = Divisor(layout.extent(2)), made.columns = Divisor(layout.extent(3));
+  made.rows_of_place = Divisor(std::max(1, recipe.rows));
+  made.elements = static_cast<int>(layout.size());
+  launch.blocks = (made.elements + pack_threads - 1) / pack_threads;
+  launch.element_bytes = size_of(problem.w.type);
+  return launch;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,225 @@
+// The policy, division and packing of a product whose windows the copy engine brings that are predicted to be
+// fastest.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/backend/emulator/emulated_policy.h"
+#include "src/backend/emulator/warp_specialized_convolution.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/fft.h"
+#include "src/plan/conv/packing.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/winograd.h"
+#include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/partition.h"
+#include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int step_bytes = 128, unit = 16;  // of depth; that the engine aligns to
+
+// Of a tile's columns, those that are beyond d. Measured on an H200: where half of 128 were, products
+// took 1.65 and 2.1 times what was predicted, and 1.1 to 1.4 times where none was.
+double share_outside(GemmPolicy const& p, CanonicalGemm const& form) {
+  auto const tiles = static_cast<double>((form.n + p.block_n - 1) / p.block_n);
+  return 1 - static_cast<double>(form.n) / (tiles * p.block_n);
+}
+
+// Tries every policy and division; the fastest, by the prediction.
+class WindowSearch {
+ public:
+  WindowSearch(Problem const& problem, Device const& device, PlanOptions const& options,
+               WindowProducts const& windows, PackRecipe const& packing)
+      : problem_(problem),
+        device_(device),
+        options_(options),
+        windows_(windows),
+        packing_(packing),
+        packing_seconds_(packing_seconds(problem, packing, device.gpu)) {}
+
+  Offer<Problem> best() {
+    std::string main_loop = name_of(MainLoop::warp_specialized);
+    policy_ = without_main_loop(options_.policy, main_loop);
+    if (main_loop != name_of(MainLoop::warp_specialized)) {
+      offer_.refusal = "--policy " + options_.policy + ": another main loop";
+      return offer_;
+    }
+    if (names_tile(policy_) || names_extent(policy_)) {
+      offer_.refusal =
+          "has no tiles of winograd, no transforms of fft; --policy " + options_.policy + " was asked for";
+      return offer_;
+    }
+    int const size = size_of(front().a.type);
+    // One tap alone is a product's work, whose policies have been measured.
+    bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1 && policy_.empty();
+    std::vector<NamedPolicy> policies = one_tap ? warpgroup_policies(size) : window_policies(size);
+    GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
+    if (emulated()) policies = {{"emulated", own}};
+    if (!policy_.empty() && policy_ != "partition=" + asked_partition()) {
+      policies = {parse_policy(policy_, policies, policies[emulated() ? 0 : 2])};
+      policies.front().policy.partition = own.partition;  // which is chosen below
+    }
+    if (emulated() && !(policies.front().policy == own)) {
+      offer_.refusal =
+          "--policy " + options_.policy + ": the emulator has one policy for each kernel and type: emulated";
+      return offer_;
+    }
+    for (NamedPolicy const& named : policies) try_policy(named);
+    if (offer_.text.empty() && offer_.refusal.empty())
+      offer_.refusal =
+          fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so", options_.policy,
+                      windows_.parts.size(), front().k * size_of(front().a.type) / step_bytes);
+    return offer_;
+  }
+
+ private:
+  bool emulated() const { return device_.backend == Backend::emulator; }
+  // What all launches have in common: types and widths.
+  CanonicalGemm const& front() const { return windows_.parts.front().product; }
+  bool is_one() const { return windows_.parts.size() == 1; }
+
+  void try_policy(NamedPolicy const& named) {
+    CanonicalGemm const& form = front();
+    GemmRecipe recipe;
+    recipe.policy_name = named.name;
+    recipe.policy = named.policy;
+    recipe.a = {windows_.along_of_a, unit / size_of(form.a.type)};
+    recipe.b = {windows_.along_of_b, unit / size_of(form.b.type)};
+    recipe.result_width = form.d.width;
+    recipe.sum = form.sum;
+    GemmPolicy& p = recipe.policy;
+    if (!emulated() && policy_.find("epilogue=") == std::string::npos) {
+      p.epilogue = schedule_of(problem_.epilogue.expression);
+      if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
+    }
+    // Digits are found by division: once for a run of a row.
+    if (windows_.by_digits) p.epilogue = EpilogueSchedule::staged;
+    std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
+    int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
+    if (sentence.empty() && sharing > 1)
+      sentence = fmt::format("cluster_{} = {}: blocks share no windows; legal is 1",
+                             windows_.image_is_a ? 'n' : 'm', sharing);
+    int const shared = shared_storage_bytes(recipe, form);
+    if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
+      sentence = fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, device_.gpu.name,
+                             device_.gpu.shared_bytes_per_block);
+    if (!sentence.empty()) return refuse(sentence);
+    for (Division const& division :
+         divisions_worth_trying(recipe, form, device_.gpu, asked_partition(), !emulated() && is_one()))
+      try_division(recipe, division);
+  }
+
+  std::string asked_partition() const {
+    for (Partition const partition : {Partition::tiles, Partition::split_k, Partition::stream_k})
+      if (policy_.find(std::string("partition=") + name_of(partition)) != std::string::npos)
+        return name_of(partition);
+    return {};
+  }
+
+  void try_division(GemmRecipe recipe, Division const& division) {
+    GemmPolicy& p = recipe.policy;
+    double seconds = packing_seconds_;
+    std::size_t flags = 0, partials = 0;  // the launches use them one after the other
+    p.whole = !emulated();
+    for (WindowProduct const& part : windows_.parts) {
+      CanonicalGemm const& form = part.product;
+      std::string const no = division_violation(recipe, division, form);
+      if (!no.empty()) return refuse(no);
+      p.whole = p.whole && form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0;
+      divide(recipe, division, form,
+             emulated() ? emulator::emulated_places : places_of(recipe, form, device_.gpu));
+      Volume volume = volume_of(form, recipe);
+      volume.operand_bytes = windows_.operand_bytes;  // that windows overlap is for the second cache
+      seconds += predict_seconds(recipe, form, device_.gpu, volume) * (1 + share_outside(p, form));
+      flags = std::max(flags, recipe.flag_bytes);
+      partials = std::max(partials, recipe.partial_bytes);
+    }
+    recipe.flag_bytes = flags;
+    recipe.partial_bytes = partials;
+    recipe.predicted_seconds = seconds;
+    if (emulated()) p.partition = Partition::split_k;
+    ConvolutionRecipe made;
+    made.packing = packing_;
+    place_in_workspace(made.packing, problem_, recipe.flag_bytes + recipe.partial_bytes);
+    std::size_t const workspace = made.packing.end;
+    if (workspace > options_.max_workspace)
+      return refuse(
+          fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));
+    // Of what nobody has measured more must be promised.
+    double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
+    if (!offer_.text.empty() && recipe.predicted_seconds >= share * offer_.predicted_seconds) return;
+    made.product = recipe;
+    made.stepwise = windows_.image_is_a;  // a tap a step
+    made.launches = static_cast<int>(windows_.parts.size());
+    std::string text = to_string(recipe) + ", windows by the copy engine";
+    if (!is_one()) text += fmt::format(", {} launches", windows_.parts.size());
+    std::string const first = packing_text(problem_, packing_, device_.gpu);
+    if (!first.empty()) text += ", " + first;
+    offer_ = {{}, workspace, recipe.predicted_seconds, made, std::move(text)};
+  }
+
+  void refuse(std::string sentence) {
+    if (offer_.text.empty()) offer_.refusal = std::move(sentence);
+  }
+
+  Problem const& problem_;
+  Device const& device_;
+  PlanOptions const& options_;
+  WindowProducts const& windows_;
+  PackRecipe const& packing_;
+  double packing_seconds_;
+  std::string policy_;  // without the main loop
+  Offer<Problem> offer_;
+};
+
+}  // namespace
+
+Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const& device,
+                                            PlanOptions const& options) {
+  Offer<Problem> best;
+  best.refusal = problem_violation(problem, device.backend);
+  if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
+  if (!best.refusal.empty()) return best;
+  // As the operands lie, or, if the copy engine cannot read one of them, with that one packed; and with rows
+  // put together.
+  std::vector<PackRecipe> packings(4);
+  packings[1].other = packings[2].image = packings[3].image = packings[3].other = true;
+  std::size_t const plain = packings.size();
+  for (PackRecipe packing : packings_of_rows(problem)) {
+    packings.push_back(packing);
+    if (packing.other) continue;
+    packing.other = true;  // dy, if it cannot be read as it lies
+    packings.push_back(packing);
+  }
+  bool taken = false;
+  for (std::size_t i = 0; i < packings.size(); ++i) {
+    if (taken && i < plain) continue;
+    Offer<Problem> offer;
+    WindowProducts const windows = window_products(problem, device.gpu, packings[i]);
+    offer.refusal = windows.refusal;
+    if (offer.refusal.empty()) offer.refusal = packing_violation(problem, packings[i]);
+    taken = taken || offer.refusal.empty();
+    if (offer.refusal.empty()) {
+      CanonicalGemm const& front = windows.parts.front().product;
+      if (device.backend == Backend::emulator && !emulator::has_window_product(front.a.type, front.b.type))
+        offer.refusal = fmt::format("the emulator has this kernel for f16 and s8, not for {} and {}",
+                                    name_of(front.a.type), name_of(front.b.type));
+      else
+        offer = WindowSearch(problem, device, options, windows, packings[i]).best();
+    }
+    bool const first = i == 0 || (!best.refusal.empty() && offer.refusal.empty());
+    if (first || (offer.refusal.empty() && offer.predicted_seconds < best.predicted_seconds))
+      best = std::move(offer);
+  }
+  return best;
+}
+
+}  // namespace cosmati::plan

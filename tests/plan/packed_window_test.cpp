@@ -1,0 +1,193 @@
+// Convolutions through the warp_specialized main loop whose operands are packed first: images and filters in
+// any layout, few channels, results with pixels innermost; as the emulator runs them, against the reference.
+#include <gtest/gtest.h>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/backend/cuda/convolution.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/conv/packing.h"
+#include "src/plan/conv/tensor_windows.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr char const* kernel = "warp_specialized";
+constexpr auto forward = ConvolutionDirection::forward, data = ConvolutionDirection::data;
+
+ConvolutionProblem problem(ConvolutionDirection direction, TensorFormat format, Geometry const& geometry,
+                           DataType type = DataType::f16) {
+  return problem_of(direction, type, type == DataType::s8 ? DataType::s32 : type, format, geometry);
+}
+
+ConvolutionProblem with_epilogue(ConvolutionProblem p) {
+  TensorDescription const& result = p.direction == forward ? p.y : p.x;
+  p.epilogue.expression =
+      epilogue::parse("relu(acc + bias[k] - rest[n, k, p, q])", epilogue::convolution_indices);
+  p.epilogue.operands = {describe(DataType::f32, {result.extent(1)}), result};
+  return p;
+}
+
+Geometry padded(Geometry geometry, Index padding) {
+  for (Index* pad : {geometry.pad_begin, geometry.pad_end}) pad[0] = pad[1] = padding;
+  return geometry;
+}
+
+// A first layer of 3x3, one of 7x7 with strides, one channel under a wide window, and 16 channels.
+std::vector<Geometry> few_channels() {
+  Geometry plain, stem, wide, sixteen;
+  plain.c = 3, plain.k = 40, plain.h = 10, plain.w = 11, plain = padded(plain, 1);
+  stem = plain, stem.h = 15, stem.w = 13, stem.r = stem.s = 7, stem = padded(stem, 3);
+  stem.stride[0] = stem.stride[1] = 2;
+  wide = plain, wide.c = 1, wide.h = 12, wide.w = 31, wide.r = 5, wide.s = 20, wide.stride[0] = 2;
+  wide.stride[1] = 3, wide.pad_begin[0] = 0, wide.pad_end[0] = 3, wide.pad_begin[1] = 4;
+  sixteen = plain, sixteen.c = 16, sixteen.k = 24;
+  return {plain, stem, wide, sixteen};
+}
+
+// What the plan would have done with another packing.
+void expect_right_packed(ConvolutionProblem const& p, PackRecipe packing) {
+  PlanOptions options;
+  options.kernel = kernel;
+  auto plan = make_plan(p, emulated_device(), options);
+  plan::place_in_workspace(packing, p, plan.recipe.product.flag_bytes + plan.recipe.product.partial_bytes);
+  plan.recipe.packing = packing;
+  plan.workspace_bytes = packing.end;
+  auto const prepared = prepare(plan);
+  bool const is_filter = p.direction == ConvolutionDirection::filter;
+  Tensor const x = filled(p.x, 1), w = filled(p.w, 2), dy = filled(p.y, 3);
+  Tensor result = filled(is_filter ? p.w : p.y, 9);
+  Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
+  ConvolutionProblem::Arguments arguments{.x = x.data(), .w = w.data(), .dy = dy.data()};
+  (is_filter ? arguments.dw : arguments.y) = result.data();
+  prepared.run(arguments, workspace.data());
+  Computed const expected = run(p, this_device(Backend::reference), "", "");
+  for (Index i = 0; i < result.layout().span(); ++i)
+    ASSERT_EQ(load(result.type(), result.data(), i), load(result.type(), expected.result.data(), i))
+        << packing.rows << " rows in " << packing.place << ", element " << i;
+}
+
+TEST(PackedWindows, RowsAreReadTogetherInEveryWay) {
+  for (ConvolutionDirection const direction : {forward, ConvolutionDirection::filter})
+    for (Geometry const& geometry : few_channels())
+      for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw}) {
+        auto const p = problem(direction, format, geometry);
+        std::vector<PackRecipe> const ways = plan::packings_of_rows(p);
+        EXPECT_FALSE(ways.empty());
+        for (PackRecipe way : ways) {
+          if (format == TensorFormat::nchw) way.other = true;
+          expect_right_packed(p, way);
+        }
+      }
+}
+
+// Taps of a filter's gradient are padded to whole steps, and taken from there at the end.
+TEST(PackedWindows, FiltersGradientsOfAnyChannels) {
+  Geometry odd;
+  odd.c = 72, odd.k = 21, odd.h = 9, odd.w = 8, odd = padded(odd, 1), odd.dilation[0] = 2;
+  for (Index const channels : {72, 13})
+    for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw}) {
+      odd.c = channels;
+      auto p = problem(ConvolutionDirection::filter, format, odd);
+      expect_right(p, kernel);
+      p.w.type = DataType::f32;
+      expect_right(p, kernel);
+    }
+}
+
+TEST(PackedWindows, AStemTakesRowsOfAStrideTogether) {
+  auto const p = problem(forward, TensorFormat::nhwc, few_channels()[1]);
+  std::vector<PackRecipe> const ways = plan::packings_of_rows(p);
+  ASSERT_FALSE(ways.empty());
+  EXPECT_EQ(ways[0].rows, 2);
+  EXPECT_EQ(ways[0].place, 8);
+  // 7 rows in four pairs, which lie as far apart as windows do; 7 columns of 8 elements are one step.
+  ConvolutionProblem const left = plan::packed_problem(p, ways[0]);
+  EXPECT_EQ(left.stride[0], 1);
+  EXPECT_EQ(left.dilation[0], 1);
+  EXPECT_EQ(left.w.extent(2), 4);
+  EXPECT_EQ(left.w.extent(3), 1);
+  EXPECT_EQ(left.x.extent(1), 56);
+  EXPECT_EQ(left.x.layout.stride[3], 16);
+}
+
+TEST(PackedWindows, PixelsInnermost) {
+  Geometry plain, strided, odd;
+  plain.c = 24, plain.k = 40, plain.h = 9, plain.w = 8, plain = padded(plain, 1);
+  strided = plain, strided.stride[0] = 2, strided.stride[1] = 3, strided.h = 13;
+  odd = plain, odd.c = 13, odd.k = 21, odd.n = 3;
+  for (Geometry const& geometry : {plain, strided, odd})
+    for (ConvolutionDirection const direction : {forward, data}) {
+      auto const p = problem(direction, TensorFormat::nchw, geometry);
+      expect_right(p, kernel);
+      expect_right(with_epilogue(p), kernel);
+    }
+  plain.n = 1;
+  expect_right(problem(forward, TensorFormat::nchw, plain), kernel);
+}
+
+TEST(PackedWindows, ChannelsThatAreNoUnit) {
+  Geometry odd;
+  odd.c = 13, odd.k = 21, odd.h = 9, odd.w = 8, odd = padded(odd, 1), odd.dilation[0] = 2;
+  for (ConvolutionDirection const direction : {forward, data})
+    expect_right(with_epilogue(problem(direction, TensorFormat::nhwc, odd)), kernel);
+  expect_right(problem(forward, TensorFormat::nhwc, odd, DataType::s8), kernel);
+}
+
+Device a_gpu() {
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  return device;
+}
+
+Geometry first_layer() {
+  Geometry geometry;
+  geometry.n = 64, geometry.c = 3, geometry.k = 64, geometry.h = geometry.w = 224;
+  return padded(geometry, 1);
+}
+
+TEST(PackedWindows, TheWorkspaceHasALimit) {
+  auto const p = problem(forward, TensorFormat::nhwc, first_layer());
+  PlanOptions options;
+  auto const plan = make_plan(p, a_gpu(), options);
+  EXPECT_EQ(plan.kernel, kernel);
+  EXPECT_TRUE(plan.recipe.packing.image);
+  EXPECT_EQ(plan.workspace_bytes, plan.recipe.packing.end);
+  options.max_workspace = 1 << 20;
+  auto const small = make_plan(p, a_gpu(), options);
+  EXPECT_NE(small.kernel, kernel);
+  EXPECT_LE(small.workspace_bytes, options.max_workspace);
+}
+
+TEST(PackedWindows, WhatLiesWellIsNotPacked) {
+  Geometry geometry = first_layer();
+  geometry.c = 64;
+  auto const plan = make_plan(problem(forward, TensorFormat::nhwc, geometry), a_gpu(), {});
+  EXPECT_EQ(plan.kernel, kernel);
+  EXPECT_FALSE(plan.recipe.packing.image);
+  EXPECT_FALSE(plan.recipe.packing.other);
+}
+
+TEST(PackedWindows, ComposedKernelsCompileWithoutSpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  Geometry geometry = first_layer();
+  geometry.h = geometry.w = 56;
+  auto const filter = problem(ConvolutionDirection::filter, TensorFormat::nhwc, geometry);
+  for (ConvolutionProblem const& p :
+       {with_epilogue(problem(forward, TensorFormat::nhwc, geometry)),
+        with_epilogue(problem(forward, TensorFormat::nchw, geometry)), filter}) {
+    bool const is_filter = p.direction == ConvolutionDirection::filter;
+    PlanOptions options;
+    options.kernel = kernel;
+    options.policy = is_filter ? "medium" : "tall_turns";
+    auto const plan = make_plan(p, a_gpu(), options);
+    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
+    std::vector<jit::Source> const passes = cuda::convolution_passes(plan);
+    ASSERT_EQ(passes.size(), is_filter ? 2u : 1u);
+    for (jit::Source const& pass : passes) EXPECT_EQ(jit::compile(pass).local_bytes, 0);
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
