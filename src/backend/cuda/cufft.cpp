@@ -115,6 +115,12 @@ CufftPlan::CufftPlan(int ordinal, int rows, int columns, int count, DataType rea
           ErrorCode::system,
           fmt::format("cuFFT wants a work area of {} bytes for {} transforms of {}x{}; the plan has {}",
                       bytes, count, rows, columns, work_bytes));
+    // Brought to the device now: a first call may be one that a graph captures.
+    auto const reals = static_cast<std::size_t>(real_plane) * static_cast<std::size_t>(count);
+    DeviceBuffer const planes(ordinal_, reals * static_cast<std::size_t>(size_of(real))),
+        work(ordinal_, bytes);
+    run(planes.data(), work.data(), nullptr);
+    wait(ordinal_, nullptr);
   } catch (...) {
     library().cufftDestroy(handle_);
     throw;

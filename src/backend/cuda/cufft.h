@@ -53,8 +53,8 @@ constexpr std::size_t most_work_bytes(std::size_t plane_bytes) {
 // / 2 + 1 complex ones, to frequencies or (`inverse`, times rows * columns) back. `real`: f32 or f64.
 class CufftPlan {
  public:
-  // Opens the library. Throws Error(unavailable) if that fails, Error(system) if cuFFT refuses or wants more
-  // than work_bytes.
+  // Opens the library, and runs once. Throws Error(unavailable) if that fails, Error(system) if cuFFT refuses
+  // or wants more than work_bytes.
   CufftPlan(int ordinal, int rows, int columns, int count, DataType real, bool inverse,
             std::size_t work_bytes);
   ~CufftPlan();
