@@ -1,6 +1,7 @@
 // The bound in double precision, plane by plane.
 #include "src/plan/conv/fft_bound.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
