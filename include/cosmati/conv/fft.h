@@ -6,10 +6,9 @@
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
-#include "cosmati/arch/thread.h"
 #include "cosmati/conv/digit_destination.h"
-#include "cosmati/conv/fft_arguments.h"
 #include "cosmati/conv/fft_doubled.h"
+#include "cosmati/conv/fft_tile.h"
 #include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/gemm/epilogue.h"
 
@@ -25,68 +24,43 @@ struct FftElements {
   }
 };
 
-struct FftPlane {
-  int group, outer, depth;
+// Tensor to planes, zeros where it has nothing. `across`: lanes lie along the planes when they read. Blocks
+// of fft_positions.
+struct FftPlaneStart {
+  Index offset = 0;
+  int down = 0, right = 0;  // of the plane's first element; far outside if there is no such plane
 };
-COSMATI_DEVICE FftPlane fft_plane(FftChunk const& chunk, int plane) {
-  int const number = chunk.first + plane, upper = chunk.depths.quotient(number),
-            group = chunk.outers.quotient(upper);
-  return {group, upper - group * chunk.outers.divisor, number - upper * chunk.depths.divisor};
-}
-
-// The first plane and position of the block's tile.
-struct FftTile {
-  int plane, position;
-};
-COSMATI_DEVICE FftTile fft_tile(FftChunk const& chunk) {
-  int const planes = chunk.tiles.quotient(arch::block_x());
-  return {planes * fft_side, (arch::block_x() - planes * chunk.tiles.divisor) * fft_side};
-}
-
-// A tile of which a warp writes lines and reads columns; the odd pitch keeps lanes in banks of their own.
-template <class Value>
-struct FftShared {
-  Value value[fft_side][fft_side + 1];
-};
-
-// Calls use(line, lane) for each place of a tile, lanes along a warp.
-template <class Use>
-COSMATI_DEVICE void for_each_of_tile(Use const& use) {
-  constexpr int warps = fft_threads / 32;
-  static_assert(fft_side == 32);
-  COSMATI_UNROLL
-  for (int i = 0; i < fft_side / warps; ++i) use(arch::thread() / 32 + i * warps, arch::thread() % 32);
-}
-
-// Tensor to planes, zeros where it has nothing. `across`: lanes lie along the planes when they read.
 template <class From_, class Real_, bool across_>
 struct FftPlanesTraits {
   using From = From_;
   using Real = Real_;
   static constexpr bool across = across_;
-  using SharedStorage = FftShared<Real>;
+  using SharedStorage = FftShared<Real, FftPlaneStart>;
+  static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 1));
 };
 
-template <class Traits>
-COSMATI_DEVICE typename Traits::Real fft_element(FftPlanesParameters const& params, int plane, int position) {
-  FftChunk const& chunk = params.chunk;
-  if (plane >= chunk.count || position >= chunk.rows * chunk.pitch.divisor) return 0;
-  int const row = chunk.pitch.quotient(position), column = position - row * chunk.pitch.divisor;
-  int const r = params.row.step.quotient(row), s = params.column.step.quotient(column);
-  if (column >= chunk.columns || r * params.row.step.divisor != row ||
-      s * params.column.step.divisor != column || r >= params.row.most || s >= params.column.most)
-    return 0;
-  FftPlane const at = fft_plane(chunk, plane);
+COSMATI_DEVICE FftPlaneStart fft_plane_start(FftPlanesParameters const& params, int plane) {
+  constexpr int far = -(1 << 30);
+  if (plane >= params.chunk.count) return {0, far, far};
+  FftPlane const at = fft_plane(params.chunk, plane);
   Digits const outer = params.outer.extents.digits(at.outer), depth = params.depth.extents.digits(at.depth);
-  int const down = params.row.origin + params.outer.down(outer) + params.depth.down(depth) + r;
-  int const right = params.column.origin + params.outer.right(outer) + params.depth.right(depth) + s;
-  if (static_cast<unsigned>(down) >= static_cast<unsigned>(params.row.size) ||
-      static_cast<unsigned>(right) >= static_cast<unsigned>(params.column.size))
-    return 0;
-  return Traits::From::template load<typename Traits::Real>(
-      params.from, params.type,
-      at.group * params.group_stride + params.outer.offset(outer) + params.depth.offset(depth) +
-          down * params.row.stride + right * params.column.stride);
+  return {at.group * params.group_stride + params.outer.offset(outer) + params.depth.offset(depth),
+          params.row.origin + params.outer.down(outer) + params.depth.down(depth),
+          params.column.origin + params.outer.right(outer) + params.depth.right(depth)};
+}
+
+// Of a position: the element of each axis, far outside if there is none.
+struct FftSpot {
+  int down, right;
+};
+COSMATI_DEVICE FftSpot fft_spot(FftPlanesParameters const& params, int position) {
+  constexpr int far = -(1 << 30);
+  int const row = params.chunk.pitch.quotient(position), column = position - row * params.chunk.pitch.divisor;
+  int const r = params.row.step.quotient(row), s = params.column.step.quotient(column);
+  bool const exists = row < params.chunk.rows && column < params.chunk.columns &&
+                      r * params.row.step.divisor == row && s * params.column.step.divisor == column &&
+                      r < params.row.most && s < params.column.most;
+  return {exists ? r : far, s};
 }
 
 template <class Traits>
@@ -95,23 +69,38 @@ fft_planes_kernel(COSMATI_PARAMETER FftPlanesParameters params) {
   using Real = typename Traits::Real;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   FftChunk const& chunk = params.chunk;
-  FftTile const tile = fft_tile(chunk);
-  Real* const planes = arch::as_global(static_cast<Real*>(chunk.planes));
-  auto const store = [&](int plane, int position, Real value) {
-    if (plane < chunk.count && position < chunk.rows * chunk.pitch.divisor)
-      planes[plane * chunk.plane_reals() + position] = value;
-  };
-  if constexpr (Traits::across) {
-    for_each_of_tile([&](int line, int lane) {
-      shared.value[line][lane] = fft_element<Traits>(params, tile.plane + lane, tile.position + line);
-    });
-    arch::block_barrier();
+  FftTile const tile = fft_tile<fft_positions>(chunk);
+  int const warp = arch::thread() / 32, lane = arch::thread() % 32,
+            positions = chunk.rows * chunk.pitch.divisor;
+  if (arch::thread() < fft_side)
+    shared.start[arch::thread()] = fft_plane_start(params, tile.plane + arch::thread());
+  arch::block_barrier();
+  Real* const planes = arch::as_global(static_cast<Real*>(chunk.planes)) + tile.plane * chunk.plane_reals();
+  COSMATI_NO_UNROLL
+  for (int first = tile.position; first < tile.position + fft_positions && first < positions;
+       first += fft_side) {
+    Real value[fft_lines];
+    COSMATI_UNROLL
+    for (int i = 0; i < fft_lines; ++i) {
+      int const line = warp + i * fft_warps;
+      FftPlaneStart const& start = shared.start[Traits::across ? lane : line];
+      FftSpot const spot = fft_spot(params, first + (Traits::across ? line : lane));
+      int const down = start.down + spot.down, right = start.right + spot.right;
+      bool const inside = static_cast<unsigned>(down) < static_cast<unsigned>(params.row.size) &&
+                          static_cast<unsigned>(right) < static_cast<unsigned>(params.column.size);
+      value[i] = inside ? Traits::From::template load<Real>(
+                              params.from, params.type,
+                              start.offset + down * params.row.stride + right * params.column.stride)
+                        : Real{};
+    }
+    if constexpr (Traits::across) fft_transpose(shared, value);
+    COSMATI_UNROLL
+    for (int i = 0; i < fft_lines; ++i) {
+      int const line = warp + i * fft_warps;
+      if (tile.plane + line < chunk.count && first + lane < positions)
+        planes[line * chunk.plane_reals() + first + lane] = value[i];
+    }
   }
-  for_each_of_tile([&](int line, int lane) {
-    Real const value = Traits::across ? shared.value[lane][line]
-                                      : fft_element<Traits>(params, tile.plane + line, tile.position + lane);
-    store(tile.plane + line, tile.position + lane, value);
-  });
 }
 
 // Planes to a factor. `twice`: each line is written twice, as the doubled factor's are.
@@ -121,7 +110,8 @@ struct FftFactorTraits {
   using Factor = Factor_;
   static constexpr bool twice = twice_;
   static constexpr FftDoubled doubled = doubled_;
-  using SharedStorage = FftShared<Vector<Real, 2>>;
+  using SharedStorage = FftTransposed<Vector<Real, 2>>;
+  static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 2));
 };
 
 template <class Real, class Factor>
@@ -139,7 +129,7 @@ fft_factor_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
   using Factor = typename Traits::Factor;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   FftChunk const& chunk = params.chunk;
-  FftTile const tile = fft_tile(chunk);
+  FftTile const tile = fft_tile<fft_side>(chunk);
   int const frequencies = chunk.frequencies();
   auto const exists = [&](int plane, int frequency) {
     return plane < chunk.count && frequency < frequencies;
@@ -178,7 +168,8 @@ template <class Real_, FftDoubled doubled_>
 struct FftSumsTraits {
   using Real = Real_;
   static constexpr FftDoubled doubled = doubled_;
-  using SharedStorage = FftShared<Vector<Real, 2>>;
+  using SharedStorage = FftTransposed<Vector<Real, 2>>;
+  static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 2));
 };
 template <class Traits>
 COSMATI_KERNEL(fft_threads, 4)
@@ -187,7 +178,7 @@ fft_sums_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
   using Complex = Vector<Real, 2>;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   FftChunk const& chunk = params.chunk;
-  FftTile const tile = fft_tile(chunk);
+  FftTile const tile = fft_tile<fft_side>(chunk);
   int const frequencies = chunk.frequencies();
   auto const exists = [&](int plane, int frequency) {
     return plane < chunk.count && frequency < frequencies;
@@ -214,7 +205,12 @@ fft_sums_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
   });
 }
 
-// Planes to results, with the epilogue. `across`: lanes lie along the planes when they write.
+// Planes to results, with the epilogue. `across`: lanes lie along the planes when they write. Blocks of
+// fft_positions outputs.
+struct FftResultStart {
+  int group = 0, other = 0, pixel = 0;
+  int row = 0, column = 0;  // of the first output; beyond all if there is no such plane
+};
 template <class Real_, bool across_, bool image_is_a_, class Epilogue_, class Destination_>
 struct FftResultTraits {
   using Real = Real_;
@@ -222,52 +218,66 @@ struct FftResultTraits {
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = FftResultParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
-  using SharedStorage = FftShared<Real>;
+  using SharedStorage = FftShared<Real, FftResultStart>;
+  static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 1));
 };
+
+template <class Params>
+COSMATI_DEVICE FftResultStart fft_result_start(Params const& params, int plane) {
+  if (plane >= params.chunk.count) return {0, 0, 0, params.rows, params.columns};
+  FftPlane const at = fft_plane(params.chunk, plane);
+  Digits const outer = params.outer.extents.digits(at.outer);
+  return {at.group, at.depth, params.first_pixel + static_cast<int>(params.outer.offset(outer)),
+          params.outer.down(outer), params.outer.right(outer)};
+}
+
 template <class Traits>
 COSMATI_KERNEL(fft_threads, 4)
 fft_result_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Real = typename Traits::Real;
+  using EpilogueReal = typename Traits::Epilogue::Real;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   FftChunk const& chunk = params.chunk;
-  FftTile const tile = fft_tile(chunk);
-  auto const load = [&](int plane, int output) -> Real {
-    if (plane >= chunk.count || output >= params.tile_outputs) return 0;
-    int const row = params.tile_columns.quotient(output), column = output - row * params.tile_columns.divisor;
-    Real const* const from = arch::as_global(static_cast<Real const*>(chunk.planes));
-    return from[plane * chunk.plane_reals() + row * params.row_step * chunk.pitch.divisor +
-                column * params.column_step] *
-           static_cast<Real>(params.scale);
-  };
-  auto const store = [&](int plane, int output, Real sum) {
-    if (plane >= chunk.count || output >= params.tile_outputs) return;
-    int const row = params.tile_columns.quotient(output), column = output - row * params.tile_columns.divisor;
-    FftPlane const at = fft_plane(chunk, plane);
-    Digits const outer = params.outer.extents.digits(at.outer);
-    int const p = params.outer.down(outer) + row, q = params.outer.right(outer) + column;
-    if (p >= params.rows || q >= params.columns) return;
-    int const pixel = params.first_pixel + static_cast<int>(params.outer.offset(outer)) +
-                      p * params.row_number + q * params.column_number;
-    int const m = Traits::image_is_a ? pixel : at.depth, n = Traits::image_is_a ? at.depth : pixel;
-    typename Traits::Epilogue::Real value[1] = {arch::number_cast<typename Traits::Epilogue::Real>(sum)};
-    typename Traits::Epilogue::Tile const results(params.epilogue, at.group, m, n);
-    Traits::Epilogue::apply(results, 0, 0, 1, value);
-    typename Traits::Destination::Tile const d(params.d, at.group, m, n);
-    d.store(0, 0, 1, value);
-  };
-  if constexpr (Traits::across) {
-    for_each_of_tile([&](int line, int lane) {
-      shared.value[line][lane] = load(tile.plane + line, tile.position + lane);
-    });
-    arch::block_barrier();
-    for_each_of_tile([&](int line, int lane) {
-      store(tile.plane + lane, tile.position + line, shared.value[lane][line]);
-    });
-  } else {
-    for_each_of_tile([&](int line, int lane) {
-      int const plane = tile.plane + line, output = tile.position + lane;
-      store(plane, output, load(plane, output));
-    });
+  FftTile const tile = fft_tile<fft_positions>(chunk);
+  int const warp = arch::thread() / 32, lane = arch::thread() % 32;
+  if (arch::thread() < fft_side)
+    shared.start[arch::thread()] = fft_result_start(params, tile.plane + arch::thread());
+  arch::block_barrier();
+  Real const* const planes =
+      arch::as_global(static_cast<Real const*>(chunk.planes)) + tile.plane * chunk.plane_reals();
+  Real const scale = static_cast<Real>(params.scale);
+  COSMATI_NO_UNROLL
+  for (int first = tile.position; first < tile.position + fft_positions && first < params.tile_outputs;
+       first += fft_side) {
+    Real value[fft_lines];
+    COSMATI_UNROLL
+    for (int i = 0; i < fft_lines; ++i) {
+      int const line = warp + i * fft_warps, output = first + lane;
+      int const row = params.tile_columns.quotient(output),
+                column = output - row * params.tile_columns.divisor;
+      bool const exists = tile.plane + line < chunk.count && output < params.tile_outputs;
+      value[i] =
+          exists ? scale * planes[line * chunk.plane_reals() + row * params.row_step * chunk.pitch.divisor +
+                                  column * params.column_step]
+                 : Real{};
+    }
+    if constexpr (Traits::across) fft_transpose(shared, value);
+    COSMATI_UNROLL
+    for (int i = 0; i < fft_lines; ++i) {
+      int const line = warp + i * fft_warps, output = first + (Traits::across ? line : lane);
+      FftResultStart const& start = shared.start[Traits::across ? lane : line];
+      int const row = params.tile_columns.quotient(output),
+                column = output - row * params.tile_columns.divisor;
+      int const p = start.row + row, q = start.column + column;
+      if (output >= params.tile_outputs || p >= params.rows || q >= params.columns) continue;
+      int const pixel = start.pixel + p * params.row_number + q * params.column_number;
+      int const m = Traits::image_is_a ? pixel : start.other, n = Traits::image_is_a ? start.other : pixel;
+      EpilogueReal result[1] = {arch::number_cast<EpilogueReal>(value[i])};
+      typename Traits::Epilogue::Tile const epilogue(params.epilogue, start.group, m, n);
+      Traits::Epilogue::apply(epilogue, 0, 0, 1, result);
+      typename Traits::Destination::Tile const d(params.d, start.group, m, n);
+      d.store(0, 0, 1, result);
+    }
   }
 }
 

@@ -6,7 +6,15 @@
 namespace cosmati {
 
 inline constexpr int fft_threads = 256;
-inline constexpr int fft_side = 32;  // of a block's tile: planes, and positions or frequencies
+inline constexpr int fft_side = 32;  // of a tile: planes, and positions or frequencies
+// Positions of a block that reads tensors or writes results, tile by tile; other blocks have one tile.
+inline constexpr int fft_positions = 4 * fft_side;
+
+// Dynamic shared memory of a block whose tile has `numbers` real numbers of `real_bytes` for each place.
+COSMATI_CONSTEXPR int fft_shared_bytes(int real_bytes, int numbers) {
+  constexpr int start_bytes = 24;  // what is known of a plane
+  return fft_side * (start_bytes + numbers * (fft_side + 1) * real_bytes);
+}
 
 // A chunk of the planes that are transformed, one behind the other in the workspace: number (group * outers +
 // outer) * depths + depth, from `first` on. A plane has `rows` rows of `pitch` real numbers, of which

@@ -65,10 +65,6 @@ jit::Source result_source(Plan<Problem> const& plan, plan::FftForm const& own) {
   return source;
 }
 
-constexpr int tile_bytes(DataType real, int numbers) {
-  return numbers * fft_side * (fft_side + 1) * size_of(real);
-}
-
 class ComposedFft final : public plan::FftConvolution {
  public:
   explicit ComposedFft(Plan<Problem> const& plan)
@@ -123,7 +119,8 @@ class ComposedFft final : public plan::FftConvolution {
   void launch(Function const& function, int numbers, Parameters const& parameters, Stream stream) const {
     Current const current(ordinal_);
     function.launch({static_cast<unsigned>(plan::fft_blocks(parameters.chunk)), 1, 1}, fft_threads,
-                    static_cast<unsigned>(tile_bytes(recipe().real, numbers)), parameters, stream);
+                    static_cast<unsigned>(fft_shared_bytes(size_of(recipe().real), numbers)), parameters,
+                    stream);
   }
 
   int ordinal_;

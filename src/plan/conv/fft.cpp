@@ -77,7 +77,7 @@ Index pitch_of(Index places, DataType type) {
 Index tiles_of(FftRecipe const& recipe) { return Index{recipe.tiles_down} * recipe.tiles_across; }
 
 FftChunk chunk_of(FftRecipe const& recipe, Index outers, Index depths, Index first, Index count,
-                  Index positions, std::byte* workspace) {
+                  Index blocks_of_planes, std::byte* workspace) {
   FftChunk chunk;
   chunk.planes = at_offset(workspace, recipe.planes);
   chunk.first = to_int(first);
@@ -87,7 +87,7 @@ FftChunk chunk_of(FftRecipe const& recipe, Index outers, Index depths, Index fir
   chunk.rows = recipe.rows;
   chunk.columns = recipe.columns;
   chunk.pitch = Divisor(2 * (recipe.columns / 2 + 1));
-  chunk.tiles = Divisor(std::max<Index>(1, parts(positions, fft_side)));
+  chunk.tiles = Divisor(std::max<Index>(1, blocks_of_planes));
   return chunk;
 }
 
@@ -115,7 +115,8 @@ FftMatrixParameters matrix_of(FftRecipe const& recipe, FftExtents const& extents
                               Index first, Index count, Index lines, Index places, DataType type,
                               std::size_t offset, std::byte* workspace) {
   FftMatrixParameters made;
-  made.chunk = chunk_of(recipe, outers, depths, first, count, extents.frequencies, workspace);
+  made.chunk =
+      chunk_of(recipe, outers, depths, first, count, parts(extents.frequencies, fft_side), workspace);
   made.data = at_offset(workspace, offset);
   made.groups = to_int(extents.groups);
   made.pitch = pitch_of(places, type);
@@ -170,8 +171,8 @@ FftPlanesParameters fft_image_planes(FftForm const& form, FftRecipe const& recip
                                      std::byte* workspace) {
   FftExtents const extents = fft_extents(form, recipe, outers);
   FftPlanesParameters made;
-  made.chunk = chunk_of(recipe, extents.image_lines, extents.depths, first, count, planes_positions(recipe),
-                        workspace);
+  made.chunk = chunk_of(recipe, extents.image_lines, extents.depths, first, count,
+                        parts(planes_positions(recipe), fft_positions), workspace);
   WindowForm const& tensor = form.form.image();
   made.type = tensor.type;
   made.from = moved(image, form.image_base + outer * form.image_outer, tensor.type);
@@ -192,8 +193,8 @@ FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& reci
                                       Index first, Index count, std::byte* workspace) {
   FftExtents const extents = fft_extents(form, recipe, recipe.slice);
   FftPlanesParameters made;
-  made.chunk = chunk_of(recipe, extents.filter_lines, extents.depths, first, count, planes_positions(recipe),
-                        workspace);
+  made.chunk = chunk_of(recipe, extents.filter_lines, extents.depths, first, count,
+                        parts(planes_positions(recipe), fft_positions), workspace);
   WindowForm const& tensor = filter_of(form.form);
   made.type = tensor.type;
   made.from = moved(filter, form.filter_base, tensor.type);
@@ -241,8 +242,8 @@ FftCrop fft_crop(FftForm const& form, FftRecipe const& recipe, Index outer, Inde
   Index const rows = form.gradient ? form.rows.outputs : recipe.tile_rows,
               columns = form.gradient ? form.columns.outputs : recipe.tile_columns;
   FftCrop crop;
-  crop.chunk =
-      chunk_of(recipe, extents.image_lines, extents.filter_lines, first, count, rows * columns, workspace);
+  crop.chunk = chunk_of(recipe, extents.image_lines, extents.filter_lines, first, count,
+                        parts(rows * columns, fft_positions), workspace);
   crop.scale = 1 / static_cast<double>(extents.positions);
   crop.outer = form.gradient ? single_steps(outers, form.outer_number)
                              : tiles_steps(recipe, form.outer_number, recipe.tile_rows, recipe.tile_columns);
