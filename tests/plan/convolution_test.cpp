@@ -106,6 +106,19 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
       auto const p = problem_of(ConvolutionDirection::data, type, result, TensorFormat::nchw, layer);
       expect_right(p, "implicit_gemm", "operands=repacked");
     }
+  // Whole steps of channels: lanes along pixels, filters by 16 bytes.
+  Geometry layer = generator_layer(2);
+  layer.k = 16;
+  for (char const* main_loop : {"double_buffered", "multistage"}) {
+    auto const p =
+        problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32, TensorFormat::nchw, layer);
+    expect_right(p, "implicit_gemm", std::string("operands=repacked,main_loop=") + main_loop);
+    PlanOptions options;
+    options.kernel = "implicit_gemm", options.policy = "operands=repacked";
+    auto const product = make_plan(p, emulated_device(), options).recipe.product;
+    EXPECT_EQ(product.a, (OperandAccess{Along::outer, 1}));
+    EXPECT_EQ(product.b, (OperandAccess{Along::outer, 4}));
+  }
   PlanOptions options;
   options.kernel = "implicit_gemm", options.policy = "operands=repacked";
   auto const together = problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32,

@@ -6,6 +6,7 @@
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/places_arguments.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -46,13 +47,12 @@ struct DirectOperand {
   }
 };
 
-// Grid: (elements of a group's result / threads, rounded up, 1, groups); block: threads. m * n < 2^31.
+// Block `block` of those that compute a group's result.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 1)
-direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+COSMATI_DEVICE void compute_direct(typename Traits::Params const& params, int block) {
   using Sum = typename Traits::Sum;
   using Real = typename Traits::Epilogue::Real;
-  Index const index = Index{arch::block_x()} * Traits::threads + arch::thread();
+  Index const index = Index{block} * Traits::threads + arch::thread();
   if (index >= params.m * params.n) return;
   int const columns = static_cast<int>(params.n), m = static_cast<int>(index / columns),
             n = static_cast<int>(index - Index{m} * columns);
@@ -74,6 +74,21 @@ direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   Traits::Epilogue::apply(tile, 0, 0, 1, value);
   typename Traits::Destination::Tile const d(params.d, batch, m, n);
   d.store(0, 0, 1, value);
+}
+
+// Grid: (elements of a group's result / threads, rounded up, 1, groups); block: threads. m * n < 2^31.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 1)
+direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  compute_direct<Traits>(params, arch::block_x());
+}
+
+// The same of a data gradient with strides: blocks of all places between them.
+template <class Traits, int most>
+COSMATI_KERNEL(Traits::threads, 1)
+direct_of_places_kernel(COSMATI_PARAMETER PlacesParameters<typename Traits::Params, most> places) {
+  int const place = place_of_block(places, arch::block_x());
+  compute_direct<Traits>(places.place[place], arch::block_x() - places.first_block[place]);
 }
 
 }  // namespace cosmati

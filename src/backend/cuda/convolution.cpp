@@ -56,7 +56,7 @@ class ComposedConvolution final : public Kernel<Problem> {
         unroll_(plan),
         filter_(filter_pass(plan)) {
     function_.allow_shared_bytes(shared_bytes_);
-    if (plan::run_together(recipe_, forms_)) places_ = plan::places_of(forms_, recipe_.product);
+    if (plan::run_together(recipe_, forms_)) places_ = plan::places_of(forms_, recipe_);
   }
 
   void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream stream) const override {
@@ -130,9 +130,7 @@ class ComposedConvolution final : public Kernel<Problem> {
     return recipe_.is_direct() ? direct_threads : static_cast<unsigned>(recipe_.product.policy.threads());
   }
   unsigned blocks(plan::ConvolutionForm const& form) const {
-    if (recipe_.is_direct())
-      return static_cast<unsigned>((form.rows() * form.columns() + direct_threads - 1) / direct_threads);
-    return static_cast<unsigned>(plan::tiles_of(recipe_.product.policy, plan::gemm_view(form)));
+    return static_cast<unsigned>(plan::blocks_of(form, recipe_));
   }
 
   Problem problem_;
@@ -187,10 +185,10 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
   text += "}\n";
   jit::Source source;
   source.text = std::move(text);
-  source.name_expression =
-      together ? fmt::format("cosmati::gemm_of_places_kernel<cosmati::ComposedTraits, {}>", forms.size())
-               : fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>",
-                             recipe.is_direct() ? "direct_convolution" : "gemm");
+  source.name_expression = together ? fmt::format("cosmati::{}_of_places_kernel<cosmati::ComposedTraits, {}>",
+                                                  recipe.is_direct() ? "direct" : "gemm", forms.size())
+                                    : fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>",
+                                                  recipe.is_direct() ? "direct_convolution" : "gemm");
   source.architecture = architecture_of(plan.device.gpu);
   source.label = form.identity ? "" : expression.text();
   return source;

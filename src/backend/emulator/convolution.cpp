@@ -37,7 +37,8 @@ DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe) {
 template <class Element, class Sum>
 void launch_direct(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
   using Traits = DirectTraits<Element, Element, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  launch_kernel<&direct_convolution_kernel<Traits>>(grid, Traits::threads, 0, places.place[0], host_threads);
+  launch_kernel<&direct_of_places_kernel<Traits, most_places_of_launch>>(grid, Traits::threads, 0, places,
+                                                                         host_threads);
 }
 
 class EmulatedConvolution final : public Kernel<Problem> {
@@ -100,13 +101,13 @@ class EmulatedConvolution final : public Kernel<Problem> {
       places.first_block[places.count++] = blocks;
     };
     if (plan::run_together(recipe_, forms_)) {
-      plan::Places const all = plan::places_of(forms_, recipe_.product);
+      plan::Places const all = plan::places_of(forms_, recipe_);
       for (plan::Place const& place : all.list) {
         add(forms_[place.form], pointers, place.first_block);
         ScheduleArguments& schedule = places.place[places.count - 1].schedule;
         schedule = plan::schedule_of(schedule, place);
       }
-      launch_groups(places, all.blocks, forms_.front().groups);
+      launch_groups(places, static_cast<int>(all.blocks), forms_.front().groups);
       return;
     }
     for (plan::ConvolutionForm const& form : forms_) {
@@ -143,15 +144,15 @@ class EmulatedConvolution final : public Kernel<Problem> {
     bool const across = product.a.along == Along::outer && product.b.along == Along::outer;
     bool const deep = product.a.along == Along::depth && product.b.along == Along::depth;
     bool const wide = product.a.width >= full && product.b.width >= full;
-    ConvolutionVariant const variant{wide && ((across && !recipe_.stepwise) || (deep && recipe_.stepwise)),
-                                     across, recipe_.stepwise};
+    ConvolutionVariant const variant{
+        wide && ((across && !recipe_.stepwise) || (deep && recipe_.stepwise)), across, recipe_.stepwise,
+        across && recipe_.stepwise && product.a.width == 1 && product.b.width >= full};
     if (product.policy.multiply == Multiply::mma) return find_convolution_mma(type_, variant);
     return type_ == DataType::f32 ? find_convolution_f32(product.policy.main_loop, variant)
                                   : find_convolution_simple(type_, variant);
   }
   int blocks(plan::ConvolutionForm const& form) const {
-    if (recipe_.is_direct()) return static_cast<int>((form.rows() * form.columns() + 127) / 128);
-    return static_cast<int>(plan::tiles_of(recipe_.product.policy, plan::gemm_view(form)));
+    return static_cast<int>(plan::blocks_of(form, recipe_));
   }
   std::pair<TensorDescription const*, TensorDescription const*> tensors() const {
     bool const filter = problem_.direction == ConvolutionDirection::filter;

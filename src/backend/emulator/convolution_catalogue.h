@@ -70,27 +70,39 @@ using ConvolutionHostParameters =
 using ConvolutionHostPlaces = PlacesParameters<ConvolutionHostParameters, most_places_of_launch>;
 using LaunchConvolution = void (*)(Grid grid, ConvolutionHostPlaces const& places, int host_threads);
 
-// Which of a type's kernels. `across`: runs lie along m and n; else along k.
+// Which of a type's kernels. `across`: runs lie along m and n; else along k. `lanes`, of f32 alone: single
+// elements of a along m, runs of b along n, a tap a step.
 struct ConvolutionVariant {
-  bool wide, across, stepwise;
+  bool wide, across, stepwise, lanes = false;
 };
 
 LaunchConvolution find_convolution_f32(MainLoop main_loop, ConvolutionVariant const& variant);
 LaunchConvolution find_convolution_mma(DataType type, ConvolutionVariant const& variant);
 LaunchConvolution find_convolution_simple(DataType type, ConvolutionVariant const& variant);  // f64, s8, s32
 
+template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
+void launch_product(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
+  using Traits =
+      GemmTraits<policy, SourceA, SourceB, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  launch_kernel<&gemm_of_places_kernel<Traits, most_places_of_launch>>(
+      grid, Traits::threads, sizeof(typename Traits::SharedStorage), places, host_threads);
+}
+
 template <GemmPolicy policy, class Element, class Sum, Along along, int width, DepthDigits digits>
 void launch_convolution(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
   using Source = WindowSource<Element, along, width, digits, true>;
-  using Traits = GemmTraits<policy, Source, Source, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  launch_kernel<&gemm_of_places_kernel<Traits, most_places_of_launch>>(
-      grid, Traits::threads, sizeof(typename Traits::SharedStorage), places, host_threads);
+  launch_product<policy, Source, Source, Sum>(grid, places, host_threads);
 }
 
 template <GemmPolicy policy, class Element, class Sum>
 LaunchConvolution convolution_of(ConvolutionVariant const& variant) {
   constexpr int full = 16 / static_cast<int>(sizeof(Element));
   constexpr auto stepwise = DepthDigits::stepwise, each = DepthDigits::each;
+  if constexpr (is_same<Element, f32>) {
+    if (variant.lanes)
+      return &launch_product<policy, WindowSource<f32, Along::outer, 1, stepwise, true>,
+                             WindowSource<f32, Along::outer, full, stepwise, false>, Sum>;
+  }
   if (variant.wide && variant.across)
     return &launch_convolution<policy, Element, Sum, Along::outer, full, each>;
   if (variant.wide) return &launch_convolution<policy, Element, Sum, Along::depth, full, stepwise>;

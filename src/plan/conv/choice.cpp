@@ -15,6 +15,7 @@
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/places.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
@@ -77,7 +78,9 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   if (!offer.refusal.empty()) return offer;
   offer.recipe.algorithm = ConvolutionAlgorithm::direct;
   offer.recipe.product = product_recipe(forms.front());
-  offer.recipe.launches = static_cast<int>(forms.size());
+  bool const together =
+      together_violation(problem, forms).empty() && places_of(forms, offer.recipe).blocks <= most_extent;
+  offer.recipe.launches = together ? 1 : static_cast<int>(forms.size());
   double products = 0, walk = 0;
   for (ConvolutionForm const& form : forms) {
     walk += static_cast<double>(form.depth());
@@ -93,6 +96,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   if (device.backend == Backend::emulator)
     offer.workspace_bytes = emulator::widening_bytes(problem, offer.recipe);
   offer.text = fmt::format("a thread an element, {} launches", offer.recipe.launches);
+  if (together) offer.text += fmt::format(" for {} places between the strides", forms.size());
   return offer;
 }
 

@@ -5,48 +5,60 @@
 
 #include <algorithm>
 
+#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 
 namespace cosmati::plan {
 
-Places places_of(std::vector<ConvolutionForm> const& forms, GemmRecipe const& product) {
+using Problem = ConvolutionProblem;
+
+Index blocks_of(ConvolutionForm const& form, ConvolutionRecipe const& recipe) {
+  constexpr Index direct_threads = 128;  // DirectTraits
+  if (recipe.is_direct()) return (form.rows() * form.columns() + direct_threads - 1) / direct_threads;
+  return tiles_of(recipe.product.policy, gemm_view(form));
+}
+
+Places places_of(std::vector<ConvolutionForm> const& forms, ConvolutionRecipe const& recipe) {
   Places places;
   for (std::size_t i = 0; i < forms.size(); ++i)
     if (forms[i].rows() > 0 && forms[i].columns() > 0) places.list.push_back({i});
   std::stable_sort(places.list.begin(), places.list.end(), [&](Place const& x, Place const& y) {
     return forms[x.form].depth() > forms[y.form].depth();
   });
-  GemmRecipe recipe = product;
+  GemmRecipe product = recipe.product;
   for (Place& place : places.list) {
-    CanonicalGemm const view = gemm_view(forms[place.form]);
-    divide(recipe, {product.policy.partition, product.splits}, view, 0);
-    place.first_block = places.blocks;
-    place.blocks = static_cast<int>(tiles_of(product.policy, view));
+    ConvolutionForm const& form = forms[place.form];
+    place.first_block = static_cast<int>(places.blocks);
+    places.blocks += blocks_of(form, recipe);
+    if (recipe.is_direct()) continue;
+    divide(product, {product.policy.partition, product.splits}, gemm_view(form), 0);
     place.flags = places.flag_bytes;
     place.partials = places.partial_bytes;
-    places.blocks += place.blocks;
-    places.flag_bytes += recipe.flag_bytes;
-    places.partial_bytes += recipe.partial_bytes;
+    places.flag_bytes += product.flag_bytes;
+    places.partial_bytes += product.partial_bytes;
   }
   return places;
 }
 
-std::string together_violation(std::vector<ConvolutionForm> const& forms, std::size_t parameter_bytes) {
+std::string together_violation(Problem const& problem, std::vector<ConvolutionForm> const& forms) {
   constexpr std::size_t most_bytes = 32764;  // of a kernel's parameters, from compute capability 7.0 on
+  std::size_t const bytes = cuda::with_epilogue_arguments(
+      problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
   if (forms.size() < 2) return "there is one product";
   if (forms.size() > most_places_of_launch)
     return fmt::format("{} places between the strides; a launch takes {}", forms.size(),
                        most_places_of_launch);
-  if (forms.size() * parameter_bytes + sizeof(PlacesParameters<int, 1>) > most_bytes)
-    return fmt::format("{} places with {} bytes of parameters each; a launch takes {}", forms.size(),
-                       parameter_bytes, most_bytes);
+  if (forms.size() * bytes + sizeof(PlacesParameters<int, 1>) > most_bytes)
+    return fmt::format("{} places with {} bytes of parameters each; a launch takes {}", forms.size(), bytes,
+                       most_bytes);
   return {};
 }
 
 bool run_together(ConvolutionRecipe const& recipe, std::vector<ConvolutionForm> const& forms) {
-  return recipe.algorithm == ConvolutionAlgorithm::implicit_gemm && recipe.launches == 1 && forms.size() > 1;
+  bool const by_places = recipe.algorithm == ConvolutionAlgorithm::implicit_gemm || recipe.is_direct();
+  return by_places && recipe.launches == 1 && forms.size() > 1;
 }
 
 ScheduleArguments schedule_of(ScheduleArguments schedule, Place const& place) {

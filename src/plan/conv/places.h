@@ -1,5 +1,6 @@
 // The places between the strides of a data gradient, in one launch.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "cosmati/conv/places_arguments.h"
@@ -7,23 +8,23 @@
 
 namespace cosmati::plan {
 
-// One of the forms: its blocks in the grid's x, and where its flags and partial sums begin, in bytes.
+// One of the forms: its first block in the grid's x, and where its flags and partial sums begin, in bytes.
 struct Place {
   std::size_t form = 0;
-  int first_block = 0, blocks = 0;
+  int first_block = 0;
   std::size_t flags = 0, partials = 0;
 };
 struct Places {
   std::vector<Place> list;  // the longest sums first; none that is empty
-  int blocks = 0;
+  Index blocks = 0;
   std::size_t flag_bytes = 0, partial_bytes = 0;
 };
-// `product` has a policy and splits.
-Places places_of(std::vector<ConvolutionForm> const& forms, GemmRecipe const& product);
+Places places_of(std::vector<ConvolutionForm> const& forms, ConvolutionRecipe const& recipe);
+// Blocks of a group's result in the grid's x.
+Index blocks_of(ConvolutionForm const& form, ConvolutionRecipe const& recipe);
 
-// Why the forms do not share a launch whose parameters take `parameter_bytes` for each of them; empty: they
-// do.
-std::string together_violation(std::vector<ConvolutionForm> const& forms, std::size_t parameter_bytes);
+// Why the problem's forms do not share a launch; empty: they may.
+std::string together_violation(ConvolutionProblem const& problem, std::vector<ConvolutionForm> const& forms);
 
 // The plan's forms are computed by one launch.
 bool run_together(ConvolutionRecipe const& recipe, std::vector<ConvolutionForm> const& forms);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/emulator/convolution.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/choice.h"
@@ -175,10 +174,8 @@ class Search {
   }
 
   bool may_run_together() const {
-    if (base_.algorithm != ConvolutionAlgorithm::implicit_gemm) return false;
-    std::size_t const bytes = cuda::with_epilogue_arguments(
-        problem_, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
-    return together_violation(forms_, bytes).empty();
+    return base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
+           together_violation(problem_, forms_).empty();
   }
 
   void try_launches(ConvolutionRecipe recipe, int splits, bool together) {
@@ -204,10 +201,10 @@ class Search {
       partials = std::max(partials, product.partial_bytes);
     }
     if (together) {
-      constexpr double slower = 1.02;  // parameters that are found by a number
       volume.steps = products / std::max(1.0, volume.tiles);
-      seconds = slower * predict_seconds(product, gemm_view(stepped.front()), device_.gpu, volume);
-      Places const places = places_of(stepped, product);
+      seconds = predict_seconds(product, gemm_view(stepped.front()), device_.gpu, volume);
+      Places const places = places_of(stepped, recipe);
+      if (places.blocks > most_extent) return;
       flags = places.flag_bytes, partials = places.partial_bytes;
       recipe.launches = 1;
     }
