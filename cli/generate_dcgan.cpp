@@ -123,6 +123,8 @@ std::vector<std::string> files(GenerateRequest const& request) {
 }
 
 void check_pictures(GenerateRequest const& request, Index count) {
+  if (!request.image.empty() && request.image == request.animation)
+    refuse("--image and --animation both name " + request.image + "; they are two files");
   constexpr Index longest_strip = io::largest_image_extent / dcgan::image_size;
   if (!request.image.empty() && request.walk > longest_strip)
     refuse(fmt::format(

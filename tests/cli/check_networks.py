@@ -301,7 +301,8 @@ def check_walk(folder, base, z):
     for words, saying in ((["--walk", 1], "--walk 1"), (["--walk", 300], "at most 256"), (["--walk", 8, "--count", 3], "--count"),
                           (["--walk", 8, "--walk-stops", 9], "--walk-stops 9"), (["--count", 3, "--walk-stops", 3], "--walk-stops"),
                           (["--count", 3, "--frames-per-second", 3], "--animation"),
-                          (["--count", 3, "--animation", f"{folder}/a.gif"], ".apng")):
+                          (["--count", 3, "--animation", f"{folder}/a.gif"], ".apng"),
+                          (["--count", 3, "--animation", f"{folder}/x.png"], "two files")):
         refused(*base, *words, "--image", f"{folder}/x.png", saying=saying)
 
 
