@@ -91,6 +91,9 @@ void add_train_command(CLI::App& program) {
       "Ctrl-C saves a checkpoint and says how to continue. Under mpirun the processes share each batch, each "
       "on "
       "a GPU of its own or, with --backend cpu, on its share of the cores.\n"
+      "--type f16 or bf16: activations and their gradients in 16 bits, weights in f32; f16 with a loss scale "
+      "that "
+      "finds itself. --compute tf32: factors of products cut to TF32.\n"
       "Example: cosmati train lenet5 --data /usr/share/datasets/fashion-mnist --save lenet5.safetensors");
   auto const request = std::make_shared<TrainRequest>();
   Options options(*lenet5);

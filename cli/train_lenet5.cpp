@@ -55,6 +55,9 @@ lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
     refuse(fmt::format("--seed {} is negative; expected 0 or more", request.common.seed));
   h.seed = static_cast<unsigned long long>(request.common.seed);
   if (!request.common.types.compute.empty()) h.factors = lenet5::parse_factors(request.common.types.compute);
+  if (!request.common.types.all.empty()) h.type = lenet5::parse_type(request.common.types.all);
+  if (h.type != DataType::f32 && h.factors != DataType::f32)
+    refuse("--compute " + request.common.types.compute + " is for --type f32");
   return h;
 }
 
@@ -113,10 +116,11 @@ std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, net
     return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, team);
   if (!request.variant.empty() || request.epochs != -1 || request.batch != -1 || !request.optimizer.empty() ||
       !request.schedule.empty() || request.learning_rate != -1 || request.momentum != -1 ||
-      request.weight_decay != -1)
+      request.weight_decay != -1 || !request.common.types.all.empty() ||
+      !request.common.types.compute.empty())
     refuse("--resume continues with the hyperparameters of " + request.resume +
-           "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, --momentum "
-           "and --weight-decay");
+           "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, "
+           "--momentum, --weight-decay, --type and --compute");
   return std::make_unique<lenet5::Training>(request.resume, train, test, team);
 }
 
@@ -153,6 +157,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
     nets::Assignment assignment = model.assignment(request.common.device_to_plan_for());
     assignment.batch = h.batch;
     assignment.factors = h.factors;
+    assignment.type = h.type;
     print_text(nets::explain(assignment));
     return true;
   }

@@ -1,9 +1,13 @@
 // One device: its memory, what it does in a step, and what is recorded.
 #include "nets/device_executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
 
+#include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/parallel.h"
 
 namespace cosmati::nets {
@@ -18,6 +22,16 @@ TensorDescription part_of_many(DataType type, Index count) {
   TensorDescription result = describe(type, Shape(count));
   result.alignment = size_of(type);
   return result;
+}
+
+// From a step's scale (acc), sum of gradients and good steps: the next scale and good steps.
+std::string loss_scale_text() {
+  constexpr double largest = 1 << 24;
+  return fmt::format(
+      "let n = good[i] + 1; let fine = abs(sum[i]) <= 3.4028234e38; "
+      "store(counted, select(fine, select(n >= {0}, 0, n), 0)); "
+      "select(fine, select(n >= {0}, min(acc * 2, {1}), acc), max(acc / 2, 1))",
+      LossScale::growth_steps, largest);
 }
 
 // Where the pieces begin that are summed as soon as they are there, from the last one to the one at 0.
@@ -45,7 +59,7 @@ Batch::Batch(Assignment const& assignment, bool training, Resident const& images
   GatherProblem problem;
   problem.x = images.description;
   problem.order = part_of_many(DataType::s32, size);
-  problem.y = describe(DataType::f32, Shape(size, images.description.extent(1)));
+  problem.y = describe(network_->input().type, Shape(size, images.description.extent(1)));
   problem.scale = 1 / (255 * assignment.statistics.deviation);
   problem.shift = -assignment.statistics.mean / assignment.statistics.deviation;
   gather_ = cosmati::prepare(make_plan(problem, assignment.device));
@@ -66,6 +80,8 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
       values_(assignment.device, assignment.parameters.value_bytes()) {
   Parameters& parameters = assignment_.parameters;
   values_.upload(parameters.values(), values_.bytes());
+  prepare_update();
+  refresh_factors(queue_);
   if (assignment_.data == nullptr) return;
   for (int i = 0; i < parameters.state_count(); ++i) {
     states_.emplace_back(assignment_.device, parameters.state_bytes());
@@ -73,11 +89,6 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
   }
   gradients_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(parameters.trainable().bytes()));
   gradients_.fill(0);  // the padding between parameters is never written
-  OptimizerProblem problem = assignment_.optimizer;
-  problem.parameter = problem.gradient = problem.state = parameters.trainable();
-  problem.numbers = part_of_many(DataType::f32, 3);
-  update_ = prepare(make_plan(problem, assignment_.device));
-  workspace_ = DeviceMemory(assignment_.device, update_.workspace_bytes());
   Index const count = assignment_.data->count();
   Index const most_images = (assignment_.batch + membership_.of - 1) / membership_.of;
   batch_bytes_ = static_cast<std::size_t>(most_images) * sizeof(int);
@@ -106,6 +117,74 @@ void DeviceExecutor::warm_up() {
   recorded_losses_.fill(0);
   sum(recorded_losses_, 0, most_steps_);
   queue_.wait();
+}
+
+void DeviceExecutor::prepare_update() {
+  Device const& device = assignment_.device;
+  TensorDescription const flat = assignment_.parameters.trainable();
+  TensorDescription narrow = flat;
+  narrow.type = assignment_.type;
+  std::size_t bytes = 0;
+  auto const make = [&](auto& target, auto const& problem) {
+    target = prepare(make_plan(problem, device));
+    bytes = std::max(bytes, target.workspace_bytes());
+  };
+  if (assignment_.type != DataType::f32) {
+    factors_ = DeviceMemory(device, static_cast<std::size_t>(narrow.bytes()));
+    make(convert_, TransformProblem{flat, narrow});
+  }
+  if (assignment_.data != nullptr) {
+    OptimizerProblem problem = assignment_.optimizer;
+    problem.parameter = problem.gradient = problem.state = flat;
+    problem.numbers = part_of_many(DataType::f32, 3);
+    if (assignment_.type == DataType::f16) {
+      float const begin[] = {assignment_.loss_scale.scale, 0, assignment_.loss_scale.good_steps};
+      scaling_ = DeviceMemory(device, sizeof(begin));
+      scaling_.upload(begin, sizeof(begin));
+      problem.scaling = part_of_many(DataType::f32, 2);
+      TensorDescription const one = part_of_many(DataType::f32, 1);
+      ReduceProblem sum;
+      sum.x = flat;
+      sum.y = one;
+      make(sum_gradients_, sum);
+      ElementwiseProblem next;
+      next.x = next.y = one;
+      next.epilogue = {epilogue::parse(loss_scale_text(), elementwise_indices(1)), {one, one}, {one}};
+      make(rescale_, next);
+    }
+    make(update_, problem);
+  }
+  workspace_ = DeviceMemory(device, bytes);
+}
+
+void DeviceExecutor::refresh_factors(Stream stream) {
+  if (factors_.bytes() > 0) convert_.run({.x = values(), .y = factors_.data()}, workspace_.data(), stream);
+}
+
+Narrow DeviceExecutor::narrow(bool training) const {
+  Narrow result;
+  if (factors_.bytes() > 0) result.factors = static_cast<std::byte const*>(factors_.data());
+  if (training && scaling_.bytes() > 0) result.gradient_scale = static_cast<float const*>(scaling_.data());
+  return result;
+}
+
+void DeviceExecutor::update(void const* numbers, Stream stream) {
+  auto* const scale = static_cast<float*>(scaling_.data());
+  bool const scaled = scaling_.bytes() > 0;
+  float *const sum = scale + 1, *const good = scale + 2;
+  if (scaled) sum_gradients_.run({.x = gradients(), .y = sum}, workspace_.data(), stream);
+  update_.run({.parameter = values(),
+               .gradient = gradients(),
+               .velocity = states_[0].data(),
+               .second = states_.size() > 1 ? states_[1].data() : nullptr,
+               .numbers = numbers,
+               .scaling = scaled ? scale : nullptr},
+              workspace_.data(), stream);
+  refresh_factors(stream);
+  if (!scaled) return;
+  void const* const operands[] = {sum, good};
+  void* const stores[] = {good};
+  rescale_.run({.x = scale, .y = scale, .operands = operands, .stores = stores}, workspace_.data(), stream);
 }
 
 std::pair<Index, Index> DeviceExecutor::share(Index size) const {
@@ -181,6 +260,14 @@ std::uint64_t DeviceExecutor::fingerprint() {
   return result;
 }
 
+LossScale DeviceExecutor::loss_scale() {
+  if (scaling_.bytes() == 0) return assignment_.loss_scale;
+  queue_.wait();
+  float now[3] = {};
+  scaling_.download(now, sizeof(now));
+  return {now[0], now[2]};
+}
+
 std::vector<float> DeviceExecutor::scores(Dataset const& data, Index first, Index count) {
   if (count == 0) return {};
   Index const size = std::min<Index>(count, 1000), batches = (count + size - 1) / size;
@@ -196,7 +283,7 @@ std::vector<float> DeviceExecutor::scores(Dataset const& data, Index first, Inde
   HostMemory const all(assignment_.device, static_cast<std::size_t>(batches) * bytes);
   for (Index b = 0; b < batches; ++b) {
     batch.gather(static_cast<int const*>(device_order.data()) + b * size, queue_);
-    batch.network().infer(values(), static_cast<float*>(device_scores.data()), queue_);
+    batch.network().infer(values(), static_cast<float*>(device_scores.data()), queue_, narrow(false));
     queue_.download(all.as<std::byte>() + static_cast<std::size_t>(b) * bytes, device_scores.data(), bytes);
   }
   queue_.wait();
@@ -243,7 +330,7 @@ void DeviceExecutor::step(Index size, Index row, Stream stream) {
     batch.gather(reinterpret_cast<int const*>(now), stream);
     batch.network().loss_and_gradients(values(), reinterpret_cast<int const*>(now + batch_bytes_), loss,
                                        gradients(), stream, &branch_,
-                                       membership_.sums == nullptr ? Sequence::Ready() : ready);
+                                       membership_.sums == nullptr ? Sequence::Ready() : ready, narrow(true));
   } else {  // adds nothing, but takes part
     queue_.fill(loss, 0, sizeof(float));
     queue_.fill(gradients(), 0, gradients_.bytes());
@@ -251,12 +338,7 @@ void DeviceExecutor::step(Index size, Index row, Stream stream) {
     for (Index const start : bucket_starts_) ready(start);
     branch_.join();
   }
-  update_.run({.parameter = values(),
-               .gradient = gradients(),
-               .velocity = states_[0].data(),
-               .second = states_.size() > 1 ? states_[1].data() : nullptr,
-               .numbers = now + 2 * batch_bytes_},
-              workspace_.data(), stream);
+  update(now + 2 * batch_bytes_, stream);
 }
 
 Recording const& DeviceExecutor::recording(Index size, Index steps) {
@@ -276,6 +358,7 @@ Context device_context(Assignment const& assignment, bool training) {
   context.training = training;
   context.fuse = context.branch = true;
   context.factors = assignment.factors;
+  context.type = assignment.type;
   return context;
 }
 

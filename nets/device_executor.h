@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/gather.h"
 #include "cosmati/ops/queue.h"
 #include "nets/executor.h"
@@ -46,6 +48,7 @@ class DeviceExecutor final : public Executor {
   Index advance() override;
   double loss_sum() override;
   void fetch_parameters() override;
+  LossScale loss_scale() override;
   std::vector<float> scores(Dataset const& data) override { return scores(data, 0, data.count()); }
   // Of the images from `first` on.
   std::vector<float> scores(Dataset const& data, Index first, Index count);
@@ -67,6 +70,10 @@ class DeviceExecutor final : public Executor {
   // Of a batch of `size` images, the range that this device computes; it may be empty.
   std::pair<Index, Index> share(Index size) const;
   double weight(Index size) const;  // of that range in sums over the team
+  Narrow narrow(bool training) const;
+  void prepare_update();
+  void refresh_factors(Stream stream);
+  void update(void const* numbers, Stream stream);
   // The part of a step whose images, labels and numbers are in row `row`, of a batch of `size`.
   void step(Index size, Index row, Stream stream);
   Recording const& recording(Index size, Index steps);
@@ -85,6 +92,12 @@ class DeviceExecutor final : public Executor {
   std::map<Index, std::unique_ptr<Batch>> training_;
   std::map<std::pair<Dataset const*, Index>, std::unique_ptr<Batch>> scoring_;
   Prepared<OptimizerProblem> update_;
+  // Of 16 bits: the values so; of f16 as well the state of the loss scale: scale, sum of the gradients, good
+  // steps.
+  DeviceMemory factors_, scaling_;
+  Prepared<TransformProblem> convert_;
+  Prepared<ReduceProblem> sum_gradients_;
+  Prepared<ElementwiseProblem> rescale_;
   // A row is what one step reads: which images, their labels, the optimiser's numbers.
   std::size_t batch_bytes_ = 0, row_bytes_ = 0;
   DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording

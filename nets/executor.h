@@ -16,6 +16,15 @@ namespace cosmati::nets {
 // Plans the network for batches of `batch` images.
 using MakeSequence = std::function<std::unique_ptr<Sequence>(Context const& context, Index batch)>;
 
+// Gradients in f16 would fall below its smallest number; the loss's is multiplied by this, and what follows
+// divided by it again. A step with a gradient that is not finite is left out and halves it; growth_steps good
+// ones double it.
+struct LossScale {
+  static constexpr int growth_steps = 2000;
+  float scale = 65536;
+  float good_steps = 0;  // since it changed
+};
+
 // What an executor is made for. What is referred to outlives it.
 struct Assignment {
   Device device;
@@ -23,10 +32,12 @@ struct Assignment {
   MakeSequence make;
   PixelStatistics statistics;
   DataType factors = DataType::f32;  // Context::factors
+  DataType type = DataType::f32;     // Context::type; others than f32: by device executors
   // Of a training:
   Dataset const* data = nullptr;  // null: only scores() will be called
   Index batch = 0;
   OptimizerProblem optimizer = {};  // without tensors
+  LossScale loss_scale = {};        // where the type is f16
   // Processes that share each batch, all with the same assignment; null: this one alone.
   parallel::ProcessGroup* group = nullptr;
   std::vector<Device> others = {};  // of this process, that share each batch with `device`
@@ -53,6 +64,7 @@ class Executor {
   virtual bool any(bool mine) { return mine; }
   // Brings values and state to the arrays of the parameters, which all devices start from.
   virtual void fetch_parameters() = 0;
+  virtual LossScale loss_scale() { return {}; }  // now
   // Scores (count, classes) of all images of `data`, in order.
   virtual std::vector<float> scores(Dataset const& data) = 0;
 };

@@ -103,7 +103,7 @@ std::unique_ptr<Executor> make_host_executor(Assignment const& assignment) {
 namespace {
 bool on_host_threads(Assignment const& assignment) {
   Backend const backend = assignment.device.backend;
-  return backend == Backend::cpu || backend == Backend::reference;
+  return (backend == Backend::cpu || backend == Backend::reference) && assignment.type == DataType::f32;
 }
 }  // namespace
 

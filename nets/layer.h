@@ -23,6 +23,11 @@ struct Context {
   bool fuse = false;                         // activations go into the products beside them
   bool branch = false;                       // gradients of parameters are computed beside those of images
   DataType factors = DataType::f32;          // or tf32: what f32 factors of products are cut to
+  // Of what lies between layers, its gradients, and the weights as factors of products: f32, f16 or bf16.
+  // Weights themselves, their gradients, biases and losses are f32.
+  DataType type = DataType::f32;
+
+  bool narrow() const { return type != DataType::f32; }
 };
 
 // The format in which host threads compute small images fastest: on the CPU the batch innermost, so that
@@ -35,6 +40,11 @@ inline TensorFormat preferred_format(Device const& device) {
 inline TensorDescription factor(Context const& context, TensorDescription tensor) {
   if (tensor.type == DataType::f32) tensor.type = context.factors;
   return tensor;
+}
+// A weight as such a factor, as Pass::factor() finds it.
+inline TensorDescription weight_factor(Context const& context, TensorDescription weight) {
+  if (context.narrow()) weight.type = context.type;
+  return factor(context, weight);
 }
 
 // Where operations are enqueued, and the scratch memory that they share there.
@@ -51,9 +61,17 @@ struct Pass {
   float* gradients;  // of a training
   Place main;
   Place side;  // where a layer computes the gradients of its parameters, and a loss its number; may be `main`
+  // Where layers compute in 16 bits: the trained values so, and what gradients are multiplied by (f32, of the
+  // device; null: by nothing).
+  std::byte const* factors = nullptr;
+  float const* gradient_scale = nullptr;
 
   float const* value(int number) const { return values + parameters[number].offset; }
   float* gradient(int number) const { return gradients + parameters[number].offset; }
+  void const* factor(int number) const {
+    return factors == nullptr ? static_cast<void const*>(value(number))
+                              : factors + 2 * parameters[number].offset;
+  }
 };
 
 // What layers and losses share: planning their operations, preparing them, and the workspace that they need.
@@ -122,11 +140,17 @@ class Loss : public Operations {
   virtual std::string name() const = 0;
   virtual Index classes() const = 0;  // after plan()
   virtual void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) = 0;
+  // Bytes that the loss works in, where the sequence says.
+  virtual std::size_t scratch_bytes() const { return 0; }
+  void set_scratch(std::byte* memory) { scratch_ = memory; }
   // scores (N, classes), f32, row-major: larger is likelier.
   virtual void scores(Pass const& pass, void const* x, float* scores) = 0;
   // Writes the mean loss to loss[0]; dx; and the gradients of the loss's own parameters. All pointers are of
   // the device.
   virtual void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) = 0;
+
+ protected:
+  std::byte* scratch_ = nullptr;
 };
 
 }  // namespace cosmati::nets

@@ -45,12 +45,12 @@ bool can_fuse(ActivationFunction function) {
 }
 
 TensorDescription image_description(Context const& context, Index n, Index c, Index h, Index w) {
-  return describe(DataType::f32, image_layout(context.format, n, c, h, w));
+  return describe(context.type, image_layout(context.format, n, c, h, w));
 }
 
 TensorDescription vector_description(Context const& context, Index n, Index features) {
   Shape const shape(n, features);
-  return describe(DataType::f32,
+  return describe(context.type,
                   context.format == TensorFormat::chwn ? column_major(shape) : row_major(shape));
 }
 
@@ -70,7 +70,7 @@ TensorDescription ConvolutionLayer::plan(Context const& context, Parameters cons
                                          TensorDescription const& x) {
   ConvolutionProblem problem;
   problem.x = factor(context, x);
-  problem.w = factor(context, parameters[weight_].description);
+  problem.w = weight_factor(context, parameters[weight_].description);
   problem.groups = groups_;
   for (int d : {0, 1}) problem.pad_begin[d] = problem.pad_end[d] = padding_;
   auto const extent = [&](int d) {
@@ -121,7 +121,7 @@ void ConvolutionLayer::plan_mask(Context const& context, Parameter const& weight
 
 void ConvolutionLayer::forward(Pass const& pass, void const* x, void* y) {
   void const* const operands[] = {pass.value(bias_)};
-  forward_.run({.x = x, .w = pass.value(weight_), .y = y, .operands = operands}, pass.main.workspace,
+  forward_.run({.x = x, .w = pass.factor(weight_), .y = y, .operands = operands}, pass.main.workspace,
                pass.main.stream);
 }
 
@@ -135,7 +135,7 @@ void ConvolutionLayer::backward(Pass const& pass, void const* x, void const* dy,
   }
   if (dx == nullptr) return;
   void const* const operands[] = {x};
-  data_.run({.w = pass.value(weight_),
+  data_.run({.w = pass.factor(weight_),
              .dy = dy,
              .dx = dx,
              .operands = std::span(operands, derivative_.has_value())},
@@ -209,12 +209,13 @@ TensorDescription FullyConnectedLayer::plan(Context const& context, Parameters c
   TensorDescription const flat = vector_description(context, x.extent(0), weight.extent(1));
   TensorDescription const y = vector_description(context, x.extent(0), weight.extent(0));
   auto const cut = [&](TensorDescription const& tensor) { return factor(context, tensor); };
+  TensorDescription const as_factor = weight_factor(context, weight);
   make(forward_, "forward",
-       fully_connected_forward(cut(flat), cut(weight), y,
+       fully_connected_forward(cut(flat), as_factor, y,
                                add_bias(value_text(value_, "acc + bias[n]"), epilogue::gemm_indices, bias)),
        context.device);
   if (context.training) {
-    GemmProblem data = fully_connected_data(cut(y), cut(weight), flat);
+    GemmProblem data = fully_connected_data(cut(y), as_factor, flat);
     if (derivative_)
       data.epilogue = {
           epilogue::parse(derivative_text(*derivative_, "x[m, n]"), epilogue::gemm_indices), {flat}, {}};
@@ -230,7 +231,7 @@ TensorDescription FullyConnectedLayer::plan(Context const& context, Parameters c
 
 void FullyConnectedLayer::forward(Pass const& pass, void const* x, void* y) {
   void const* const operands[] = {pass.value(bias_)};
-  forward_.run({.a = x, .b = pass.value(weight_), .d = y, .operands = operands}, pass.main.workspace,
+  forward_.run({.a = x, .b = pass.factor(weight_), .d = y, .operands = operands}, pass.main.workspace,
                pass.main.stream);
 }
 
@@ -240,7 +241,7 @@ void FullyConnectedLayer::backward(Pass const& pass, void const* x, void const* 
   if (dx == nullptr) return;
   void const* const operands[] = {x};
   data_.run(
-      {.a = dy, .b = pass.value(weight_), .d = dx, .operands = std::span(operands, derivative_.has_value())},
+      {.a = dy, .b = pass.factor(weight_), .d = dx, .operands = std::span(operands, derivative_.has_value())},
       pass.main.workspace, pass.main.stream);
 }
 

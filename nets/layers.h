@@ -106,6 +106,28 @@ class FullyConnectedLayer final : public Layer {
   Prepared<ReduceProblem> bias_gradient_;
 };
 
+// Losses are f32: what is between f32 and the network's narrower type, in scratch memory of the loss. The way
+// back multiplies by Pass::gradient_scale.
+class Widened {
+ public:
+  // Of x (N, features), if it is not f32.
+  template <class Make>
+  void plan(Context const& context, TensorDescription const& x, Make const& make);
+  bool present() const { return x_.present(); }
+  TensorDescription const& description(TensorDescription const& x) const { return present() ? x_ : x; }
+  std::size_t bytes() const { return present() ? 2 * static_cast<std::size_t>(rounded()) : 0; }
+  // x as f32, where scratch begins, or itself; room for its gradient, or that itself.
+  void const* x(Pass const& pass, void const* x, std::byte* scratch) const;
+  void* dx(void* dx, std::byte* scratch) const { return present() ? scratch + rounded() : dx; }
+  void finish(Pass const& pass, void* dx, std::byte* scratch) const;
+
+ private:
+  Index rounded() const { return (x_.bytes() + 255) / 256 * 256; }
+  TensorDescription x_;  // in f32
+  Prepared<TransformProblem> widen_, narrow_;
+  Prepared<ElementwiseProblem> scale_;
+};
+
 // Mean cross-entropy of softmax(x) and the labels.
 class SoftmaxLoss final : public Loss {
  public:
@@ -114,9 +136,11 @@ class SoftmaxLoss final : public Loss {
   void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
   void scores(Pass const& pass, void const* x, float* scores) override;
   void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
+  std::size_t scratch_bytes() const override { return widened_.bytes(); }
 
  private:
   Index classes_ = 0;
+  Widened widened_;
   Prepared<TransformProblem> scores_;
   Prepared<CrossEntropyProblem> loss_, gradient_;
   bool apart_ = false;  // with a branch the loss is summed beside the gradient, which others wait for
@@ -133,9 +157,12 @@ class GaussianLoss final : public Loss {
   void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) override;
   void scores(Pass const& pass, void const* x, float* scores) override;
   void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
+  std::size_t scratch_bytes() const override { return widened_.bytes(); }
 
  private:
   int centres_;
+  Widened widened_;
+  Prepared<ElementwiseProblem> scale_centres_;  // their gradient by Pass::gradient_scale
   Index classes_;
   double rubbish_;
   Prepared<RbfProblem> distances_, loss_, backward_;

@@ -62,6 +62,7 @@ Sequence::Sequence(Parameters const& parameters, Network network, Context const&
   }
   network_.loss->plan(context, parameters, description_.back());
   workspace_bytes = std::max(workspace_bytes, network_.loss->workspace_bytes());
+  loss_scratch_ = reserve(network_.loss->scratch_bytes());
   workspace_ = reserve(workspace_bytes);
   side_workspace_ = context.training && context.branch ? reserve(workspace_bytes) : workspace_;
   if (!context.training) return;
@@ -91,6 +92,7 @@ void Branch::join() {
 
 void Sequence::prepare() {
   memory_ = DeviceMemory(context_.device, memory_bytes_);
+  network_.loss->set_scratch(at(loss_scratch_));
   std::vector<std::function<void()>> tasks = network_.loss->take_preparations();
   for (std::size_t i = 0; i < network_.layers.size(); ++i) {
     network_.layers[i]->set_saved(at(saved_[i]));
@@ -115,15 +117,15 @@ void Sequence::forward(Pass const& pass) {
     network_.layers[i]->forward(pass, at(value_[i]), at(value_[i + 1]));
 }
 
-void Sequence::infer(float const* values, float* scores, Stream stream) {
-  Pass const now = pass(values, nullptr, stream);
+void Sequence::infer(float const* values, float* scores, Stream stream, Narrow const& narrow) {
+  Pass const now = pass(values, nullptr, stream, narrow);
   forward(now);
   network_.loss->scores(now, at(value_.back()), scores);
 }
 
 void Sequence::loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
-                                  Stream stream, Branch* branch, Ready const& ready) {
-  Pass now = pass(values, gradients, stream);
+                                  Stream stream, Branch* branch, Ready const& ready, Narrow const& narrow) {
+  Pass now = pass(values, gradients, stream, narrow);
   forward(now);
   if (branch != nullptr) now.side = {branch->fork(), at(side_workspace_)};
   network_.loss->loss(now, at(value_.back()), labels, loss, at(gradient_.back()));
@@ -159,7 +161,8 @@ std::string Sequence::explain() const {
     text += line(layer.name(), to_string(description_[i + 1].shape()), value_[i + 1], layer.choices());
     if (saved_[i].bytes > 0) text += line("  kept for backward", "", saved_[i], {});
   }
-  text += line(network_.loss->name(), "", {}, network_.loss->choices());
+  text += line(network_.loss->name(), "", loss_scratch_.bytes > 0 ? loss_scratch_ : Block(),
+               network_.loss->choices());
   text += line("workspace", "", workspace_, {});
   if (context_.training && context_.branch) text += line("workspace beside it", "", side_workspace_, {});
   for (std::size_t i = gradient_.size(); i-- > 1;)

@@ -31,6 +31,12 @@ class Branch {
   Moment forked_, done_;
 };
 
+// What a pass in 16 bits reads besides: see Pass.
+struct Narrow {
+  std::byte const* factors = nullptr;
+  float const* gradient_scale = nullptr;
+};
+
 class Sequence {
  public:
   // Plans everything: needs no device. `parameters` outlives the sequence. x: the batch of inputs.
@@ -46,14 +52,15 @@ class Sequence {
 
   // Scores (batch, classes) for the inputs in input_data(). Enqueued, like what follows; `values` and
   // `gradients` are of the device and laid out as the parameters are.
-  void infer(float const* values, float* scores, Stream stream = nullptr);
+  void infer(float const* values, float* scores, Stream stream = nullptr, Narrow const& narrow = {});
   // Called when the gradients of the parameters from element `first` on, to the last one, have been enqueued
   // (on the side of the branch); the last time with 0.
   using Ready = std::function<void(Index first)>;
   // Mean loss of the inputs in input_data() against labels (batch), to loss[0], and its gradients.
   // `branch`: of the queue that `stream` is of, where the context said so.
   void loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
-                          Stream stream = nullptr, Branch* branch = nullptr, Ready const& ready = {});
+                          Stream stream = nullptr, Branch* branch = nullptr, Ready const& ready = {},
+                          Narrow const& narrow = {});
   // What Ready is called with, in this order.
   std::vector<Index> gradient_starts() const;
 
@@ -67,9 +74,9 @@ class Sequence {
   };
   Block reserve(std::size_t bytes);
   std::byte* at(Block const& block) { return static_cast<std::byte*>(memory_.data()) + block.offset; }
-  Pass pass(float const* values, float* gradients, Stream stream) {
+  Pass pass(float const* values, float* gradients, Stream stream, Narrow const& narrow) {
     Place const main{stream, at(workspace_)};
-    return {parameters_, values, gradients, main, main};
+    return {parameters_, values, gradients, main, main, narrow.factors, narrow.gradient_scale};
   }
   void forward(Pass const& pass);
 
@@ -82,7 +89,7 @@ class Sequence {
   std::vector<TensorDescription> description_;  // of these
   std::vector<Block> saved_;                    // of layer i
   std::vector<Block> gradient_;                 // of what value_ has; two in turn where there is no branch
-  Block workspace_, side_workspace_;
+  Block loss_scratch_, workspace_, side_workspace_;
   DeviceMemory memory_;
 };
 

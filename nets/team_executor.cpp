@@ -61,6 +61,7 @@ class TeamExecutor final : public Executor {
 
   double loss_sum() override { return member(0).loss_sum(); }
   void fetch_parameters() override { member(0).fetch_parameters(); }
+  LossScale loss_scale() override { return member(0).loss_scale(); }
 
   bool any(bool mine) override { return any_process(mine, assignment_.group); }
 

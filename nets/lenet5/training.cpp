@@ -43,6 +43,12 @@ DataType parse_factors(std::string const& name) {
   throw Error(ErrorCode::bad_request, "factors of LeNet-5's products are f32 or tf32, not " + name);
 }
 
+DataType parse_type(std::string const& name) {
+  for (DataType const type : {DataType::f32, DataType::f16, DataType::bf16})
+    if (name == cosmati::name_of(type)) return type;
+  throw Error(ErrorCode::bad_request, "LeNet-5 is trained in f32, f16 or bf16, not in " + name);
+}
+
 Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& train,
                    nets::Dataset const& test, nets::Team const& team)
     : hyperparameters_(hyperparameters),
@@ -77,6 +83,14 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
   h.weight_decay = real("weight_decay");
   h.seed = static_cast<unsigned long long>(integer("seed", 0, largest));
   if (loaded.metadata.contains("factors")) h.factors = parse_factors(loaded.metadata["factors"]);
+  if (loaded.metadata.contains("type")) h.type = parse_type(loaded.metadata["type"]);
+  if (h.type == DataType::f16) {
+    loss_scale_.scale = static_cast<float>(real("loss_scale"));
+    loss_scale_.good_steps = static_cast<float>(real("loss_scale_good_steps"));
+    if (!(loss_scale_.scale >= 1 && loss_scale_.good_steps >= 0))
+      throw Error(ErrorCode::bad_file, checkpoint + ": its loss scale, " + loaded.metadata["loss_scale"] +
+                                           ", is below 1, or its good steps below 0");
+  }
   epoch_ = static_cast<int>(integer("epoch", 0, h.epochs));
   images_ = integer("images", 0, train.count());
   loss_sum_ = real("loss_sum");
@@ -107,6 +121,8 @@ void Training::prepare() {
   assignment.batch = h.batch;
   assignment.group = team_.group;
   assignment.factors = h.factors;
+  assignment.type = h.type;
+  assignment.loss_scale = loss_scale_;
   assignment.optimizer.kind = h.optimizer;
   assignment.optimizer.momentum = h.momentum;
   assignment.optimizer.weight_decay = h.weight_decay;
@@ -181,11 +197,17 @@ void Training::save(std::string const& path) {
                              {"weight_decay", nets::exact(h.weight_decay)},
                              {"seed", std::to_string(h.seed)},
                              {"factors", cosmati::name_of(h.factors)},
+                             {"type", cosmati::name_of(h.type)},
                              {"epoch", std::to_string(epoch_)},
                              {"images", std::to_string(images_)},
                              {"loss_sum", nets::exact(loss_sum_)},
                              {"steps", std::to_string(steps_)},
                              {"train_images", std::to_string(train_.count())}};
+  if (h.type == DataType::f16) {
+    nets::LossScale const now = executor_->loss_scale();
+    metadata["loss_scale"] = nets::exact(static_cast<double>(now.scale));
+    metadata["loss_scale_good_steps"] = nets::exact(static_cast<double>(now.good_steps));
+  }
   for (EpochReport const& report : history_) {
     std::string const prefix = report_prefix(report.epoch);
     metadata[prefix + "loss"] = nets::exact(report.loss);

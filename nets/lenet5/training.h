@@ -22,9 +22,11 @@ struct Hyperparameters {
   double weight_decay = 0;
   unsigned long long seed = 1;
   DataType factors = DataType::f32;  // or tf32: what f32 factors of products are cut to
+  DataType type = DataType::f32;     // or f16, with loss scaling, or bf16: nets::Context::type
 };
 
 DataType parse_factors(std::string const& name);  // throws Error(bad_request) for others
+DataType parse_type(std::string const& name);     // the same
 
 Hyperparameters default_hyperparameters(Variant variant);
 
@@ -84,6 +86,7 @@ class Training {
   nets::Dataset const& train_;
   nets::Dataset const& test_;
   nets::Team team_;
+  nets::LossScale loss_scale_;  // at the beginning
   std::unique_ptr<Model> model_;
   std::unique_ptr<nets::Executor> executor_;
   std::vector<EpochReport> history_;

@@ -28,6 +28,14 @@ StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Argu
   return {static_cast<double>(given[0]), static_cast<double>(given[1]), static_cast<double>(given[2])};
 }
 
+std::optional<double> gradient_factor(OptimizerProblem const& problem,
+                                      OptimizerProblem::Arguments const& arguments) {
+  if (!problem.scaling.present()) return 1;
+  auto const* const given = static_cast<float const*>(arguments.scaling);
+  if (!std::isfinite(given[1])) return {};
+  return 1 / static_cast<double>(given[0]);
+}
+
 void validate(OptimizerProblem const& problem) {
   bool const adam = problem.kind == OptimizerKind::adam;
   char const* const operation = adam ? "adam" : "sgd";
@@ -37,11 +45,15 @@ void validate(OptimizerProblem const& problem) {
   check_tensors(operation, problem);
   check_same_shape(operation, {"gradient", problem.gradient}, parameter);
   if (problem.state.present()) check_same_shape(operation, {"state", problem.state}, parameter);
-  if (problem.numbers.present()) {
-    check_type(operation, {"numbers", problem.numbers}, {DataType::f32});
-    check_shape(operation, {"numbers", problem.numbers}, Shape(3));
-    if (problem.numbers.layout.stride[0] != 1) refuse(operation, "numbers must be neighbours in memory");
-  }
+  auto const check_numbers = [&](char const* name, TensorDescription const& numbers, Index count) {
+    if (!numbers.present()) return;
+    check_type(operation, {name, numbers}, {DataType::f32});
+    check_shape(operation, {name, numbers}, Shape(count));
+    if (numbers.layout.stride[0] != 1)
+      refuse(operation, fmt::format("{} must be neighbours in memory", name));
+  };
+  check_numbers("numbers", problem.numbers, 3);
+  check_numbers("scaling", problem.scaling, 2);
   check_finite(operation, "weight_decay", problem.weight_decay);
   if (adam) {
     check_decay("beta1", problem.beta1);

@@ -1,6 +1,9 @@
 // Rows in any order and optimiser's numbers from memory, in the emulator: as the reference has them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "cosmati/ops/gather.h"
 #include "cosmati/ops/optimizer.h"
 
@@ -84,6 +87,56 @@ TEST(EmulatedOptimizer, NumbersMayLieInMemory) {
                 .numbers = numbers});
       for (Index e = 0; e < 77; ++e) {
         EXPECT_NEAR(parameter[0].get(e), parameter[1].get(e), 1e-5) << name_of(backend);
+      }
+    }
+}
+
+// Gradients that were scaled give the same step; sums that are not finite give none.
+TEST(EmulatedOptimizer, GradientsMayBeScaled) {
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
+    for (Backend const backend : {Backend::emulator, Backend::cpu, Backend::reference}) {
+      Device const device = this_device(backend, 1);
+      OptimizerProblem problem;
+      problem.kind = kind;
+      problem.momentum = 0.5;
+      problem.weight_decay = 0.125;
+      problem.parameter = problem.gradient = problem.state = describe(f32, Shape(70));
+      auto const after = [&](double factor, float sum) {
+        Tensor parameter(problem.state), gradient(problem.state), velocity(problem.state),
+            second(problem.state);
+        for (Index e = 0; e < 70; ++e) {
+          parameter.set(e, static_cast<double>(e) / 8);
+          velocity.set(e, static_cast<double>(e % 5));
+          second.set(e, 1);
+          gradient.set(e, factor * (static_cast<double>(e % 7) - 3));
+        }
+        float const scaling[] = {static_cast<float>(factor), sum};
+        problem.scaling = factor == 1 ? TensorDescription() : describe(f32, Shape(2));
+        problem.scaling.alignment = 4;
+        prepare(make_plan(problem, device))
+            .run({.parameter = parameter.data(),
+                  .gradient = gradient.data(),
+                  .velocity = velocity.data(),
+                  .second = second.data(),
+                  .rate = 0.25,
+                  .step = 3,
+                  .scaling = scaling});
+        std::vector<double> all;
+        for (Tensor const* tensor : {&parameter, &velocity, &second})
+          for (Index e = 0; e < 70; ++e) all.push_back(tensor->get(e));
+        return all;
+      };
+      auto const plain = after(1, 0), scaled = after(1024, -7);
+      for (std::size_t i = 0; i < plain.size(); ++i)
+        EXPECT_NEAR(plain[i], scaled[i], 1e-5) << name_of(backend) << " " << i;
+      float const infinity = HUGE_VALF;
+      for (float const sum : {infinity, -infinity, std::nanf("")}) {
+        auto const kept = after(1024, sum);
+        for (std::size_t e = 0; e < 70; ++e) {
+          EXPECT_EQ(kept[e], static_cast<double>(e) / 8) << name_of(backend) << " " << sum;
+          EXPECT_EQ(kept[70 + e], static_cast<double>(e % 5)) << name_of(backend) << " " << sum;
+          EXPECT_EQ(kept[140 + e], 1) << name_of(backend) << " " << sum;
+        }
       }
     }
 }

@@ -2,6 +2,7 @@
 // threads, whatever the variant, the optimiser and the rest of the batches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -16,6 +17,7 @@ namespace {
 struct Outcome {
   std::vector<float> values;
   double loss = 0;
+  nets::LossScale scale;
 };
 
 // The executor of the kind `make`, one epoch.
@@ -39,6 +41,7 @@ Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::D
   Outcome outcome;
   outcome.loss = executor->loss_sum();
   executor->fetch_parameters();
+  outcome.scale = executor->loss_scale();
   nets::Parameters const& parameters = model.parameters();
   outcome.values.assign(parameters.values(), parameters.values() + parameters.value_bytes() / sizeof(float));
   return outcome;
@@ -78,6 +81,35 @@ TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
   for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
     expect_close(train(GetParam(), kind, emulator, data, 2, &nets::make_executor),
                  train(GetParam(), kind, cpu, data, 2, &nets::make_executor), kind);
+}
+
+// 16 bits between the layers: the kernels of a GPU and those of the CPU, near f32. A scale that is too large
+// costs a step and halves; gradients are what they are without one.
+TEST_P(EachVariantOnADevice, SixteenBitsLearnTheSame) {
+  auto const data = easy_images(6, 1);
+  Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
+  auto const of = [&](DataType type, float scale, Device const& device) {
+    return train(GetParam(), OptimizerKind::sgd, device, data, 2, [&](nets::Assignment assignment) {
+      assignment.type = type;
+      assignment.loss_scale.scale = scale;
+      return nets::make_executor(assignment);
+    });
+  };
+  Outcome const truth = of(DataType::f32, 1, cpu), none = of(DataType::f16, 1 << 24, emulator);
+  for (DataType const type : {DataType::f16, DataType::bf16})
+    for (Device const& device : {emulator, cpu}) {
+      Outcome const found = of(type, 1024, device);
+      double const bound = type == DataType::f16 ? 2e-3 : 2e-2;
+      EXPECT_NEAR(found.loss, truth.loss, bound * std::abs(truth.loss)) << name_of(type);
+      double worst = 0;
+      for (std::size_t i = 0; i < truth.values.size(); ++i)
+        worst = std::max(worst, static_cast<double>(std::abs(found.values[i] - truth.values[i])));
+      EXPECT_LT(worst, bound) << name_of(type) << " " << name_of(device.backend);
+      EXPECT_EQ(found.scale.scale, 1024);
+      EXPECT_EQ(found.scale.good_steps, type == DataType::f16 ? 3 : 0);
+    }
+  EXPECT_LT(none.scale.scale, 1 << 24);
+  for (float const value : none.values) ASSERT_TRUE(std::isfinite(value));
 }
 
 // Devices that share each batch, unequally, and a rest that is too small for one of them.

@@ -1,5 +1,6 @@
 // Steps of an optimiser, and learning-rate schedules.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "cosmati/ops/operation.h"
@@ -29,6 +30,9 @@ struct OptimizerProblem {
   // f32 (3), optional: the rate and adam's 1-beta1^t and 1-beta2^t come from the device's memory, so that a
   // recorded step can be repeated with others. Arguments::rate and ::step mean nothing then.
   TensorDescription numbers;
+  // f32 (2), optional: gradients are scaling[0] times what they should be, and where scaling[1], their sum,
+  // is not finite the step is left out (loss scaling: Micikevicius et al. 2018).
+  TensorDescription scaling;
 
   struct Arguments {
     void* parameter = nullptr;
@@ -38,6 +42,7 @@ struct OptimizerProblem {
     double rate = 0;
     long long step = 1;
     void const* numbers = nullptr;
+    void const* scaling = nullptr;
   };
 
   template <class Self, class Visit>
@@ -47,6 +52,7 @@ struct OptimizerProblem {
     if (problem.state.present()) visit("velocity", Role::in_out, problem.state, &Arguments::velocity);
     if (problem.kind == OptimizerKind::adam) visit("second", Role::in_out, problem.state, &Arguments::second);
     if (problem.numbers.present()) visit("numbers", Role::input, problem.numbers, &Arguments::numbers);
+    if (problem.scaling.present()) visit("scaling", Role::input, problem.scaling, &Arguments::scaling);
   }
 };
 
@@ -59,6 +65,9 @@ struct StepNumbers {
 StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step);
 // Of a run whose arguments the host can read.
 StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
+// What gradients are multiplied by in such a run; nothing where the step is left out.
+std::optional<double> gradient_factor(OptimizerProblem const& problem,
+                                      OptimizerProblem::Arguments const& arguments);
 
 enum class ScheduleKind : unsigned char { constant, step, inverse, cosine, one_cycle };
 inline constexpr int schedule_kind_count = 5;

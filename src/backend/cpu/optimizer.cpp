@@ -100,12 +100,14 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
   }
 
   void run(OptimizerProblem::Arguments const& arguments, std::byte*) const override {
-    wide_ ? step<double>(arguments) : step<float>(arguments);
+    auto const factor = gradient_factor(problem_, arguments);
+    if (!factor) return;
+    wide_ ? step<double>(arguments, *factor) : step<float>(arguments, static_cast<float>(*factor));
   }
 
  private:
   template <class Real>
-  void step(OptimizerProblem::Arguments const& arguments) const {
+  void step(OptimizerProblem::Arguments const& arguments, Real factor) const {
     Step<Real> const values(problem_, step_numbers(problem_, arguments));
     Index const inner = nest_.inner();
     Index const per_row = (inner + chunk - 1) / chunk;
@@ -113,14 +115,14 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
       auto const [first, last] = share(nest_.rows() * per_row, part, parts);
       for (Index i = first; i < last; ++i) {
         Index const column = i % per_row * chunk;
-        step_chunk(values, arguments, i / per_row * inner + column, std::min(chunk, inner - column));
+        step_chunk(values, arguments, factor, i / per_row * inner + column, std::min(chunk, inner - column));
       }
     });
   }
 
   template <class Real>
-  void step_chunk(Step<Real> const& values, OptimizerProblem::Arguments const& arguments, Index linear,
-                  Index count) const {
+  void step_chunk(Step<Real> const& values, OptimizerProblem::Arguments const& arguments, Real factor,
+                  Index linear, Index count) const {
     alignas(64) Real buffers[4][chunk];
     bool const stateful = problem_.state.present();
     bool const second = problem_.kind == OptimizerKind::adam;
@@ -139,7 +141,11 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
                   nest_.inner_stride(stream), count);
     };
     Real* const parameter = load(0, problem_.parameter, 0, arguments.parameter);
-    Real const* const gradient = load(1, problem_.gradient, 1, arguments.gradient);
+    Real const* gradient = load(1, problem_.gradient, 1, arguments.gradient);
+    if (factor != 1) {
+      for (Index i = 0; i < count; ++i) buffers[1][i] = factor * gradient[i];
+      gradient = buffers[1];
+    }
     Real* const velocity = stateful ? load(2, problem_.state, 2, arguments.velocity) : nullptr;
     Real* const moment = second ? load(3, problem_.state, 2, arguments.second) : nullptr;
     take_step(problem_.kind, values, parameter, gradient, velocity, moment, count);

@@ -190,15 +190,25 @@ PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& t
     outputs.push_back(tensors.back());
     outputs.back().name = "new_velocity";
   }
-  std::string const g = "let g = gradient[e] + decay * parameter[e]; ";
-  bool const given = problem.numbers.present();
-  auto const number = [&](char const* name, Index at) {  // one for all elements
-    if (!given) return std::string(name);
-    Seen input{name, problem.numbers, argument_named(problem, "numbers"), {}};
+  bool const given = problem.numbers.present(), scaled = problem.scaling.present();
+  auto const one_for_all = [&](char const* name, TensorDescription const& tensor, char const* of, Index at) {
+    Seen input{name, tensor, argument_named(problem, of), {}};
     input.binding.first = at;
     tensors.push_back(std::move(input));
     return name + std::string("[e]");
   };
+  auto const number = [&](char const* name, Index at) {
+    return given ? one_for_all(name, problem.numbers, "numbers", at) : std::string(name);
+  };
+  std::string gradient = "gradient[e]", taken;
+  if (scaled) {
+    gradient += " / " + one_for_all("scale", problem.scaling, "scaling", 0);
+    taken = "abs(" + one_for_all("sum", problem.scaling, "scaling", 1) + ") <= 3.4028234e38";
+  }
+  auto const unless_left_out = [&](std::string const& value, char const* old) {
+    return scaled ? "select(" + taken + ", " + value + ", " + old + "[e])" : value;
+  };
+  std::string const g = "let g = " + gradient + " + decay * parameter[e]; ";
   std::string const rate = number("rate", 0);
   if (adam) {
     tensors.push_back(seen("second", problem.state, argument_named(problem, "second")));
@@ -207,15 +217,21 @@ PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& t
     if (!given) formula.scalars = {"rate", "correction1", "correction2"};
     formula.text = g +
                    "let m = beta1 * velocity[e] + rest1 * g; let v = beta2 * second[e] + rest2 * g * g; "
-                   "store(new_velocity, m); store(new_second, v); parameter[e] - " +
-                   rate + " * (m / " + number("correction1", 1) + ") / (sqrt(v / " +
-                   number("correction2", 2) + ") + epsilon)";
+                   "store(new_velocity, " +
+                   unless_left_out("m", "velocity") + "); store(new_second, " +
+                   unless_left_out("v", "second") + "); " +
+                   unless_left_out("parameter[e] - " + rate + " * (m / " + number("correction1", 1) +
+                                       ") / (sqrt(v / " + number("correction2", 2) + ") + epsilon)",
+                                   "parameter");
   } else {
     if (!given) formula.scalars = {"rate"};
-    formula.text = g +
-                   (problem.state.present() ? "let v = momentum * velocity[e] + g; store(new_velocity, v); "
-                                            : "let v = g; ") +
-                   "parameter[e] - " + rate + " * " + (problem.nesterov ? "(g + momentum * v)" : "v");
+    formula.text =
+        g +
+        (problem.state.present() ? "let v = momentum * velocity[e] + g; store(new_velocity, " +
+                                       unless_left_out("v", "velocity") + "); "
+                                 : "let v = g; ") +
+        unless_left_out("parameter[e] - " + rate + " * " + (problem.nesterov ? "(g + momentum * v)" : "v"),
+                        "parameter");
   }
   add_map(program, problem.parameter.shape(), formula, tensors, outputs, target);
   return program;
