@@ -58,7 +58,7 @@ MAY_INCLUDE = {
     "src/backend/cuda": PLAN | {"src/jit"},
     "src/backend/emulator": PLAN | CONV | PRIMITIVE,
     "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h"},
-    "src/parallel": OPS | {"src/parallel"},
+    "src/parallel": OPS | {"src/parallel", "src/backend/cuda/resources.h"},
     "nets": OPS | {"nets", "src/io", "src/backend/cpu/parallel.h", "src/parallel"},
     "cli": None,
     "tests": None,

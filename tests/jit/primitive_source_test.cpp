@@ -65,7 +65,21 @@ TEST(PrimitiveSource, GathersAndStepsWithNumbersInMemory) {
     step.momentum = 0.9;
     step.numbers = describe(f32, Shape(3));
     expect_machine_code(step, 1);
+    step.scaling = describe(f32, Shape(2));
+    expect_machine_code(step, 1);
   }
+}
+
+// One factor for all elements: an operand whose elements lie in one place.
+TEST(PrimitiveSource, ScalesByANumberInMemory) {
+  TensorDescription one = describe(f32, Shape(64));
+  one.layout.stride[0] = 0;
+  one.alignment = 4;
+  ElementwiseProblem problem;
+  problem.x = describe(f32, Shape(64, 10));
+  problem.y = describe(f16, Shape(64, 10));
+  problem.epilogue = {epilogue::parse("acc * scale[m]", elementwise_indices(2)), {one}, {}};
+  expect_machine_code(problem, 1);
 }
 
 TEST(PrimitiveSource, MasksAndTransposes) {
