@@ -27,6 +27,12 @@ COSMATI_DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wa
 // A value that all lanes of a warp have: the compiler may keep it once for all of them.
 COSMATI_DEVICE int uniform(int value) { return __shfl_sync(~0u, value, 0); }
 
+// What the lane has whose number differs by the bits of `mask`; by all lanes of the warp.
+template <class T>
+COSMATI_DEVICE T exchange(T value, int mask) {
+  return __shfl_xor_sync(~0u, value, mask);
+}
+
 // The value is computed here: not again, or later, where it is used.
 COSMATI_DEVICE void hold(float& value) { asm volatile("" : "+f"(value)); }
 COSMATI_DEVICE void hold(double& value) { asm volatile("" : "+d"(value)); }
@@ -59,6 +65,20 @@ COSMATI_DEVICE void warp_barrier() {
 COSMATI_DEVICE void let_next_kernel_start() {}
 COSMATI_DEVICE void wait_for_previous_kernel() {}
 COSMATI_DEVICE int uniform(int value) { return value; }
+template <class T>
+COSMATI_DEVICE T exchange(T value, int mask) {
+  struct Lane {
+    T value, other;
+    int mask;
+  } lane{value, value, mask};
+  emulator::warp_collective("__shfl_xor_sync", ~0u, &lane, [](void* const* lanes, void*) {
+    for (int i = 0; i < 32; ++i) {
+      auto& self = *static_cast<Lane*>(lanes[i]);
+      self.other = static_cast<Lane*>(lanes[i ^ self.mask])->value;
+    }
+  });
+  return lane.other;
+}
 template <class T>
 COSMATI_DEVICE void hold(T&) {}
 template <class T>

@@ -10,6 +10,15 @@ namespace cosmati {
 // A kernel reads tensors [0, primitive_inputs) and writes those from there on.
 inline constexpr int primitive_inputs = 8, primitive_outputs = 4, primitive_scalars = 12;
 
+// Windows whose extents the compiler knows; of local response normalisation, `columns` is the size.
+struct WindowPolicy {
+  int rows = 0, columns = 0;     // taps
+  int down = 1, along = 1;       // strides of the windows
+  int pad = 0;                   // columns before the image
+  bool padded = false;           // some windows have taps outside of the image
+  bool runs_of_columns = false;  // runs lie along the columns of y, else along channels
+};
+
 // How a kernel is made; a template argument of the composed kernels.
 struct PrimitivePolicy {
   int width = 1;               // elements of a run, which a thread moves by accesses of up to 16 bytes
@@ -21,6 +30,9 @@ struct PrimitivePolicy {
   int operation = 0;           // Combine, RowOperation or WindowOperation
   int indices = 0;             // of maximum pooling: 0 none, 1 places in the image, 2 taps of the window
   int columns_axis = 0;        // of a window: which axis are the columns; the rows are the next
+  int cluster = 1;             // blocks that share a row
+  bool whole = false;          // all runs have all their elements
+  WindowPolicy window = {};
 };
 
 // Element (i, j, ...) lies at data[i * stride[0] + j * stride[1] + ...], one stride for each axis of the
@@ -36,7 +48,7 @@ struct PrimitiveTensor {
 struct WindowSide {
   int image = 1, windows = 1, taps = 1, stride = 1, pad = 0, pad_end = 0, dilation = 1;
   Divisor by_stride, by_dilation;
-  Index tap_step = 0;    // elements of x from one place of the image to the next
+  Index tap_step = 0;    // elements of x, and dx, from one place of the image to the next
   Index pair_step = 0;   // elements of dy from one window to the next
   Index index_step = 0;  // the same, of the indices
 };

@@ -75,6 +75,120 @@ struct LrnKernel {
   }
 };
 
+// A thread has `unroll` channels of a window size that the compiler knows: all that their windows see is on
+// its way before the first sum. The axis of the channels counts such groups; window[0].index_step: elements
+// from a channel of the result to the next.
+template <class Traits>
+struct LrnTile {
+  using Real = typename Traits::Real;
+  static constexpr int width = Traits::width, channels = Traits::unroll, size = Traits::window.columns;
+  static constexpr int before = (size - 1) / 2, after = size / 2;  // of a channel, in its window
+
+  PrimitiveParameters const& params;
+  int const first, count;  // channel, elements of a run
+
+  // Channels [first + from, first + from + many).
+  template <class Tensor, int many>
+  COSMATI_DEVICE void load(PrimitiveTensor const& tensor, Index offset, Index step, int from,
+                           Real (&to)[many][width]) const {
+    COSMATI_UNROLL
+    for (int i = 0; i < many; ++i) {
+      int const c = first + from + i;
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) to[i][e] = 0;
+      if (c >= 0 && c < params.classes)
+        Tensor::load(params, tensor, Run{offset + (from + i) * step, count}, to[i]);
+    }
+  }
+
+  // k + alpha / size * sum of x[i]^2 over the `size` channels from i on.
+  template <int many>
+  COSMATI_DEVICE Real base(Real const (&x)[many][width], int i, int e) const {
+    Real sum = 0;
+    COSMATI_UNROLL
+    for (int j = 0; j < size; ++j) sum += x[i + j][e] * x[i + j][e];
+    return static_cast<Real>(params.scalar[0]) + static_cast<Real>(params.scalar[1]) * sum;
+  }
+
+  COSMATI_DEVICE void forward(Place const& place) const {
+    using X = typename AccessAt<0, typename Traits::Inputs>::type;
+    PrimitiveTensor const &in = params.tensor[0], &result = params.tensor[primitive_inputs];
+    auto const beta = static_cast<Real>(params.scalar[2]);
+    Real x[channels + size - 1][width];
+    load<X>(in, place.offset(in.stride), params.window[0].tap_step, -before, x);
+    COSMATI_UNROLL
+    for (int i = 0; i < channels; ++i) {
+      Real out[width];
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) out[e] = x[i + before][e] * power(base(x, i, e), -beta);
+      store(result, place, i, out);
+    }
+  }
+
+  // dx[c] = dy[c] b[c]^-beta - 2 alpha / size beta x[c] sum of dy[i] x[i] b[i]^(-beta - 1) over the channels
+  // i whose windows have c.
+  COSMATI_DEVICE void backward(Place const& place) const {
+    if constexpr (Traits::inputs > 1) {
+      using X = typename AccessAt<0, typename Traits::Inputs>::type;
+      using Gradient = typename AccessAt<1, typename Traits::Inputs>::type;
+      PrimitiveTensor const &in = params.tensor[0], &gradient = params.tensor[1],
+                            &result = params.tensor[primitive_inputs];
+      auto const beta = static_cast<Real>(params.scalar[2]);
+      auto const factor = static_cast<Real>(2 * params.scalar[1] * params.scalar[2]);
+      constexpr int some = channels + size - 1;  // channels whose windows have one of these
+      Real x[some + size - 1][width], dy[some][width], scale[channels][width];
+      load<X>(in, place.offset(in.stride), params.window[0].tap_step, -before - after, x);
+      load<Gradient>(gradient, place.offset(gradient.stride), params.window[0].pair_step, -after, dy);
+      COSMATI_UNROLL
+      for (int i = 0; i < some; ++i) {
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e) {
+          Real const of_window = base(x, i, e), raised = power(of_window, -beta);
+          if (i >= after && i < after + channels) scale[i - after][e] = dy[i][e] * raised;
+          dy[i][e] *= x[i + before][e] * raised / of_window;
+        }
+      }
+      COSMATI_UNROLL
+      for (int i = 0; i < channels; ++i) {
+        Real out[width];
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e) {
+          Real sum = 0;
+          COSMATI_UNROLL
+          for (int j = 0; j < size; ++j) sum += dy[i + j][e];
+          out[e] = scale[i][e] - factor * x[i + before + after][e] * sum;
+        }
+        store(result, place, i, out);
+      }
+    }
+  }
+
+  COSMATI_DEVICE void store(PrimitiveTensor const& result, Place const& place, int i,
+                            Real const (&out)[width]) const {
+    if (first + i < params.classes)
+      AccessAt<0, typename Traits::Outputs>::type::store(
+          result, Run{place.offset(result.stride) + i * params.window[0].index_step, count}, out);
+  }
+};
+
+// Grid: ceil(positions / threads) blocks.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 1)
+lrn_tile_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
+  unsigned const position =
+      static_cast<unsigned>(arch::block_x()) * Traits::threads + static_cast<unsigned>(arch::thread());
+  if (position >= params.positions) return;
+  PrimitivePolicy const policy = Traits::policy(params);
+  Place const place(params.axis, policy.kept, position);
+  LrnTile<Traits> const tile{
+      params, static_cast<int>(place.at[policy.columns_axis]) * LrnTile<Traits>::channels,
+      policy.whole ? Traits::width : run_count<Traits::width>(params.run_extent, place.at[0])};
+  if (policy.operation == 1)
+    tile.backward(place);
+  else
+    tile.forward(place);
+}
+
 // Grid: ceil(positions / threads) blocks.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 1)

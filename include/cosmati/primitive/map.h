@@ -1,6 +1,7 @@
 // y... = f(x...), element by element over any strides: a thread has a few runs of neighbours, all of whose
 // operands are on their way before the first is used.
 #pragma once
+#include "cosmati/primitive/math.h"
 #include "cosmati/primitive/traits.h"
 
 namespace cosmati {

@@ -5,12 +5,47 @@
 namespace cosmati {
 
 #if defined(__CUDACC__)
-COSMATI_DEVICE float exponential(float x) { return expf(x); }
+// 2^(x log2 e) by one instruction: a relative error of up to 2^-22 (1 + |x| / 4), and 0 below 2^-126.
+COSMATI_DEVICE float exponential(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.4426950408889634f));
+  return power;
+}
 COSMATI_DEVICE double exponential(double x) { return exp(x); }
 COSMATI_DEVICE float logarithm(float x) { return logf(x); }
 COSMATI_DEVICE double logarithm(double x) { return log(x); }
-COSMATI_DEVICE float power(float x, float y) { return powf(x, y); }
+// x^y of positive x: 2^(y log2 x), with a relative error of some 2^-22 (1 + |y log2 x|).
+COSMATI_DEVICE float power(float x, float y) {
+  float logarithm_of_x, result;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm_of_x) : "f"(x));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(y * logarithm_of_x));
+  return y == 0.0f ? 1.0f : result;
+}
 COSMATI_DEVICE double power(double x, double y) { return pow(x, y); }
+// What composed expressions find before CUDA's: 1 - erf(x), with a relative error of up to 2^-21 (1 + x^2).
+// erfc(z) exp(z^2) / t of z >= 0 is a polynomial of t = 1 / (1 + z / 2), which interpolates it at the zeros
+// of Chebyshev's polynomial of degree 9 in [1/6, 1]; relative error 5e-8.
+COSMATI_DEVICE float erfc(float x) {
+  float const z = fabsf(x);
+  float t, power;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(z, 0.5f, 1.0f)));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(z * (z * -1.4426950408889634f)));
+  float sum = -0.059714918961348035f;
+  sum = fmaf(sum, t, 0.2877683095136119f);
+  sum = fmaf(sum, t, -0.49386364874073024f);
+  sum = fmaf(sum, t, 0.2856977102616707f);
+  sum = fmaf(sum, t, -0.031841757376820115f);
+  sum = fmaf(sum, t, 0.20485365512040785f);
+  sum = fmaf(sum, t, 0.24257289295561207f);
+  sum = fmaf(sum, t, 0.2824450419688328f);
+  sum = fmaf(sum, t, 0.2820826736665981f);
+  float const result = sum * t * power;
+  return x < 0.0f ? 2.0f - result : result;
+}
+COSMATI_DEVICE double erfc(double x) { return ::erfc(x); }
+// Of two numbers; b where a is NaN.
+COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
+COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
 #else
 COSMATI_DEVICE float exponential(float x) { return __builtin_expf(x); }
 COSMATI_DEVICE double exponential(double x) { return __builtin_exp(x); }
@@ -18,6 +53,8 @@ COSMATI_DEVICE float logarithm(float x) { return __builtin_logf(x); }
 COSMATI_DEVICE double logarithm(double x) { return __builtin_log(x); }
 COSMATI_DEVICE float power(float x, float y) { return __builtin_powf(x, y); }
 COSMATI_DEVICE double power(double x, double y) { return __builtin_pow(x, y); }
+COSMATI_DEVICE float larger(float a, float b) { return a > b ? a : b; }
+COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
 #endif
 
 }  // namespace cosmati

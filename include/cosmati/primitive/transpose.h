@@ -5,70 +5,84 @@
 
 namespace cosmati {
 
-// A block has a tile of `side` by `side` elements: 32 runs, each of Traits::width elements.
+// A block has a tile of `along_x` by `along_y` elements, cut into cells of width by width: a thread reads a
+// run of x's neighbours from each line of a cell, and writes to shared memory runs of y's neighbours.
 template <class Traits>
 struct TransposeTile {
-  static constexpr int side = 32 * Traits::width;
-  // (along x, along y); the odd pitch keeps the lanes of a warp in banks of their own.
+  using Real = typename Traits::Real;
+  static constexpr int width = Traits::width, along_x = 64, along_y = 64 * Traits::unroll;
+  static constexpr int units_x = along_x / width, units_y = along_y / width;  // runs
+  using Run = Vector<Real, width>;
   struct SharedStorage {
-    typename Traits::Real element[side][side + 1];
+    Run run[along_x][units_y];  // (along x, along y / width)
   };
+  // Lanes that write have neighbouring cells of one line, lanes that read neighbouring runs: both find banks
+  // of their own.
+  COSMATI_DEVICE static int place_of(int x, int unit_y) { return unit_y ^ (x / width % units_x); }
 };
 
-// Axis 0: runs of y's neighbours, axis 1: runs of x's neighbours (both cut into tiles of 32 runs), then the
-// others. Strides of axes 0 and 1 are those of elements. `classes`: tiles along axis 0. window[0].image and
+// Axis 0: y's neighbours, axis 1: x's neighbours (both cut into tiles), then the others. Strides of axes 0
+// and 1 are those of elements; all but those of neighbours are multiples of a run. window[0].image and
 // window[1].image: the extents along axes 0 and 1. Grid: (tiles, positions of the other axes).
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 1)
+COSMATI_KERNEL(Traits::threads, 4)
 transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Real = typename Traits::Real;
   using Tile = TransposeTile<Traits>;
   using From = typename AccessAt<0, typename Traits::Inputs>::type;
   using To = typename AccessAt<0, typename Traits::Outputs>::type;
-  constexpr int width = Traits::width, warps = Traits::threads / 32, lines = Tile::side / warps;
+  constexpr int width = Traits::width, threads = Traits::threads;
+  constexpr int cells = Tile::units_x * Tile::units_y / threads;  // of a thread
+  constexpr int runs = Tile::along_x * Tile::units_y / threads;
+  static_assert(cells > 0 && Tile::units_y % Tile::units_x == 0);
   auto& tile = arch::shared_storage<typename Tile::SharedStorage>();
   auto const number = static_cast<unsigned>(arch::block_x());
   unsigned const rest = params.axis[0].quotient(number);  // tiles along axis 0
   unsigned const others = params.axis[1].quotient(rest);
   Place const place(params.axis + 2, Traits::policy(params).kept - 2, others);
   Index const first0 =
-      static_cast<Index>(number - rest * static_cast<unsigned>(params.axis[0].divisor)) * Tile::side;
+      static_cast<Index>(number - rest * static_cast<unsigned>(params.axis[0].divisor)) * Tile::along_y;
   Index const first1 =
-      static_cast<Index>(rest - others * static_cast<unsigned>(params.axis[1].divisor)) * Tile::side;
+      static_cast<Index>(rest - others * static_cast<unsigned>(params.axis[1].divisor)) * Tile::along_x;
   PrimitiveTensor const &x = params.tensor[0], &y = params.tensor[primitive_inputs];
-  int const warp = arch::thread() / 32, lane = arch::thread() % 32;
   Index const left0 = params.window[0].image - first0, left1 = params.window[1].image - first1;
+  bool const whole = Traits::policy(params).whole;
+  auto const there = [whole](Index left) {  // elements of a run that exists
+    return whole || left >= width ? width : static_cast<int>(left);
+  };
 
-  Index const from = place.offset(x.stride + 2) + first0 * x.stride[0] + first1 * x.stride[1];
-  Index const in1 = left1 - lane * width;  // elements of this lane's run that exist
-  int const count1 = in1 < 0 ? 0 : in1 < width ? static_cast<int>(in1) : width;
-  Real run[lines][width];
+  Index const from = place.offset(x.stride + 2) + first0 * x.stride[0] + first1;
+  Real in[cells][width][width];  // (cell, line, element)
   COSMATI_UNROLL
-  for (int i = 0; i < lines; ++i) {
-    int const line = warp + i * warps;
-    if (line < left0 && count1 > 0)
-      From::load(params, x, Run{from + line * x.stride[0] + lane * width * x.stride[1], count1}, run[i]);
-  }
-  COSMATI_UNROLL
-  for (int i = 0; i < lines; ++i) {
+  for (int i = 0; i < cells; ++i) {
+    int const cell = arch::thread() + i * threads;
+    int const column = cell % Tile::units_x * width, line = cell / Tile::units_x * width;
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e)
-      if (warp + i * warps < left0 && e < count1)
-        tile.element[lane * width + e][warp + i * warps] = run[i][e];
+      if (line + e < left0 && column < left1)
+        From::load(params, x, Run{from + (line + e) * x.stride[0] + column, there(left1 - column)}, in[i][e]);
+  }
+  COSMATI_UNROLL
+  for (int i = 0; i < cells; ++i) {
+    int const cell = arch::thread() + i * threads;
+    int const column = cell % Tile::units_x * width, unit = cell / Tile::units_x;
+    COSMATI_UNROLL
+    for (int c = 0; c < width; ++c) {
+      typename Tile::Run run;
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) run[e] = in[i][e][c];
+      tile.run[column + c][Tile::place_of(column + c, unit)] = run;
+    }
   }
   arch::block_barrier();
-  Index const to = place.offset(y.stride + 2) + first0 * y.stride[0] + first1 * y.stride[1];
-  Index const in0 = left0 - lane * width;
-  int const count0 = in0 < 0 ? 0 : in0 < width ? static_cast<int>(in0) : width;
-  if (count0 == 0) return;
+  Index const to = place.offset(y.stride + 2) + first0 + first1 * y.stride[1];
   COSMATI_UNROLL
-  for (int i = 0; i < lines; ++i) {
-    int const line = warp + i * warps;
-    if (line >= left1) break;
-    Real out[width];
-    COSMATI_UNROLL
-    for (int e = 0; e < width; ++e) out[e] = tile.element[line][e < count0 ? lane * width + e : 0];
-    To::store(y, Run{to + lane * width * y.stride[0] + line * y.stride[1], count0}, out);
+  for (int i = 0; i < runs; ++i) {
+    int const number_of_run = arch::thread() + i * threads;
+    int const unit = number_of_run % Tile::units_y, line = number_of_run / Tile::units_y;
+    if (line >= left1 || unit * width >= left0) continue;
+    To::store(y, Run{to + unit * width + line * y.stride[1], there(left0 - unit * width)},
+              tile.run[line][Tile::place_of(line, unit)].element);
   }
 }
 

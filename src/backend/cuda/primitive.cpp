@@ -63,13 +63,23 @@ std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::s
       real, more, pass.inputs.size());
 }
 
-char const* header_of(PrimitiveFamily family) {
-  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn", "gather"};
-  return names[static_cast<int>(family)];
+// Windows that the compiler knows have kernels of their own.
+bool is_tiled(plan::PrimitivePass const& pass) { return pass.parameters.policy.window.columns > 0; }
+
+char const* header_of(plan::PrimitivePass const& pass) {
+  constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
+                                   "windows", "lrn",       "gather", "channels"};
+  bool const tiles = pass.family == PrimitiveFamily::windows && is_tiled(pass);
+  return tiles ? "window_tiles" : names[static_cast<int>(pass.family)];
 }
-char const* kernel_of(PrimitiveFamily family) {
-  constexpr char const* names[] = {"map", "transpose", "reduce", "row", "window", "lrn", "gather"};
-  return names[static_cast<int>(family)];
+std::string kernel_of(plan::PrimitivePass const& pass) {
+  constexpr char const* names[] = {"map",    "transpose", "reduce", "row",
+                                   "window", "lrn",       "gather", "channels"};
+  std::string name = names[static_cast<int>(pass.family)];
+  if (is_tiled(pass)) name += "_tile";
+  if (!pass.members.empty()) name += "_group";
+  if (pass.parameters.policy.cluster > 1) name += "_cluster";
+  return name + "_kernel";
 }
 
 }  // namespace
@@ -80,10 +90,11 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
   std::string const more =
       fmt::format("using Labels = Elements<{0}>;\nusing Indices = Elements<{0}>;\n", counts);
   bool const composed = pass.family == PrimitiveFamily::map || pass.family == PrimitiveFamily::reduce ||
-                        pass.family == PrimitiveFamily::transpose || pass.family == PrimitiveFamily::gather;
-  bool const reduces = pass.family == PrimitiveFamily::reduce;
+                        pass.family == PrimitiveFamily::transpose || pass.family == PrimitiveFamily::gather ||
+                        pass.family == PrimitiveFamily::channels;
+  bool const reduces = pass.family == PrimitiveFamily::reduce || pass.family == PrimitiveFamily::channels;
   std::string text =
-      fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass.family));
+      fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass));
   text +=
       composed ? function_text("ComposedFunction", pass.function, real, more) : plain_text(pass, real, more);
   if (reduces) text += function_text("ComposedResult", pass.last, real, "");
@@ -97,9 +108,7 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
                   sizeof(PrimitiveParameters), sizeof(PrimitiveGroup));
   jit::Source source;
   source.text = std::move(text);
-  bool const grouped = !pass.members.empty();
-  source.name_expression = fmt::format("cosmati::{}{}_kernel<cosmati::ComposedTraits>",
-                                       kernel_of(pass.family), grouped ? "_group" : "");
+  source.name_expression = fmt::format("cosmati::{}<cosmati::ComposedTraits>", kernel_of(pass));
   source.architecture = architecture_of(gpu);
   source.label = composed ? pass.function.expression.text() : "";
   return source;

@@ -19,8 +19,11 @@ using WideCopy = HostTraits<4, false, 0, One, One>;
 }  // namespace
 
 void launch_map(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
-  if (pass.family == plan::PrimitiveFamily::transpose)
+  bool const transposes = pass.family == plan::PrimitiveFamily::transpose;
+  if (transposes && parameters.policy.width == 1)
     launch_pass<&transpose_kernel<Copy>>(pass, parameters, host_threads);
+  else if (transposes)
+    launch_pass<&transpose_kernel<WideCopy>>(pass, parameters, host_threads);
   else if (pass.family == plan::PrimitiveFamily::gather && parameters.policy.width == 1)
     launch_pass<&gather_kernel<Copy>>(pass, parameters, host_threads);
   else if (pass.family == plan::PrimitiveFamily::gather)
@@ -57,6 +60,7 @@ void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun con
       case plan::PrimitiveFamily::map:
       case plan::PrimitiveFamily::gather:
       case plan::PrimitiveFamily::transpose: launch_map(pass, parameters, host_threads); break;
+      case plan::PrimitiveFamily::channels: launch_channels(pass, parameters, host_threads); break;
       case plan::PrimitiveFamily::reduce: launch_reduce(pass, parameters, host_threads); break;
       case plan::PrimitiveFamily::rows: launch_rows(pass, parameters, host_threads); break;
       case plan::PrimitiveFamily::windows:

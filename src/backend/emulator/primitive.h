@@ -10,6 +10,8 @@ void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun con
 void launch_map(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
 void launch_group(plan::PrimitivePass const& pass, PrimitiveGroup const& group, int host_threads);
 void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
+void launch_channels(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
+                     int host_threads);
 void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
 void launch_windows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
 

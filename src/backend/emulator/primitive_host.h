@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cosmati/arch/emulator_async.h"
 #include "cosmati/epilogue/evaluate.h"
 #include "cosmati/primitive/traits.h"
 #include "src/backend/emulator/primitive.h"
@@ -87,15 +88,17 @@ struct AccessAt<i, HostTensors> {
 
 namespace emulator {
 
-template <int width_, bool runs_of_terms_, int cached_, class Function_, class Final_>
+template <int width_, bool runs_of_terms_, int cached_, class Function_, class Final_, int cluster_ = 1,
+          WindowPolicy window_ = WindowPolicy{}>
 struct HostTraits {
   using Function = Function_;
   using Final = Final_;
   using Real = double;
   using Inputs = HostTensors;
   using Outputs = HostTensors;
-  static constexpr int threads = 256, width = width_, unroll = 2, cached = cached_;
+  static constexpr int threads = 256, width = width_, unroll = 2, cached = cached_, cluster = cluster_;
   static constexpr bool runs_of_terms = runs_of_terms_;
+  static constexpr WindowPolicy window = window_;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
   static PrimitivePolicy const& policy(PrimitiveParameters const& params) { return params.policy; }
 };
@@ -104,6 +107,13 @@ template <auto kernel>
 void launch_pass(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   launch_kernel<kernel>({static_cast<int>(pass.blocks), static_cast<int>(pass.splits), 1}, 256,
                         static_cast<unsigned>(pass.shared_bytes), parameters, host_threads);
+}
+
+template <auto kernel>
+void launch_pass_clusters(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
+                          int host_threads) {
+  launch_kernel_clusters<kernel>({static_cast<int>(pass.blocks), 1, 1}, {parameters.policy.cluster, 1, 1},
+                                 256, static_cast<unsigned>(pass.shared_bytes), parameters, host_threads);
 }
 
 }  // namespace emulator

@@ -1,4 +1,5 @@
-// Reductions and rows in the emulator.
+// Reductions, rows and channels in the emulator.
+#include "cosmati/primitive/channels.h"
 #include "cosmati/primitive/rows.h"
 #include "src/backend/emulator/primitive_host.h"
 
@@ -12,10 +13,17 @@ template <int width, bool runs_of_terms>
 using Reduce = HostTraits<width, runs_of_terms, 0, Terms, Result>;
 
 using Row = HostFunction<false, 2, 1>;
-template <int width, bool runs_of_terms, int cached>
-using Rows = HostTraits<width, runs_of_terms, cached, Row, Row>;
+template <int width, bool runs_of_terms, int cached, int cluster = 1>
+using Rows = HostTraits<width, runs_of_terms, cached, Row, Row, cluster>;
+
+using Channel = HostTraits<4, true, 0, HostFunction<false, 5, 1>, HostFunction<true, 3, 2>, 2>;
 
 }  // namespace
+
+void launch_channels(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
+                     int host_threads) {
+  launch_pass_clusters<&channels_cluster_kernel<Channel>>(pass, parameters, host_threads);
+}
 
 void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   PrimitivePolicy const& policy = parameters.policy;
@@ -29,7 +37,9 @@ void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& p
 
 void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   PrimitivePolicy const& policy = parameters.policy;
-  if (policy.width == 1)
+  if (policy.cluster > 1)
+    launch_pass_clusters<&row_cluster_kernel<Rows<4, true, 2, 2>>>(pass, parameters, host_threads);
+  else if (policy.width == 1)
     launch_pass<&row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);
   else if (!policy.runs_of_terms)
     launch_pass<&row_kernel<Rows<4, false, 0>>>(pass, parameters, host_threads);

@@ -35,43 +35,51 @@ bool is_transposition(CollapsedSpace const& space) {
 void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula const& formula,
                    std::vector<Seen> const& inputs, std::vector<Seen> const& outputs,
                    PrimitiveTarget const& target) {
-  auto const along_x =
+  auto const neighbours =
       std::find_if(space.positions.begin(), space.positions.end(),
                    [](SpaceAxis const& axis) { return axis.stride[0] == 1 && axis.extent >= 8; });
-  std::rotate(space.positions.begin() + 1, along_x, along_x + 1);
+  std::rotate(space.positions.begin() + 1, neighbours, neighbours + 1);
   PrimitivePass pass;
   pass.family = PrimitiveFamily::transpose;
   std::vector<Seen> both = inputs;
   both.push_back(outputs[0]);
   pass.real = real_of(both);
-  // Pairs of 8- and 16-bit elements, where both sides are aligned to them.
-  int width = 1;
-  auto const size = [](Seen const& tensor) { return size_of(tensor.description.type); };
-  if (!target.emulated && size(inputs[0]) <= 2 && size(outputs[0]) <= 2) {
-    width = 2;
-    for (std::size_t i = 0; i < 2; ++i) {
-      Seen const& tensor = i == 0 ? inputs[0] : outputs[0];
-      if (std::max(tensor.description.alignment, size(tensor)) % (2 * size(tensor)) != 0) width = 1;
-      for (SpaceAxis const& axis : space.positions)
-        if (axis.stride[i] != 1 && axis.stride[i] % 2 != 0) width = 1;
-    }
+  // Runs of up to four elements and 16 bytes, where both sides are aligned to them.
+  Seen const* const sides[] = {&inputs[0], &outputs[0]};
+  int width = 4;
+  for (std::size_t i = 0; i < 2; ++i) {
+    int const size = size_of(sides[i]->description.type);
+    auto const fits = [&](int elements) {
+      if (elements * size > 16 || std::max(sides[i]->description.alignment, size) % (elements * size) != 0)
+        return false;
+      for (std::size_t d = 0; d < space.positions.size(); ++d)  // axis 0 has y's neighbours, axis 1 x's
+        if (d != 1 - i && space.positions[d].stride[i] % elements != 0) return false;
+      return true;
+    };
+    while (width > 1 && !fits(width)) width /= 2;
   }
+  if (target.emulated) width = width == 4 ? 4 : 1;
   fill_space(pass, space, inputs, outputs, 1, false);
   PrimitiveParameters& p = pass.parameters;
   p.policy.width = width;
-  Index const side = 32 * width;
+  p.policy.whole = space.positions[0].extent % width == 0 && space.positions[1].extent % width == 0;
+  // Some 64 bytes of every thread on their way.
+  p.policy.unroll =
+      target.emulated || (size_of(inputs[0].description.type) <= 2 && size_of(pass.real) <= 4) ? 2 : 1;
+  Index const along_x = 64, along_y = along_x * p.policy.unroll;
   double blocks = 1;
   for (std::size_t d = 0; d < space.positions.size(); ++d) {
     Index extent = space.positions[d].extent;
     if (d < 2) {
       p.window[d].image = static_cast<int>(extent);
+      Index const side = d == 0 ? along_y : along_x;
       extent = (extent + side - 1) / side;
       p.axis[d] = Divisor(extent);
     }
     blocks *= static_cast<double>(extent);
   }
   pass.blocks = static_cast<unsigned>(blocks);
-  pass.shared_bytes = static_cast<int>(side * (side + 1)) * (target.emulated ? 8 : size_of(pass.real));
+  pass.shared_bytes = static_cast<int>(along_x * along_y) * (target.emulated ? 8 : size_of(pass.real));
   pass.function = function_of(formula, {inputs[0].name}, {outputs[0].name}, p);
   finish(pass, space);
   program.passes.push_back(std::move(pass));

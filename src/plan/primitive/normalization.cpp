@@ -33,8 +33,69 @@ void add_normalization(PrimitiveProgram& program, BatchNormProblem const& proble
           {seen("y", problem.y, argument_named(problem, "y"))}, target);
 }
 
+// Training where the shared memory of a cluster of blocks holds a channel; false where none does.
+bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const& problem,
+                              PrimitiveTarget const& target) {
+  if (!target.emulated && target.gpu.major < 9) return false;
+  Shape const& shape = problem.x.shape();
+  auto const statistic = [&](char const* name) {
+    return seen_along(name, problem.statistics, 1, argument_named(problem, name));
+  };
+  std::vector<Seen> const inputs{seen("x", problem.x, argument_named(problem, "x")), statistic("scale"),
+                                 statistic("bias")};
+  std::vector<Seen> const outputs{seen("y", problem.y, argument_named(problem, "y")), statistic("saved_mean"),
+                                  statistic("saved_variance")};
+  std::vector<Seen> all = inputs;
+  all.insert(all.end(), outputs.begin(), outputs.end());
+  std::vector<Seen const*> tensors;
+  for (Seen const& tensor : all) tensors.push_back(&tensor);
+  CollapsedSpace const space = collapse(shape, all_but_channels(shape), tensors, 0);
+  double terms = 1;
+  for (SpaceAxis const& axis : space.terms) terms *= static_cast<double>(axis.extent);
+  int const width = run_width(tensors, space, true, target, 16);
+  if (space.terms[0].stride[0] != 1 || width < (target.emulated ? 4 : 2) || terms > 0x1p24) return false;
+
+  PrimitivePass pass;
+  pass.family = PrimitiveFamily::channels;
+  pass.real = real_of({inputs[0], inputs[1]});
+  fill_space(pass, space, inputs, outputs, width, true);
+  PrimitiveParameters& p = pass.parameters;
+  constexpr int threads = 256, sums = 3 * (threads / 32 + 1);
+  int const real_bytes = target.emulated ? 8 : size_of(pass.real);
+  auto const bytes_of_block = [&](unsigned blocks) {
+    unsigned const members = blocks * threads, runs = (p.terms + members - 1) / members;
+    return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * width * real_bytes;
+  };
+  // Two blocks of a multiprocessor: one loads while the other stores. Enough of them for the whole device.
+  int const most_bytes = target.emulated ? 200 << 10 : target.gpu.shared_bytes_per_multiprocessor / 2 - 1024;
+  auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
+  unsigned const most_blocks = target.emulated ? 2 : 8;
+  unsigned blocks = 2;
+  while (blocks < most_blocks &&
+         (bytes_of_block(blocks) > most_bytes || p.positions * blocks < multiprocessors))
+    blocks *= 2;
+  if (bytes_of_block(blocks) > most_bytes || p.positions * blocks < multiprocessors) return false;
+  p.policy.cluster = static_cast<int>(blocks);
+  p.policy.unroll = target.emulated ? 2 : std::max(1, 32 / width);
+  p.policy.whole = p.run_extent % width == 0;
+  pass.blocks = p.positions * blocks;
+  pass.shared_bytes = bytes_of_block(blocks);
+  Formula formula;
+  formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
+  formula.constants = {{"epsilon", problem.epsilon}};
+  formula.result = "y";
+  pass.function = function_of(formula, {"x", "scale", "bias", "mean", "variance"}, {"y"}, p);
+  Formula const last{"store(saved_variance, s2[e] / s0[e]); s1[e]", "saved_mean", {}};
+  pass.last = function_of(last, {"s0", "s1", "s2"}, {"saved_mean", "saved_variance"}, p);
+  finish(pass, space);
+  pass.bytes = 2 * static_cast<double>(shape.size()) * size_of(problem.x.type);
+  program.passes.push_back(std::move(pass));
+  return true;
+}
+
 void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
+  if (shape.size() > 0 && add_training_in_clusters(program, problem, target)) return;
   std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
                                   seen_along("scale", problem.statistics, 1, {})};
   DataType const real = real_of(tensors);
@@ -123,7 +184,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
     innermost = channels == space.positions.begin() && space.positions.size() > 1;
     if (!innermost) std::rotate(channels, channels + 1, space.positions.end());
   }
-  int const width = innermost ? 1 : run_width(tensors, space, false, target, 16);
+  int const width = innermost ? 1 : std::min(4, run_width(tensors, space, false, target, 16));
   PrimitivePass pass;
   pass.family = PrimitiveFamily::lrn;
   std::vector<Seen> all = inputs;
@@ -131,8 +192,26 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   pass.real = real_of(all);
   int const last = static_cast<int>(space.positions.size()) - 1;
   bool const runs_along_channels = last == 0;
-  fill_space(pass, space, inputs, outputs, runs_along_channels ? 1 : width, false);
+  // Several channels of a thread, where registers hold what their windows see.
+  Index const own_width = runs_along_channels ? 1 : width;
+  Index const of_thread = target.emulated                         ? 2
+                          : pass.real == DataType::f32 && forward ? 32 / std::min<Index>(own_width, 2)
+                                                                  : 8;
+  bool const by_tiles =
+      !innermost && !runs_along_channels && (target.emulated ? problem.size == 5 : problem.size <= 9);
+  if (by_tiles) {
+    SpaceAxis& groups = space.positions.back();
+    groups.extent = (groups.extent + of_thread - 1) / of_thread;
+    for (Index& stride : groups.stride) stride *= of_thread;
+  }
+  fill_space(pass, space, inputs, outputs, static_cast<int>(own_width), false);
   PrimitiveParameters& p = pass.parameters;
+  if (by_tiles) {
+    p.policy.unroll = static_cast<int>(of_thread);
+    p.policy.window.columns = static_cast<int>(problem.size);
+    p.policy.whole = p.run_extent % own_width == 0;
+    p.window[0].index_step = outputs[0].stride[1];
+  }
   p.policy.columns_axis = innermost ? 0 : last;
   p.policy.operation = forward ? 0 : 1;
   p.scalar[0] = problem.k;
@@ -144,6 +223,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   p.window[0].pair_step = forward ? 0 : inputs[1].stride[1];
   pass.blocks = (p.positions + 255) / 256;
   finish(pass, space);
+  if (by_tiles) pass.bytes *= static_cast<double>(of_thread);
   program.passes.push_back(std::move(pass));
 }
 

@@ -41,6 +41,64 @@ WindowSide side_of(PoolingProblem const& problem, int i, TensorDescription const
   return side;
 }
 
+// Windows that a thread takes whole; rows is 0 where they do not fit it.
+struct Tile {
+  WindowPolicy window;
+  int width = 1, piece = 1;  // of a run of windows or channels, of a run of columns of x
+};
+
+// x by runs of `piece` columns, y by runs of `width`.
+bool fits_columns(PoolingProblem const& problem, bool forward, int width, int piece) {
+  TensorDescription const &x = problem.x, &y = problem.y;
+  auto const fits = [](TensorDescription const& tensor, int elements) {
+    int const size = size_of(tensor.type), bytes = std::min(16, elements * size);
+    if (tensor.layout.stride[3] != 1 || std::max(tensor.alignment, size) % bytes != 0) return false;
+    for (int d = 0; d < 3; ++d)
+      if (tensor.extent(d) > 1 && tensor.layout.stride[d] * size % bytes != 0) return false;
+    return tensor.extent(3) % elements == 0;
+  };
+  Index const stride = problem.stride[1], lines = problem.window[0];
+  Index const span = piece + (width - 1) * stride + problem.window[1] + piece;
+  if (width * size_of(y.type) > 16 || piece * size_of(x.type) > 16 || width * stride % piece != 0)
+    return false;
+  if (lines * span > 72 || problem.pad_begin[1] > 16 || !fits(x, piece) || !fits(y, width)) return false;
+  // Runs of dx are those of windows without a rest.
+  bool const is_power = (stride & (stride - 1)) == 0;
+  auto const run_of_dx = static_cast<int>(std::min<Index>(16 / size_of(x.type), width * stride));
+  return forward ||
+         (problem.pad_begin[1] == 0 && is_power && y.extent(3) * stride == x.extent(3) && fits(x, run_of_dx));
+}
+
+Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channels, bool channels_first,
+             PrimitiveTarget const& target) {
+  bool const forward = problem.direction == Direction::forward;
+  auto const number = [](Index value) { return static_cast<int>(std::min<Index>(value, 1 << 20)); };
+  Tile tile;
+  WindowPolicy window{number(problem.window[0]), number(problem.window[1]), number(problem.stride[0]),
+                      number(problem.stride[1]), number(problem.pad_begin[1])};
+  for (int i = 0; i < 2; ++i) {
+    Index const reach = (problem.y.extent(2 + i) - 1) * problem.stride[i] + problem.window[i];
+    if (problem.dilation[i] != 1 || problem.window[i] > 16 || problem.stride[i] > 16) return tile;
+    if (!forward && problem.window[i] > problem.stride[i]) return tile;
+    if (problem.pad_begin[i] != 0 || reach > problem.x.extent(2 + i)) window.padded = true;
+  }
+  if (!forward && problem.stride[0] * problem.stride[1] > 16) return tile;
+  if (target.emulated) {  // two kinds of windows
+    bool const by_two = problem.stride[0] == 2 && problem.stride[1] == 2 && window.rows == window.columns;
+    if (!by_two || !(window.rows == 2 ? !window.padded : window.rows == 3 && window.pad == 1)) return tile;
+  }
+  int const widest = target.emulated ? 4 : 8, least = target.emulated ? 4 : 2;
+  for (int width = widest; !channels_first && width >= least; width /= 2)
+    for (int piece = target.emulated ? 2 : 16; piece >= 2; piece /= 2)
+      if (fits_columns(problem, forward, width, piece)) {
+        window.runs_of_columns = true;
+        return {window, width, piece};
+      }
+  if (channels % width_of_channels != 0 || window.rows * window.columns * width_of_channels > 80) return tile;
+  if (target.emulated && width_of_channels != 4) return tile;
+  return {window, width_of_channels, 1};
+}
+
 }  // namespace
 
 PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target) {
@@ -89,6 +147,20 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
     }
     width = run_width(tensors, with_taps, false, target, 16);
   }
+  Tile const tile = tile_of(problem, width, space.positions[0].extent, channels_first, target);
+  bool const tiled = tile.window.rows > 0;
+  if (tiled) {
+    width = tile.width;
+    if (!forward)  // a place is a window, and the places of dx from it to the next
+      for (std::size_t d = 0; d < 4; ++d) {
+        int const axis = order[d];
+        if (axis < 2) continue;
+        Index const stride = problem.stride[axis - 2];
+        space.positions[d].extent =
+            (problem.x.extent(axis) + problem.pad_begin[axis - 2] + stride - 1) / stride;
+        space.positions[d].stride.back() = 0;
+      }
+  }
   Index const of_slowest = space.positions[0].extent * space.positions[1].extent * space.positions[2].extent;
   if (of_slowest > most) {
     program.refusal =
@@ -107,6 +179,16 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
     pass.real = real_of(all);
     fill_space(pass, part, inputs, outputs, width, false);
     PrimitiveParameters& p = pass.parameters;
+    if (tiled) {
+      p.policy.window = tile.window;
+      p.policy.unroll = tile.piece;
+      p.policy.whole = true;
+      if (tile.window.runs_of_columns) {
+        for (PassTensor& tensor : pass.inputs) tensor.same = false;
+        pass.outputs[0].same = false;
+        for (PrimitiveTensor& tensor : p.tensor) tensor.run_stride = 1;
+      }
+    }
     p.policy.columns_axis = channels_first ? 1 : 0;
     p.policy.operation = static_cast<int>(problem.mode) + (forward ? 0 : 3);
     p.policy.indices = !max || saved == nullptr ? 0 : saved->type == DataType::s32 ? 1 : 2;

@@ -8,7 +8,8 @@
 namespace cosmati::plan {
 
 char const* name_of(PrimitiveFamily family) {
-  constexpr char const* names[] = {"map", "transpose", "reduce", "rows", "windows", "lrn", "gather"};
+  constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
+                                   "windows", "lrn",       "gather", "channels"};
   return names[static_cast<int>(family)];
 }
 
@@ -57,9 +58,11 @@ std::string to_string(PrimitiveProgram const& program) {
 std::string initialiser(PrimitivePolicy const& p) {
   return fmt::format(
       ".width = {}, .unroll = {}, .kept = {}, .terms = {}, .along = {}, .runs_of_terms = {}, .cached = {}, "
-      ".operation = {}, .indices = {}, .columns_axis = {}",
+      ".operation = {}, .indices = {}, .columns_axis = {}, .cluster = {}, .whole = {}, "
+      ".window = {{{}, {}, {}, {}, {}, {}, {}}}",
       p.width, p.unroll, p.kept, p.terms, p.along, p.runs_of_terms, p.cached, p.operation, p.indices,
-      p.columns_axis);
+      p.columns_axis, p.cluster, p.whole, p.window.rows, p.window.columns, p.window.down, p.window.along,
+      p.window.pad, p.window.padded, p.window.runs_of_columns);
 }
 
 }  // namespace cosmati::plan

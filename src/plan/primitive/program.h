@@ -13,7 +13,7 @@
 
 namespace cosmati::plan {
 
-enum class PrimitiveFamily : unsigned char { map, transpose, reduce, rows, windows, lrn, gather };
+enum class PrimitiveFamily : unsigned char { map, transpose, reduce, rows, windows, lrn, gather, channels };
 char const* name_of(PrimitiveFamily family);
 
 // Where a tensor of a pass lies: in an argument of the run, or in the workspace.

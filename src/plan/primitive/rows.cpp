@@ -35,14 +35,28 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     if (p.positions / threads > 8 * multiprocessors && p.terms <= most_cached) along = 1;
   }
   policy.along = static_cast<int>(along);
-  unsigned const share = (p.terms + along - 1) / along;
+  policy.whole = p.run_extent % policy.width == 0;
+  // The blocks of a cluster keep a row that is too long for one.
+  auto const share_of = [&](int blocks) {
+    unsigned const members = along * static_cast<unsigned>(blocks);
+    return (p.terms + members - 1) / members;
+  };
+  if (policy.runs_of_terms && along == threads && (target.emulated || target.gpu.major >= 9)) {
+    int const most_blocks = target.emulated ? 2 : 8;
+    auto const most = target.emulated ? (policy.width == 4 ? 2u : 0u) : most_cached;
+    int blocks = 1;
+    while (blocks < most_blocks && share_of(blocks) > most) blocks *= 2;
+    if (share_of(blocks) <= most && p.positions <= (1u << 30) / 8) policy.cluster = blocks;
+  }
+  unsigned const share = share_of(policy.cluster);
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * inputs)));
   policy.cached = share <= most_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.runs_of_terms && policy.width == 4 && share <= 2 ? 2 : 0;
   unsigned const across = threads / along;
-  pass.blocks = (p.positions + across - 1) / across;
+  pass.blocks = (p.positions + across - 1) / across * static_cast<unsigned>(policy.cluster);
   int const results = policy.runs_of_terms ? 1 : policy.width;
-  pass.shared_bytes = results * 2 * static_cast<int>(threads) * (target.emulated ? 8 : size_of(pass.real));
+  pass.shared_bytes =
+      (results * 2 * static_cast<int>(threads) + 2) * (target.emulated ? 8 : size_of(pass.real));
 }
 
 // A pass over rows along axis `axis`; nothing is launched where there is nothing.

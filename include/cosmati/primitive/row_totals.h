@@ -1,0 +1,179 @@
+// What the threads of a row know of it together: the sum that everything else waits for.
+#pragma once
+#include "cosmati/arch/cluster.h"
+#include "cosmati/primitive/math.h"
+#include "cosmati/primitive/reduce.h"
+
+namespace cosmati {
+
+// Inputs: x; or y, dy of the gradients; or x and labels of the losses. Outputs: y or dx; the losses: dx, then
+// the loss of each row. loss of row n: log(sum over i of exp(s*x[n, i]) + exp(-rubbish)) - s*x[n, label[n]],
+// dx = s * (exp(...) / sum - (i == label)) * scale, with s = scalar[0], scale = scalar[1], rubbish =
+// scalar[2]. A label outside [0, classes) makes the loss and dx of its row NaN.
+enum class RowOperation : int {
+  softmax,
+  log_softmax,
+  softmax_gradient,
+  log_softmax_gradient,
+  loss,
+  loss_and_gradient
+};
+
+// Sums of exponentials relative to the largest exponent: exp(max) * sum.
+template <class Real>
+struct ExponentialSum {
+  Real max, sum;
+
+  COSMATI_DEVICE void join(Real other_max, Real other_sum) {
+    Real const both = larger(other_max, max), base = base_of(both);
+    sum = sum * exponential(max - base) + other_sum * exponential(other_max - base);
+    max = both;
+  }
+  // Where all exponents are minus infinity, so are their differences from 0.
+  COSMATI_DEVICE static Real base_of(Real max) { return max == lowest<Real>() ? Real(0) : max; }
+};
+
+template <class Traits>
+struct RowShared {
+  typename Traits::Real value[results_of<Traits>][2][Traits::threads];
+  typename Traits::Real of_block[2];
+};
+
+template <class Traits>
+struct RowTotals {
+  using Real = typename Traits::Real;
+  using Sum = ExponentialSum<Real>;
+  static constexpr int results = results_of<Traits>, cached = Traits::cached;
+
+  PrimitiveParameters const& params;
+  PrimitivePolicy const policy;
+  RowOperation const operation;
+  Team const team;
+  int const block;           // of the row's cluster
+  Sum total[results];        // or .sum alone
+  Real factor[results];      // of kept exponentials, or 1 / sum
+  Real log_of_sum[results];  // where the operation asks for it
+
+  COSMATI_DEVICE RowTotals(PrimitiveParameters const& all, Team const& mine, int block_of_row)
+      : params(all),
+        policy(Traits::policy(all)),
+        operation(static_cast<RowOperation>(policy.operation)),
+        team(mine),
+        block(block_of_row) {
+    COSMATI_UNROLL
+    for (int r = 0; r < results; ++r) total[r] = {lowest<Real>(), Real(0)};
+  }
+
+  COSMATI_DEVICE bool exponentials() const {
+    return operation != RowOperation::softmax_gradient && operation != RowOperation::log_softmax_gradient;
+  }
+  COSMATI_DEVICE bool is_loss() const {
+    return operation == RowOperation::loss || operation == RowOperation::loss_and_gradient;
+  }
+  // The exponentials take the place of the scores that they are made from.
+  COSMATI_DEVICE bool keeps_exponentials() const {
+    return cached > 0 && (operation == RowOperation::softmax || operation == RowOperation::loss_and_gradient);
+  }
+  COSMATI_DEVICE bool leads() const { return team.member == 0 && block == 0; }
+
+  // All members of a row come to know the total.
+  COSMATI_DEVICE void join(RowShared<Traits>& shared) {
+    Real own[results];
+    COSMATI_UNROLL
+    for (int r = 0; r < results; ++r) own[r] = total[r].max;
+    auto const rubbish = static_cast<Real>(params.scalar[2]);
+    if (is_loss() && rubbish < -lowest<Real>() && leads()) {
+      COSMATI_UNROLL
+      for (int r = 0; r < results; ++r) total[r].join(-rubbish, Real(1));
+    }
+    if (policy.runs_of_terms)
+      join_row(shared);
+    else
+      join_columns(shared);
+    COSMATI_UNROLL
+    for (int r = 0; r < results; ++r) {
+      factor[r] = Real(1) / total[r].sum;
+      if (keeps_exponentials()) factor[r] *= exponential(own[r] - Sum::base_of(total[r].max));
+      log_of_sum[r] = operation == RowOperation::log_softmax || is_loss() ? logarithm(total[r].sum) : Real(0);
+    }
+  }
+
+  // Members are neighbours: lanes of a warp, then warps of the block, then blocks of the cluster.
+  COSMATI_DEVICE void join_row(RowShared<Traits>& shared) {
+    int const lanes = team.along < 32 ? team.along : 32, warps = team.along / 32;
+    Real max = total[0].max, sum = total[0].sum;
+    if (exponentials()) {
+      COSMATI_UNROLL
+      for (int lane = lanes / 2; lane > 0; lane /= 2) max = larger(arch::exchange(max, lane), max);
+      sum *= exponential(total[0].max - Sum::base_of(max));
+    }
+    COSMATI_UNROLL
+    for (int lane = lanes / 2; lane > 0; lane /= 2) sum += arch::exchange(sum, lane);
+    total[0] = {max, sum};
+    if (warps > 1) {
+      int const warp = arch::thread() / 32, first = warp / warps * warps;
+      if (arch::thread() % 32 == 0) {
+        shared.value[0][0][warp] = max;
+        shared.value[0][1][warp] = sum;
+      }
+      arch::block_barrier();
+      join_all(warps, [&](int i, int which) { return shared.value[0][which][first + i]; });
+    }
+    if (policy.cluster > 1) {
+      if (arch::thread() == 0) {
+        shared.of_block[0] = total[0].max;
+        shared.of_block[1] = total[0].sum;
+      }
+      arch::cluster_arrive();
+      arch::cluster_wait();
+      join_all(policy.cluster, [&](int i, int which) { return arch::in_block(shared.of_block, i)[which]; });
+      arch::cluster_arrive();  // nobody leaves before all have read
+    }
+    // Where dx is x, the score of the label has been read before this.
+    if (operation == RowOperation::loss_and_gradient) arch::warp_barrier();
+  }
+
+  template <class At>
+  COSMATI_DEVICE void join_all(int count, At const& at) {
+    if (exponentials()) {
+      total[0].max = at(0, 0);
+      for (int i = 1; i < count; ++i) total[0].max = larger(at(i, 0), total[0].max);
+    }
+    Real const base = Sum::base_of(total[0].max);
+    total[0].sum = 0;
+    for (int i = 0; i < count; ++i)
+      total[0].sum += exponentials() ? at(i, 1) * exponential(at(i, 0) - base) : at(i, 1);
+  }
+
+  COSMATI_DEVICE void join_columns(RowShared<Traits>& shared) {
+    int const slot = team.slot(team.member);
+    COSMATI_UNROLL
+    for (int r = 0; r < results; ++r) {
+      shared.value[r][0][slot] = total[r].max;
+      shared.value[r][1][slot] = total[r].sum;
+    }
+    arch::block_barrier();
+    for (int half = team.along / 2; half > 0; half /= 2) {
+      if (team.member < half) {
+        int const other = team.slot(team.member + half);
+        COSMATI_UNROLL
+        for (int r = 0; r < results; ++r) {
+          if (exponentials())
+            total[r].join(shared.value[r][0][other], shared.value[r][1][other]);
+          else
+            total[r].sum += shared.value[r][1][other];
+          shared.value[r][0][slot] = total[r].max;
+          shared.value[r][1][slot] = total[r].sum;
+        }
+      }
+      arch::block_barrier();
+    }
+    COSMATI_UNROLL
+    for (int r = 0; r < results; ++r) {
+      total[r].max = shared.value[r][0][team.slot(0)];
+      total[r].sum = shared.value[r][1][team.slot(0)];
+    }
+  }
+};
+
+}  // namespace cosmati

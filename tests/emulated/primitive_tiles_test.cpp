@@ -1,0 +1,140 @@
+// The primitives' kernels that keep what they have read, in the emulator against the reference: tiles of
+// runs, whole windows, channels and rows that blocks share.
+#include <limits>
+
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/normalization.h"
+#include "cosmati/ops/softmax.h"
+#include "tests/support/compare.h"
+
+namespace cosmati {
+namespace {
+
+using enum DataType;
+using test::Trial;
+using test::Values;
+
+Device emulator() { return this_device(Backend::emulator, 1); }
+
+template <class Problem>
+std::string recipe(Problem const& problem) {
+  return make_plan(problem, emulator()).considered[0].recipe;
+}
+bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+
+TEST(EmulatedTiles, TransposesRunsToRuns) {
+  for (auto const& [image, width] : {std::pair{image_layout(TensorFormat::nhwc, 2, 36, 12, 17), 4},
+                                     {image_layout(TensorFormat::nhwc, 2, 70, 12, 12), 1},
+                                     {image_layout(TensorFormat::nhwc, 1, 132, 8, 17), 4}})
+    for (DataType type : {f32, f16}) {
+      Shape const shape = image.shape;
+      for (bool const back : {false, true}) {
+        TransformProblem problem{describe(f32, shape), describe(type, image)};
+        if (back) problem = {problem.y, problem.x};
+        auto const text = recipe(problem);
+        EXPECT_TRUE(has(text, "transpose")) << text;
+        EXPECT_TRUE(has(text, width == 4 ? "runs of 4" : "runs of 1")) << text;
+        Trial(problem, 3).expect_fast_and_close(emulator(), {.exact = true});
+      }
+    }
+}
+
+PoolingProblem pooling(TensorFormat format, Index height, Index width, Index taps) {
+  PoolingProblem problem;
+  for (int i = 0; i < 2; ++i) {
+    problem.window[i] = taps;
+    problem.stride[i] = 2;
+    problem.pad_begin[i] = problem.pad_end[i] = taps == 3 ? 1 : 0;
+  }
+  auto const windows = [&](Index image) { return (image + 2 * problem.pad_begin[0] - taps) / 2 + 1; };
+  problem.x = describe(f32, image_layout(format, 2, 8, height, width));
+  problem.y = describe(f32, image_layout(format, 2, 8, windows(height), windows(width)));
+  return problem;
+}
+
+TEST(EmulatedTiles, WindowsOfColumnsAndOfPlanes) {
+  for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (Index taps : {2, 3})
+      for (PoolingMode mode : {PoolingMode::max, PoolingMode::average, PoolingMode::average_with_padding})
+        for (DataType index : {s32, u8}) {
+          PoolingProblem problem = pooling(format, 13 - taps % 2, 24, taps);
+          problem.mode = mode;
+          if (mode == PoolingMode::max && taps == 3) problem.indices = describe(index, problem.y.layout);
+          SCOPED_TRACE(to_string(problem.x) + " " + name_of(mode));
+          auto const text = recipe(problem);
+          EXPECT_TRUE(has(text, taps == 2 ? "2 x 2 taps at once" : "3 x 3 taps at once")) << text;
+          EXPECT_TRUE(has(text, format == TensorFormat::nchw ? "of columns" : "of planes")) << text;
+          Trial(problem, 5).expect_fast_and_close(emulator(), {.terms = 12});
+        }
+}
+
+// Equal values and none but minus infinity: the first counts, also at the border.
+TEST(EmulatedTiles, TheFirstMaximumCounts) {
+  for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc}) {
+    PoolingProblem problem = pooling(format, 12, 24, 3);
+    problem.indices = describe(s32, problem.y.layout);
+    Trial trial(problem, 5, Values::small_integers);
+    auto& x = trial.input("x");
+    for (Index i = 0; i < x.size() / 2; ++i)
+      x.set(i,
+            i % 7 == 0 ? std::numeric_limits<double>::quiet_NaN() : -std::numeric_limits<double>::infinity());
+    trial.expect_fast_and_close(emulator(), {.exact = true});
+  }
+}
+
+TEST(EmulatedTiles, EachPlaceOfTheGradientLiesInOneWindow) {
+  for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (PoolingMode mode : {PoolingMode::max, PoolingMode::average}) {
+      // Rows, and where runs are not of columns, columns that no window has.
+      PoolingProblem problem = pooling(format, 13, format == TensorFormat::nchw ? 24 : 21, 2);
+      problem.direction = Direction::backward;
+      problem.mode = mode;
+      EXPECT_TRUE(has(recipe(problem), "taps at once")) << recipe(problem);
+      Trial(problem, 5, Values::small_integers).expect_fast_and_close(emulator(), {.terms = 4});
+    }
+}
+
+TEST(EmulatedTiles, ChannelsOfAThreadShareTheirWindows) {
+  for (Direction direction : {Direction::forward, Direction::backward})
+    for (Index side : {8, 7}) {
+      LrnProblem problem;
+      problem.direction = direction;
+      problem.x = problem.y = describe(f32, Shape(2, 9, side, side));
+      if (direction == Direction::backward) problem.dx = problem.x;
+      problem.alpha = 0.3;
+      EXPECT_TRUE(has(recipe(problem), "2 channels a thread")) << recipe(problem);
+      Trial(problem, 5).expect_fast_and_close(emulator(), {.terms = 40, .absolute = 1e-6});
+    }
+}
+
+TEST(EmulatedTiles, BlocksOfAClusterShareARow) {
+  SoftmaxProblem softmax;
+  softmax.x = softmax.y = describe(f32, Shape(3, 4000));
+  for (bool const logarithm : {false, true}) {
+    softmax.logarithm = logarithm;
+    EXPECT_TRUE(has(recipe(softmax), "clusters of 2 blocks, 2 runs kept")) << recipe(softmax);
+    Trial trial(softmax, 5);
+    for (Index i = 0; i < 3000; ++i)  // whole threads and a whole block without a number
+      trial.input("x").set(i, -std::numeric_limits<double>::infinity());
+    trial.expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
+  }
+  softmax.direction = Direction::backward;
+  softmax.logarithm = false;
+  softmax.dy = softmax.y;
+  Trial(softmax, 5).expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
+}
+
+TEST(EmulatedTiles, AClusterKeepsAChannel) {
+  for (Index images : {1, 3}) {
+    BatchNormProblem problem;
+    problem.mode = BatchNormMode::training;
+    problem.x = problem.y = describe(f32, Shape(images, 5, 44, 44));
+    problem.statistics = describe(f32, Shape(5));
+    EXPECT_TRUE(has(recipe(problem), "channels 5 of")) << recipe(problem);
+    EXPECT_EQ(make_plan(problem, emulator()).workspace_bytes, 0u);
+    Trial(problem, 3).expect_fast_and_close(emulator(), {.terms = 60, .absolute = 1e-4});
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
