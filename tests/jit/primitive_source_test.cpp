@@ -103,6 +103,43 @@ TEST(PrimitiveSource, LossesOfRows) {
   expect_machine_code(loss, 2);
 }
 
+// Rows and channels that need clusters have another way on devices without them.
+TEST(PrimitiveSource, RowsAndChannelsOfClusters) {
+  SoftmaxProblem softmax;
+  softmax.x = softmax.y = describe(f32, Shape(1024, 131072));
+  BatchNormProblem norm;
+  norm.mode = BatchNormMode::training;
+  norm.x = norm.y = describe(f32, Shape(64, 256, 56, 56));
+  norm.statistics = describe(f32, Shape(256));
+  expect_machine_code(softmax, 1);
+  expect_machine_code(norm, 1);
+  plan::PrimitiveTarget const a100{describe_gpu("a100"), false};
+  for (auto const& program : {plan::lower(softmax, a100), plan::lower(norm, a100)}) {
+    EXPECT_EQ(plan::to_string(program).find("cluster"), std::string::npos);
+    if (!jit::nvrtc_available()) continue;
+    for (plan::PrimitivePass const& pass : program.passes)
+      EXPECT_GT(jit::compile(cuda::primitive_source(pass, a100.gpu)).registers, 0);
+  }
+}
+
+TEST(PrimitiveSource, WholeWindowsAndChannelsOfAThread) {
+  for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (DataType type : {f32, f16}) {
+      PoolingProblem pool;
+      pool.x = describe(type, image_layout(format, 2, 64, 56, 56));
+      pool.y = describe(type, image_layout(format, 2, 64, 28, 28));
+      expect_machine_code(pool, 1);
+      pool.direction = Direction::backward;
+      expect_machine_code(pool, 1);
+    }
+  LrnProblem lrn;
+  lrn.x = lrn.y = describe(f32, Shape(2, 64, 27, 27));
+  expect_machine_code(lrn, 1);
+  lrn.direction = Direction::backward;
+  lrn.dx = lrn.x;
+  expect_machine_code(lrn, 1);
+}
+
 TEST(PrimitiveSource, Windows) {
   PoolingProblem pool;
   pool.direction = Direction::backward;

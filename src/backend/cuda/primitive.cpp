@@ -69,8 +69,9 @@ bool is_tiled(plan::PrimitivePass const& pass) { return pass.parameters.policy.w
 char const* header_of(plan::PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
                                    "windows", "lrn",       "gather", "channels"};
-  bool const tiles = pass.family == PrimitiveFamily::windows && is_tiled(pass);
-  return tiles ? "window_tiles" : names[static_cast<int>(pass.family)];
+  if (pass.family == PrimitiveFamily::windows && is_tiled(pass)) return "window_tiles";
+  if (pass.family == PrimitiveFamily::rows && pass.parameters.policy.cluster > 1) return "row_clusters";
+  return names[static_cast<int>(pass.family)];
 }
 std::string kernel_of(plan::PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",    "transpose", "reduce", "row",

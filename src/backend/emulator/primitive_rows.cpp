@@ -1,6 +1,6 @@
 // Reductions, rows and channels in the emulator.
 #include "cosmati/primitive/channels.h"
-#include "cosmati/primitive/rows.h"
+#include "cosmati/primitive/row_clusters.h"
 #include "src/backend/emulator/primitive_host.h"
 
 namespace cosmati::emulator {

@@ -1,0 +1,18 @@
+// Rows that the blocks of a cluster keep: a kernel that devices before sm_90 do not have.
+#pragma once
+#include "cosmati/primitive/rows.h"
+
+namespace cosmati {
+
+// row_kernel() of rows that a cluster of blocks shares. Grid: positions * policy.cluster blocks.
+template <class Traits>
+COSMATI_CLUSTER_KERNEL(Traits::threads, 1, Traits::cluster)
+row_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
+  Team const team(Traits::policy(params), Traits::threads);
+  auto const number = static_cast<unsigned>(arch::block_x());
+  RowKernel<Traits> kernel(params, team, static_cast<int>(number % Traits::cluster),
+                           number / Traits::cluster);
+  kernel.run(arch::shared_storage<RowShared<Traits>>());
+}
+
+}  // namespace cosmati
