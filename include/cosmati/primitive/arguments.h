@@ -32,6 +32,7 @@ struct PrimitivePolicy {
   int columns_axis = 0;        // of a window: which axis are the columns; the rows are the next
   int cluster = 1;             // blocks that share a row
   bool whole = false;          // all runs have all their elements
+  bool backwards = false;      // the last positions first: what the pass before has read last
   WindowPolicy window = {};
 };
 

@@ -39,7 +39,8 @@ COSMATI_DEVICE void map_block(PrimitiveParameters const& params, unsigned block)
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 1)
 map_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
-  map_block<Traits>(params, static_cast<unsigned>(arch::block_x()));
+  int const block = arch::block_x(), last = arch::grid_x() - 1;
+  map_block<Traits>(params, static_cast<unsigned>(Traits::policy(params).backwards ? last - block : block));
 }
 
 // Grid: the blocks of all members.

@@ -33,6 +33,13 @@ void add_normalization(PrimitiveProgram& program, BatchNormProblem const& proble
           {seen("y", problem.y, argument_named(problem, "y"))}, target);
 }
 
+// The passes from `first` on begin where those before them have ended: what was read last may still lie in
+// the L2.
+void go_backwards(PrimitiveProgram& program, std::size_t first) {
+  for (std::size_t i = first; i < program.passes.size(); ++i)
+    program.passes[i].parameters.policy.backwards = true;
+}
+
 // Training where the shared memory of a cluster of blocks holds a channel; false where none does.
 bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const& problem,
                               PrimitiveTarget const& target) {
@@ -120,7 +127,9 @@ void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, Pr
       seen_along("saved_variance", problem.statistics, 1, argument_named(problem, "saved_variance")), mean,
       variance};
   add_reduction(program, statistics, target);
+  std::size_t const reductions = program.passes.size();
   add_normalization(program, problem, mean, variance, target);
+  go_backwards(program, reductions);
 }
 
 void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
@@ -159,7 +168,9 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   formula.result = "dx";
   std::vector<Seen> inputs = tensors;
   for (Seen const& more : {statistic("scale"), sum, sum_with_u}) inputs.push_back(more);
+  std::size_t const reductions = program.passes.size();
   add_map(program, shape, formula, inputs, {all.back()}, target);
+  go_backwards(program, reductions);
 }
 
 void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& shape,

@@ -59,10 +59,10 @@ std::string initialiser(PrimitivePolicy const& p) {
   return fmt::format(
       ".width = {}, .unroll = {}, .kept = {}, .terms = {}, .along = {}, .runs_of_terms = {}, .cached = {}, "
       ".operation = {}, .indices = {}, .columns_axis = {}, .cluster = {}, .whole = {}, "
-      ".window = {{{}, {}, {}, {}, {}, {}, {}}}",
+      ".backwards = {}, .window = {{{}, {}, {}, {}, {}, {}, {}}}",
       p.width, p.unroll, p.kept, p.terms, p.along, p.runs_of_terms, p.cached, p.operation, p.indices,
-      p.columns_axis, p.cluster, p.whole, p.window.rows, p.window.columns, p.window.down, p.window.along,
-      p.window.pad, p.window.padded, p.window.runs_of_columns);
+      p.columns_axis, p.cluster, p.whole, p.backwards, p.window.rows, p.window.columns, p.window.down,
+      p.window.along, p.window.pad, p.window.padded, p.window.runs_of_columns);
 }
 
 }  // namespace cosmati::plan

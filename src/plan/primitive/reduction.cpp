@@ -37,7 +37,8 @@ struct Shares {
 };
 
 // Enough threads to keep the memory busy; neighbouring threads have neighbouring elements.
-Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll,
+// `waves`: blocks of a multiprocessor that are worth their joining.
+Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, unsigned waves,
                  PrimitiveTarget const& target) {
   auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
   unsigned along;
@@ -53,7 +54,7 @@ Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll,
     if (positions / threads > 8 * multiprocessors && terms <= 64) along = 1;
   }
   unsigned const across = threads / along, blocks = (positions + across - 1) / across;
-  unsigned const wanted = 8 * multiprocessors;
+  unsigned const wanted = waves * multiprocessors;
   unsigned const worth = terms / (along * static_cast<unsigned>(unroll) * 2);
   unsigned const splits =
       blocks >= wanted / 2 ? 1 : std::clamp(std::min(wanted / std::max(blocks, 1u), worth), 1u, 1024u);
@@ -128,8 +129,10 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     parts = (slowest.extent + slowest_extent - 1) / slowest_extent;
   }
   PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
+  // Moments of four results take 80 registers: three blocks at a time. Else there are two or four.
+  unsigned const waves = !of_terms && r.combine == moments && width == 4 ? 6 : 8;
   Shares shares = shares_of(pass.parameters.positions, pass.parameters.terms, of_terms,
-                            pass.parameters.policy.unroll, target);
+                            pass.parameters.policy.unroll, waves, target);
   if (parts == 1 && shares.splits == 1) {
     size_launch(pass, shares, target, stage.space);
     program.passes.push_back(std::move(pass));
