@@ -8,6 +8,7 @@
 #include "src/backend/cuda/winograd.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/fft_bound.h"
+#include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd.h"
 #include "src/plan/conv/winograd_bound.h"
@@ -19,6 +20,8 @@ template <>
 struct Composer<ConvolutionProblem> {
   static std::optional<Composition> compose(Plan<ConvolutionProblem> const& plan) {
     if (plan.device.backend != Backend::cuda) return {};
+    if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
+      return compose(plan::plan_of_slice(plan));
     std::string recipe;
     for (Considered const& entry : plan.considered)
       if (entry.kernel == plan.kernel) recipe = entry.recipe;

@@ -103,6 +103,10 @@ class GroupTask final : public Task {
   std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
     return composition_of(make_plan(problem_, device, options));
   }
+  Findings find(Device const&, FindOptions const&, bool) const override {
+    throw Error(ErrorCode::bad_request,
+                "find measures one product at a time, not groups: give the members' sizes one by one");
+  }
 
  private:
   GroupedGemmProblem problem_;

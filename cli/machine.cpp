@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -142,6 +143,19 @@ std::string commit() {
     break;
   }
   return "unknown";
+}
+
+std::string version_text() {
+  std::string const built_from = commit();
+  return "cosmati " COSMATI_VERSION + (built_from == "unknown" ? "" : ", " + built_from.substr(0, 12));
+}
+
+std::string time_now() {
+  std::time_t const now = std::time(nullptr);
+  std::tm parts{};
+  char text[32];
+  gmtime_r(&now, &parts);
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 }  // namespace cosmati::cli

@@ -37,5 +37,7 @@ std::string gpu_driver();  // "CUDA 13.0, 580.159.04", of a machine that has one
 
 // Of the source tree that this program was built in, or what COSMATI_COMMIT says; "unknown" elsewhere.
 std::string commit();
+std::string version_text();  // "cosmati 0.1.0, 0123456789ab"
+std::string time_now();      // "2026-01-31T23:59:59Z"
 
 }  // namespace cosmati::cli

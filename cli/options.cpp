@@ -139,7 +139,7 @@ void add_common_options(Options& options, Common& common, std::string* json_to_f
       .text("--max-error", common.max_error, "RATIO",
             "kernels that state a larger expected error (of rounding, as a share of the results) are refused")
       .text("--tuning", common.tuning, "FILE",
-            "measured choices of kernels, as cosmati tune writes them; the plan goes by them")
+            "measured choices of kernels, as cosmati find and tune write them; the plan goes by them")
       .text("--cache", common.cache, "DIR", "folder of compiled kernels")
       .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
       .flag("--deterministic", common.deterministic,

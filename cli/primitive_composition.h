@@ -9,7 +9,7 @@ template <class Problem>
 struct PrimitiveComposer {
   static std::optional<Composition> compose(Plan<Problem> const& plan) {
     if (plan.device.backend != Backend::cuda) return {};
-    auto const program = plan::lower(plan.problem, plan::target_of(plan));
+    auto const program = plan::program_of(plan);
     if (program.passes.empty()) return {};
     Composition composition{cuda::primitive_source(program.passes[0], plan.device.gpu),
                             {},

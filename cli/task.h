@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/find.h"
 #include "cosmati/ops/operation.h"
 #include "cosmati/ops/tuning.h"
 #include "src/jit/compile.h"
+#include "src/plan/measured_kernel.h"
 
 namespace cosmati {
 struct ConvolutionProblem;
@@ -50,6 +52,17 @@ struct Choice {
   std::string kernel;
   std::size_t workspace_bytes = 0;
   std::vector<Considered> considered;
+};
+
+// What cosmati find measured for one problem.
+struct Findings {
+  struct Kernel {
+    Considered entry;
+    double seconds = 0;
+  };
+  std::vector<Kernel> kernels;     // the fastest first
+  std::string planned;             // the kernel that the plan takes without measurements
+  std::optional<TuningLine> line;  // of the fastest, where a tuning file has lines for the subject
 };
 
 // What there is to choose for one problem on one GPU, as cosmati tune measures it.
@@ -134,6 +147,8 @@ class Task {
   virtual std::vector<Tensor> added_errors(Device const&, PlanOptions const&, std::span<void* const>) const {
     return {};
   }
+  // Every kernel that accepts the problem, measured; `line`: wants a line for a tuning file.
+  virtual Findings find(Device const&, FindOptions const&, bool line) const = 0;
   // Null where there is nothing to choose.
   virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
     return nullptr;
@@ -286,6 +301,19 @@ class TaskOf final : public Task {
   std::unique_ptr<TuningChoices> tuning_choices(Device const& device,
                                                 PlanOptions const& options) const override {
     return Tuner<Problem>::choices(problem_, device, options);
+  }
+
+  Findings find(Device const& device, FindOptions const& options, bool line) const override {
+    Problem const problem = promised();
+    auto const found = cosmati::find(problem, device, options);
+    Findings findings;
+    findings.planned = make_plan(problem, device, options.plan).kernel;
+    for (auto const& one : found)
+      for (Considered const& entry : one.prepared.plan().considered)
+        if (entry.kernel == one.prepared.plan().kernel) findings.kernels.push_back({entry, one.seconds});
+    if constexpr (plan::HasMeasuredClass<Problem>)
+      if (line) findings.line = tuning_line(found, options.plan);
+    return findings;
   }
 
   ConvolutionProblem const* convolution() const override {

@@ -1,7 +1,6 @@
 // The body of `cosmati tune`.
 #include "cli/tune_job.h"
 
-#include <ctime>
 #include <set>
 
 #include "cli/machine.h"
@@ -13,19 +12,6 @@
 
 namespace cosmati::cli {
 namespace {
-
-std::string time_now() {
-  std::time_t const now = std::time(nullptr);
-  std::tm parts{};
-  char text[32];
-  gmtime_r(&now, &parts);
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
-
-std::string version() {
-  std::string const built_from = commit();
-  return "cosmati " COSMATI_VERSION + (built_from == "unknown" ? "" : ", " + built_from.substr(0, 12));
-}
 
 class Session {
  public:
@@ -61,7 +47,7 @@ class Session {
     TuningLine& line = result.chosen.line;
     line.measured = own.measured;
     line.driver = gpu_driver();
-    line.version = version();
+    line.version = version_text();
     line.time = time_now();
     failures_.insert(failures_.end(), result.failures.begin(), result.failures.end());
     TuningTable one;

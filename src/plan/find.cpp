@@ -8,6 +8,7 @@
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/optimizer.h"
@@ -109,6 +110,7 @@ COSMATI_FIND(SoftmaxProblem)
 COSMATI_FIND(CrossEntropyProblem)
 COSMATI_FIND(RbfProblem)
 COSMATI_FIND(AddProblem)
+COSMATI_FIND(ElementwiseProblem)
 COSMATI_FIND(TransformProblem)
 COSMATI_FIND(ReduceProblem)
 COSMATI_FIND(DropoutProblem)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cosmati/ops/operation.h"
+#include "src/plan/measured_kernel.h"
 
 namespace cosmati {
 
@@ -55,8 +56,13 @@ Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOption
   plan.device = device;
   double predicted = 0;
   bool measured = false;
+  TuningLine const* const line = plan::measured_line(problem, device, options);
   for (auto const& candidate : candidates<Problem>(device.backend)) {
     Offer<Problem> offer = offer_of(candidate, problem, device, options);
+    if (line != nullptr && line->kernel == candidate.name && !offer.measured) {
+      offer.note = plan::measured_note(*line, offer.refusal, offer.text);
+      offer.measured = offer.refusal.empty();
+    }
     bool const wanted = options.kernel.empty() || options.kernel == candidate.name;
     bool const faster = offer.measured != measured
                             ? offer.measured

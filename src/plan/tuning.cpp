@@ -12,6 +12,7 @@
 
 #include "cosmati/ops/error.h"
 #include "src/plan/gemm/tuning.h"
+#include "src/plan/measured_kernel.h"
 
 namespace cosmati {
 namespace {
@@ -19,9 +20,9 @@ namespace {
 using Words = std::vector<std::pair<std::string, std::string>>;
 
 constexpr char const* head =
-    "# Measured choices of kernels, one line for each class of problems and GPU, as cosmati tune writes "
-    "them\n"
-    "# and --tuning reads them. Comments are not kept when lines are added.\n";
+    "# Measured choices of kernels, one line for each class of problems and GPU, as cosmati tune and "
+    "find write\n"
+    "# them and --tuning reads them. Comments are not kept when lines are added.\n";
 
 [[noreturn]] void refuse(std::string const& reason) { throw Error(ErrorCode::bad_file, reason); }
 
@@ -79,9 +80,9 @@ std::string measured_of(std::string const& value) {
 TuningLine line_of(std::string_view text) {
   TuningLine line;
   Words words = words_of(text), problem;
-  if (!words.front().first.empty() || words.front().second != "gemm")
-    refuse("a line begins with its subject, which is gemm, not '" +
-           (words.front().first.empty() ? words.front().second : words.front().first + '=') + "'");
+  std::string const subject = words.front().first.empty() ? words.front().second : words.front().first + '=';
+  if (subject != "gemm" && subject != "conv")
+    refuse("a line begins with its subject, which is gemm or conv, not '" + subject + "'");
   words.erase(words.begin());
   std::set<std::string> seen;
   for (auto const& [key, value] : words) {
@@ -107,7 +108,10 @@ TuningLine line_of(std::string_view text) {
   }
   for (char const* const key : {"gpu", "measured", "seconds", "planned", "driver", "version", "time"})
     if (!seen.contains(key)) refuse(std::string("the key ") + key + " is missing");
-  plan::parse_gemm_words(problem, line);
+  if (subject == "conv" || seen.contains("backend"))
+    plan::parse_measured_words(subject, problem, line);
+  else
+    plan::parse_gemm_words(problem, line);
   return line;
 }
 
@@ -133,12 +137,14 @@ std::string tuning_name(Gpu const& gpu) {
 }
 
 std::string to_string(TuningLine const& line) {
+  std::string const how = line.policy.empty()
+                              ? "recipe=" + (line.recipe.empty() ? "none" : in_quotes(line.recipe))
+                              : fmt::format("policy={} splits={}", line.policy, line.splits);
   return fmt::format(
-      "{} gpu={} kernel={} policy={} splits={} measured={} seconds={:.6g} planned={:.6g} driver={} "
-      "version={} "
+      "{} gpu={} kernel={} {} measured={} seconds={:.6g} planned={:.6g} driver={} version={} "
       "time={}",
-      line.problems, in_quotes(line.gpu), line.kernel, line.policy, line.splits, line.measured, line.seconds,
-      line.planned_seconds, in_quotes(line.driver), in_quotes(line.version), line.time);
+      line.problems, in_quotes(line.gpu), line.kernel, how, line.measured, line.seconds, line.planned_seconds,
+      in_quotes(line.driver), in_quotes(line.version), line.time);
 }
 
 TuningTable TuningTable::parse(std::string_view text, std::string const& name) {

@@ -19,7 +19,7 @@ def says(done, *words):
 
 
 def help_and_version():
-    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["tune", "--help"], ["tune", "gemm", "--help"], ["plot", "--help"], ["list", "--help"], ["info", "--help"],
+    for words in (["--help"], ["run", "--help"], ["verify", "--help"], ["bench", "--help"], ["explain", "--help"], ["compile", "--help"], ["tune", "--help"], ["tune", "gemm", "--help"], ["find", "--help"], ["find", "conv", "--help"], ["plot", "--help"], ["list", "--help"], ["info", "--help"],
                   *([verb, subject, "--help"] for verb in ("run", "verify", "bench", "explain", "compile") for subject in ("gemm", "conv", "pool", "lrn", "adam"))):
         program.check("Example: cosmati " in program.call(*words).stdout, f"{words} shows an example")
     program.check(program.call("--version").stdout.startswith("cosmati "), "--version")
@@ -249,6 +249,64 @@ def tuning():
     program.check(open(file).read().count("splits=two") == 1, "a request that is refused leaves the file alone")
 
 
+def finding():
+    """What find measures, and plans by what it wrote."""
+    file = program.file("found.txt")
+    problem = ("conv", "--size", "4x16x20x20x16x3x3", "--pad", "1", "--threads", "1")
+    for backend in ("cpu", "emulator"):
+        where = (*problem, "--backend", backend)
+        found = json_lines(program.call("find", *where, "--seconds", "0.01", "--out", file, "--json"), "kernel", "seconds", "workspace_bytes", "planned", "class")
+        program.check([line["rank"] for line in found] == list(range(1, len(found) + 1)), f"ranks: {found}")
+        program.check(all(x["seconds"] <= y["seconds"] for x, y in zip(found, found[1:])), f"the fastest first: {found}")
+        explained = json_lines(program.call("explain", *where, "--json"), "verdict")
+        chosen = [line["kernel"] for line in explained if line["verdict"] == "chosen"]
+        program.check([line["kernel"] for line in found if line["planned"]] == chosen, f"the plan's own is told: {found}")
+        possible = {line["kernel"] for line in explained if line["verdict"] != "refused"} - {"reference"}
+        program.check({line["kernel"] for line in found} == (possible or {"reference"}), f"each that accepts: {found}, {possible}")
+        # A line for the slowest changes the plan, for this problem alone.
+        text = open(file).read().replace("kernel=" + found[0]["kernel"] + " ", "kernel=" + found[-1]["kernel"] + " ")
+        open(file, "w").write(text)
+        taken = lambda *words: [line for line in json_lines(program.call("explain", *words, "--json"), "verdict", "tuning") if line["verdict"] == "chosen"][0]
+        entry = taken(*where, "--tuning", file)
+        program.check(entry["kernel"] == found[-1]["kernel"], f"the plan goes by the line: {entry}")
+        program.check(entry["tuning"].startswith(f"measured, {file}, line ") and ": 4x16x20x20x16x3x3 took " in entry["tuning"], f"and says so: {entry}")
+        other = ("conv", "--size", "4x16x20x20x16x3x3", "--pad", "0", "--threads", "1", "--backend", backend)
+        program.check(taken(*other, "--tuning", file)["tuning"] is None, "other problems are planned as ever")
+        if len(found) > 1:
+            ignored = json_lines(program.call("explain", *where, "--tuning", file, "--max-workspace", "0", "--json"), "verdict", "tuning")
+            refused = [line for line in ignored if line["kernel"] == found[-1]["kernel"] and line["verdict"] == "refused"]
+            program.check(all("is ignored: the kernel is refused" in line["tuning"] for line in refused), f"limits go before a line: {ignored}")
+    program.check("2 classes" in program.call("find", *problem, "--backend", "emulator", "--seconds", "0.001", "--out", file).stdout, "one line for a class")
+    x, w = program.save("find_x", np.random.default_rng(1).normal(size=(4, 16, 20, 20)).astype(np.float32)), program.save("find_w", f32(16, 16, 3, 3))
+    run = json_lines(program.call("run", "conv", "--x", x, "--w", w, "--pad", "1", "--threads", "1", "--backend", "cpu", "--tuning", file, "--out", program.file("find_y.npy"), "--json"), "kernel")
+    line = [text for text in open(file) if text.startswith("conv backend=cpu ")][0]
+    program.check(f"kernel={run[0]['kernel']} " in line, f"run goes by it: {run}, {line}")
+    gemm = json_lines(program.call("find", "gemm", "--size", "64x64x64", "--backend", "cpu", "--seconds", "0.001", "--out", file, "--json"), "kernel", "class")
+    program.check(gemm[0]["class"].startswith("gemm backend=cpu a=f32/"), f"products, too: {gemm}")
+    program.check(len(json_lines(program.call("find", "pool", "--size", "2x3x8x8", "--window", "2", "--backend", "cpu", "--seconds", "0.001", "--naive", "--json"), "kernel")) >= 2, "every subject, and the naive loops")
+    most = json_lines(program.call("find", *problem, "--backend", "emulator", "--seconds", "0.001", "--max-workspace", "0", "--deterministic", "--json"), "workspace_bytes")
+    program.check(most and all(line["workspace_bytes"] == 0 for line in most), f"within the limit: {most}")
+    exact = json_lines(program.call("find", *problem, "--backend", "emulator", "--seconds", "0.001", "--max-error", "1e-6", "--json"), "expected_error")
+    program.check(exact and all(line["expected_error"] is None or line["expected_error"] <= 1e-6 for line in exact), f"within the error: {exact}")
+    says(program.call("find", *problem, "--backend", "emulator", "--max-error", "1e-12", expect=2), "the limit is 1e-12")
+    before = open(file).read()
+    conv = [text for text in before.splitlines() if text.startswith("conv backend=cpu")][0]
+    for old, new, complaint in (("direction=forward", "direction=up", "direction=up: legal is forward, data, filter or bias"), ("x=f32/nchw", "x=f23/nchw", "x=f23/nchw"), ("/nchw/", "/hwcn/", "a layout of nchw, nhwc or chwn"),
+                                ("stride=1,1", "stride=1", "stride=1: legal is 2 whole numbers with commas"), (" groups=1", "", "the key groups is missing"), (" groups=1", " groups=1 group=1", "there is no key 'group' in a line for conv"),
+                                ("backend=cpu", "backend=tpu", "backend=tpu"), ("kernel=", "kernel=-", "a name as cosmati list kernels prints them")):
+        bad = program.file("bad.txt")
+        open(bad, "w").write("# one\n" + conv.replace(old, new, 1) + "\n")
+        program.check(old in conv, f"{old} in {conv}")
+        says(program.call("explain", *problem, "--backend", "cpu", "--tuning", bad, expect=2), bad + ", line 2: ", complaint)
+        says(program.call("find", *problem, "--backend", "cpu", "--out", bad, expect=2), bad + ", line 2: ", complaint)
+    says(program.call("find", "conv", expect=2), "--suite")
+    says(program.call("find", *problem, "--seconds", "0", expect=2), "--seconds 0", "0.0001 to 60")
+    says(program.call("find", *problem, "--tuning", file, expect=2), "--tuning", "--out")
+    says(program.call("find", *problem, "--backend", "cpu", "--kernel", "reference", "--out", file, expect=2), "--out", "--kernel")
+    says(program.call("find", "pool", "--size", "2x3x8x8", "--window", "2", "--out", file, expect=2), "gemm and conv", "pool")
+    program.check(open(file).read() == before, "a request that is refused leaves the file alone")
+
+
 def suites():
     """Those that come with the program."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "suites")
@@ -347,6 +405,6 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, suites, placed, groups, other_verbs):
+for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, finding, suites, placed, groups, other_verbs):
     part()
 program.finish()

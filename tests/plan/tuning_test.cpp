@@ -105,8 +105,8 @@ TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
     return "";
   };
   EXPECT_EQ(complaint(good), "");
-  EXPECT_EQ(complaint("conv m=3"),
-            "tuning.txt, line 2: a line begins with its subject, which is gemm, not 'conv'");
+  EXPECT_EQ(complaint("pool m=3"),
+            "tuning.txt, line 2: a line begins with its subject, which is gemm or conv, not 'pool'");
   struct Case {
     char const *old, *by, *complaint;
   };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cosmati/ops/operation.h"
+#include "cosmati/ops/tuning.h"
 
 namespace cosmati {
 
@@ -32,5 +33,12 @@ struct Found {
 template <class Problem>
 std::vector<Found<Problem>> find(Problem const& problem, Device const& device,
                                  FindOptions const& options = {});
+
+// The line of a tuning file by which plans of the problem's class take the fastest of `found`; `options` are
+// those that it was found with, without a kernel or a policy. Driver, version and time are the caller's. For
+// GemmProblem and ConvolutionProblem; throws Error(bad_request) for problems of no class, which are arrays of
+// pointers and empty products.
+template <class Problem>
+TuningLine tuning_line(std::vector<Found<Problem>> const& found, PlanOptions const& options);
 
 }  // namespace cosmati

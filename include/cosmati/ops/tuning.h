@@ -1,5 +1,6 @@
-// Measured choices: which kernel, policy and split of k was the fastest for problems of one class on one GPU.
-// `cosmati tune` writes them, a line of text each; plans go by them where PlanOptions::tuning says so.
+// Measured choices for problems of one class on one device: which kernel was the fastest (`cosmati find`), or
+// which kernel, policy and split of k (`cosmati tune`). A line of text each; plans go by them where
+// PlanOptions::tuning says so.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -12,11 +13,11 @@ namespace cosmati {
 
 struct TuningLine {
   // The subject and the class: "gemm a=bf16/k8 b=bf16/k8 ... m=4096 n=4096 k=4096 batch=1"; what the words
-  // mean says docs/decisions/0006-tuning.md.
+  // mean say docs/decisions/0006-tuning.md and, of lines of find, 0021-finding.md.
   std::string problems;
-  std::string gpu;             // tuning_name() of it
+  std::string gpu;             // tuning_name() of it; of a host, what plans depend on
   std::string kernel;          // "multistage"
-  std::string policy;          // every field, as --policy takes them
+  std::string policy;          // every field, as --policy takes them; empty: the line names the kernel alone
   int splits = 1;              // parts of k
   std::string measured = {};   // the problem of that class that was measured: "4096x4096x4096x1"
   double seconds = 0;          // that it took so
@@ -24,6 +25,7 @@ struct TuningLine {
   std::string driver = {}, version = {};  // of the GPU, of this library
   std::string time = {};                  // "2026-01-31T23:59:59Z"
   std::string origin = {};                // "tuning.txt, line 3"; not written
+  std::string recipe = {};                // without a policy: how the kernel ran, for people
 };
 
 // What a GPU is known by: name, compute capability, multiprocessors. A described one has the same.

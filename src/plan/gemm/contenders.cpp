@@ -20,21 +20,6 @@ constexpr std::size_t most_contenders = 24;
 constexpr int all_splits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256};
 constexpr int all_widths[] = {64, 96, 128, 160, 192, 256};  // of a tile by wgmma
 
-TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, PlanOptions const& options, GemmPolicy policy,
-                   int splits) {
-  if (splits > 1 || policy.partition == Partition::split_k)
-    policy.partition = splits > 1 ? Partition::split_k : Partition::tiles;
-  TuningLine line;
-  line.problems = gemm_class(problem, options.kernel);
-  line.gpu = tuning_name(gpu);
-  line.kernel = name_of(policy.main_loop);
-  line.policy = text_of(policy);
-  line.splits = splits;
-  line.measured = fmt::format("{}x{}x{}x{}", problem.m(), problem.n(), problem.k(), problem.batch());
-  line.origin = "this measurement";
-  return line;
-}
-
 PlanOptions without_choices(PlanOptions options) {
   options.policy.clear();
   options.tuning.reset();
@@ -120,6 +105,21 @@ std::vector<GemmPolicy> schedules_beside(GemmPolicy const& centre) {
 
 }  // namespace
 
+TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const& only, GemmPolicy policy,
+                   int splits) {
+  if (splits > 1 || policy.partition == Partition::split_k)
+    policy.partition = splits > 1 ? Partition::split_k : Partition::tiles;
+  TuningLine line;
+  line.problems = gemm_class(problem, only);
+  line.gpu = tuning_name(gpu);
+  line.kernel = name_of(policy.main_loop);
+  line.policy = text_of(policy);
+  line.splits = splits;
+  line.measured = fmt::format("{}x{}x{}x{}", problem.m(), problem.n(), problem.k(), problem.batch());
+  line.origin = "this measurement";
+  return line;
+}
+
 std::vector<TuningContender> contender_of(GemmProblem const& problem, Device const& device,
                                           PlanOptions const& options, TuningLine line) {
   PlanOptions own = without_choices(options);
@@ -141,8 +141,9 @@ std::vector<TuningContender> contenders(GemmProblem const& problem, Device const
   auto const own = make_plan(problem, device, named);
   std::vector<TuningContender> first, others;
   auto const add_to = [&](std::vector<TuningContender>& list, GemmRecipe const& recipe) {
-    append_new(list, contender_of(problem, device, options,
-                                  line_of(problem, device.gpu, options, recipe.policy, recipe.splits)));
+    append_new(list,
+               contender_of(problem, device, options,
+                            line_of(problem, device.gpu, options.kernel, recipe.policy, recipe.splits)));
   };
   add_to(first, own.recipe);
   auto const add_policy = [&](Candidate<GemmProblem> const& candidate, std::string const& policy) {
@@ -176,8 +177,8 @@ std::vector<TuningContender> neighbours(GemmProblem const& problem, Device const
   std::vector<TuningContender> list;
   GemmPolicy const policy = policy_of(centre);
   auto const add = [&](GemmPolicy const& other, int splits) {
-    append_new(list,
-               contender_of(problem, device, options, line_of(problem, device.gpu, options, other, splits)));
+    append_new(list, contender_of(problem, device, options,
+                                  line_of(problem, device.gpu, options.kernel, other, splits)));
   };
   CanonicalGemm const form = canonical(problem);
   Index const tiles = tiles_of(policy, form) * form.batch;

@@ -7,6 +7,10 @@
 
 namespace cosmati::plan {
 
+// A choice for the problem's class, of those who ask for the kernel `only`, or for none; nothing is measured.
+TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const& only, GemmPolicy policy,
+                   int splits);
+
 // First the plan's own choice; then, from the least prediction on, the named policies of every main loop and
 // multiply that takes the problem, each split as it is predicted to be best. `options` may name a kernel; its
 // tuning table and policy are not asked. Of the backend cuda; none for problems of no class.

@@ -137,8 +137,23 @@ GemmPolicy policy_of(TuningLine const& line) {
   return policy;
 }
 
+std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words) {
+  std::string text;
+  for (std::string const key : class_keys) {
+    auto const found =
+        std::find_if(words.begin(), words.end(), [&](auto const& word) { return word.first == key; });
+    if (found == words.end()) throw Error(ErrorCode::bad_file, "the key " + key + " is missing");
+    check_class_word(key, found->second);
+    text += ' ' + key + '=' + found->second;
+    words.erase(found);
+  }
+  return text;
+}
+
 void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& words, TuningLine& line) {
-  std::map<std::string, std::string> values(words.begin(), words.end());
+  auto left = words;
+  line.problems = "gemm" + take_gemm_class(left);
+  std::map<std::string, std::string> values(left.begin(), left.end());
   auto const take = [&values](std::string const& key) {
     auto const found = values.find(key);
     if (found == values.end()) throw Error(ErrorCode::bad_file, "the key " + key + " is missing");
@@ -146,12 +161,6 @@ void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& wo
     values.erase(found);
     return value;
   };
-  line.problems = "gemm";
-  for (std::string const key : class_keys) {
-    std::string const value = take(key);
-    check_class_word(key, value);
-    line.problems += ' ' + key + '=' + value;
-  }
   if (values.contains("only"))
     line.problems += std::string(" only=") + name_of(main_loop_of("only", take("only")));
   line.kernel = take("kernel");

@@ -24,6 +24,10 @@ TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem
 // The policy of a line. Throws Error(bad_request).
 GemmPolicy policy_of(TuningLine const& line);
 
+// Takes the words of a class out of `words`, and gives them as gemm_class() does, without the subject. Throws
+// Error(bad_file).
+std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words);
+
 // Reads the class, kernel, policy and splits of a line. Throws Error.
 void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& words, TuningLine& line);
 

@@ -1,0 +1,59 @@
+// cosmati find: measures the kernels that the plan chooses from.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/find_job.h"
+#include "cli/problem_options.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_options(CLI::App& command, FindRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Measurement")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--out", request.out, "FILE",
+            "a tuning file, to which the fastest is added for --tuning; of gemm and conv")
+      .number("--seconds", request.seconds, "for each kernel; 0.1 if not given")
+      .flag("--naive", request.naive, "the reference's loops as well, which else are measured alone only");
+  add_placement_options(options, request.placement);
+  options.group("Parameters");
+  request.subject->add_parameters(options);
+  add_common_options(options, request.common);
+}
+
+FindRequest with_options(FindRequest const& request, ProblemOptions const& problem) {
+  FindRequest one = request.copy();
+  one.size = request.size.for_suite();
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
+  command->footer("Example: cosmati find " + subject->name() + ' ' + subject->size_example());
+  auto const request = std::make_shared<FindRequest>();
+  request->subject = std::move(subject);
+  add_options(*command, *request);
+  command->callback([request] { find_job(*request, with_options); });
+}
+
+}  // namespace
+
+void add_find_command(CLI::App& program) {
+  CLI::App* const verb = program.add_subcommand("find", "Measure every kernel that takes a problem");
+  verb->require_subcommand(1);
+  verb->footer(
+      "Within --max-workspace, --max-error and --deterministic; each kernel as the plan would run it, on "
+      "data "
+      "of the program's own. Results are not verified: see cosmati verify.\n"
+      "Example: cosmati find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
+  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,50 @@
+// Lines of a tuning file that name the fastest of a problem's candidates, as `cosmati find` writes them
+// (docs/decisions/0021-finding.md). Those of `cosmati tune` (src/plan/gemm/tuning.h) hold a policy as well.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/operation.h"
+#include "cosmati/ops/tuning.h"
+
+namespace cosmati {
+struct ConvolutionProblem;
+struct GemmProblem;
+}  // namespace cosmati
+
+namespace cosmati::plan {
+
+// "conv backend=cpu direction=forward x=f32/nchw/8x3x32x32/16 ...": the subject and the class. Empty: of no
+// class (arrays of pointers, empty products).
+std::string measured_class(ConvolutionProblem const& problem, Backend backend);
+std::string measured_class(GemmProblem const& problem, Backend backend);
+
+// Problems of which there are such lines.
+template <class Problem>
+concept HasMeasuredClass = requires(Problem const& problem) {
+  measured_class(problem, Backend::cpu);
+};
+
+// What the device is known by in such a line: a GPU as tuning_name() says, "cpu, 2 threads, avx2, onednn".
+std::string device_name(Device const& device);
+
+// The line for this problem; null if there is none, or options ask for a kernel or a policy.
+template <class Problem>
+TuningLine const* measured_line(Problem const& problem, Device const& device, PlanOptions const& options) {
+  if constexpr (HasMeasuredClass<Problem>) {
+    bool const asked = !options.kernel.empty() || !options.policy.empty();
+    if (options.tuning == nullptr || options.tuning->size() == 0 || asked) return nullptr;
+    return options.tuning->find(measured_class(problem, device.backend), device_name(device));
+  }
+  return nullptr;
+}
+
+// Considered::note of the candidate that a line names. `recipe`: how it would run now.
+std::string measured_note(TuningLine const& line, std::string const& refusal, std::string const& recipe);
+
+// Reads the class, kernel and recipe of a line of `subject`. Throws Error(bad_file).
+void parse_measured_words(std::string const& subject,
+                          std::vector<std::pair<std::string, std::string>> const& words, TuningLine& line);
+
+}  // namespace cosmati::plan
