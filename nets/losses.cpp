@@ -83,12 +83,11 @@ void SoftmaxLoss::scores(Pass const& pass, void const* x, float* scores) {
 }
 
 void SoftmaxLoss::loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) {
-  if (!apart_) {
-    loss_.run({.x = x, .labels = labels, .loss = loss, .dx = dx}, pass.main.workspace, pass.main.stream);
+  if (apart_) {
+    gradient_.run({.x = x, .labels = labels, .dx = dx}, pass.main.workspace, pass.main.stream);
+    loss_.run({.x = x, .labels = labels, .loss = loss}, pass.side.workspace, pass.side.stream);
     return;
   }
-  gradient_.run({.x = x, .labels = labels, .dx = dx}, pass.main.workspace, pass.main.stream);
-  loss_.run({.x = x, .labels = labels, .loss = loss}, pass.side.workspace, pass.side.stream);
   loss_.run(
       {.x = widened_.x(pass, x, scratch_), .labels = labels, .loss = loss, .dx = widened_.dx(dx, scratch_)},
       pass.main.workspace, pass.main.stream);
