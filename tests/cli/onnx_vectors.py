@@ -1,11 +1,16 @@
 #!/usr/bin/python3
 """ONNX's node test vectors through `cosmati run`: an outside judge for the operators.
 
-usage: onnx_vectors.py COSMATI BACKEND [--data FOLDER] [--only WORD]      needs python3-onnx and libonnx-testdata
-Runs every single-operator case of the operators below; only cases with three spatial dimensions are left out, by name.
+usage: onnx_vectors.py COSMATI BACKEND [--data FOLDER] [--only WORD] [--most-products N] [--jobs N]
+needs python3-onnx and libonnx-testdata
+Runs every single-operator case of the operators below, convolutions by every algorithm that takes them where the backend has
+several (cuda, emulator). Left out, by name: cases with three spatial dimensions, and those with more products than N.
 """
 import argparse
+import collections
+import concurrent.futures
 import glob
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +27,16 @@ FOLDERS = ("node", "pytorch-converted", "pytorch-operator")
 def operators(model):
     """The nodes that compute; a Constant is an input."""
     return [node for node in model.graph.node if node.op_type != "Constant"]
+
+
+def products_of(case):
+    """Multiplications of a convolution or a product."""
+    shapes = [array.shape for array in case.inputs]
+    if case.node.op_type == "Conv":
+        return case.outputs[0].size * int(np.prod(shapes[1][1:]))
+    if case.node.op_type == "ConvTranspose":
+        return case.inputs[0].size * int(np.prod(shapes[1][1:]))
+    return case.outputs[0].size * shapes[0][-1] if case.node.op_type in ("Gemm", "MatMul") else 0
 
 
 class Case:
@@ -60,6 +75,20 @@ class Program:
     def __init__(self, program, backend, folder):
         self.program, self.backend, self.folder = program, backend, folder
         self.files = 0
+        self.options = []
+
+    def of_case(self, name):
+        """The same with a folder of its own."""
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        return Program(self.program, self.backend, folder)
+
+    def algorithms(self):
+        """Of a convolution; none where there is nothing to choose from."""
+        listed = subprocess.run([self.program, "list", "kernels", "--json"], capture_output=True, text=True, check=True).stdout
+        lines = [json.loads(line) for line in listed.splitlines()]
+        names = [line["kernel"] for line in lines if (line["subject"], line["backend"]) == ("conv", self.backend)]
+        return [name for name in names if name != "bias_gradient"] if self.backend in ("cuda", "emulator") else []
 
     def file(self, array=None):
         self.files += 1
@@ -70,7 +99,7 @@ class Program:
 
     def run(self, *words, outputs=("--out",)):
         paths = [self.file() for _ in outputs]
-        command = [self.program, "run", *map(str, words), "--backend", self.backend]
+        command = [self.program, "run", *map(str, words), "--backend", self.backend, *self.options]
         for option, path in zip(outputs, paths):
             command += [option, path]
         result = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -182,6 +211,8 @@ def activation(case, program):
 RUNNERS = {"Conv": convolution, "ConvTranspose": convolution, "MaxPool": pooling, "AveragePool": pooling,
            "GlobalAveragePool": pooling, "BatchNormalization": batch_norm, "LRN": lrn, "Softmax": softmax,
            "LogSoftmax": softmax, "Gemm": gemm, "MatMul": matmul, **dict.fromkeys(ACTIVATIONS, activation)}
+# The cases are f32; of one filter tap none has unit stride; none has more pixels than an index counts.
+TAKE_NO_CASE = ("warp_specialized", "gemm", "image_slices", "bias_gradient")
 SPATIAL = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool")
 
 
@@ -200,34 +231,77 @@ def verdict(case, program):
     return ""
 
 
+def by_every_algorithm(case, program, algorithms):
+    """What is wrong with a convolution by each algorithm, or nothing; and a count of how each fared."""
+    wrong, counts = [], collections.Counter()
+    for name in algorithms:
+        program.options = ["--algorithm", name]
+        sentence = verdict(case, program)
+        refused = "refuses this problem" in sentence
+        counts[name, "refused" if refused else "wrong" if sentence else "right"] += 1
+        if sentence and not refused:
+            wrong.append(f"{name}: {sentence}")
+    return "; ".join(wrong), counts
+
+
+def judged(case, program, algorithms):
+    """What is wrong with a case, and how each algorithm fared."""
+    wrong = verdict(case, program)
+    if wrong or case.node.op_type not in ("Conv", "ConvTranspose"):
+        return wrong, collections.Counter()
+    return by_every_algorithm(case, program, algorithms)
+
+
+def cases_of(a):
+    """The cases to run, and the names of those that are left out: of too many dimensions, too large."""
+    cases, deep, large = [], [], []
+    for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
+        model = onnx.load(os.path.join(path, "model.onnx"))
+        if [node.op_type in RUNNERS for node in operators(model)] != [True]:
+            continue
+        case = Case(path.rstrip("/"), model)
+        if case.node.op_type in SPATIAL and case.inputs[0].ndim > 4:
+            deep.append(case.name)
+        elif products_of(case) > a.most_products:
+            large.append(case.name)
+        else:
+            cases.append(case)
+    return cases, deep, large
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("cosmati")
     parser.add_argument("backend")
     parser.add_argument("--data", default="/usr/share/libonnx-testdata/data")
     parser.add_argument("--only", default="")
+    parser.add_argument("--most-products", type=float, default=np.inf)
+    parser.add_argument("--jobs", type=int, default=1)
     a = parser.parse_args()
-    passed, failed, left_out = 0, [], []
-    with tempfile.TemporaryDirectory() as folder:
+    cases, deep, large = cases_of(a)
+    failed, counts = [], collections.Counter()
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         program = Program(a.cosmati, a.backend, folder)
-        for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
-            model = onnx.load(os.path.join(path, "model.onnx"))
-            if [node.op_type in RUNNERS for node in operators(model)] != [True]:
-                continue
-            case = Case(path.rstrip("/"), model)
-            if case.node.op_type in SPATIAL and case.inputs[0].ndim > 4:
-                left_out.append(case.name)
-                continue
-            wrong = verdict(case, program)
+        algorithms = program.algorithms()
+        verdicts = pool.map(lambda case: judged(case, program.of_case(case.name), algorithms), cases)
+        for case, (wrong, fared) in zip(cases, verdicts):
+            counts += fared
             if wrong:
                 failed.append(case.name)
                 print(f"FAIL {case.name}: {wrong}")
-            else:
-                passed += 1
-    print(f"not run, three spatial dimensions ({len(left_out)}): {' '.join(left_out)}")
-    print(f"{a.backend}: {passed} passed, {len(failed)} failed, {len(left_out)} not run")
+    print(f"not run, three spatial dimensions ({len(deep)}): {' '.join(deep)}")
+    if large:
+        print(f"NOT RUN, more than {a.most_products:g} products ({len(large)}): {' '.join(large)}")
+    for name in algorithms:
+        print(f"convolutions by {name}: {counts[name, 'right']} right, {counts[name, 'wrong']} wrong, {counts[name, 'refused']} refused")
+    idle = [name for name in algorithms if name not in TAKE_NO_CASE and counts[name, "right"] == 0 and not a.only]
+    failed += idle
+    for name in idle:
+        print(f"FAIL {name}: it took no case")
+    passed = len(cases) - len(set(failed) - set(idle))
+    print(f"{a.backend}: {passed} passed, {len(failed)} failed, {len(deep) + len(large)} not run")
     if passed < 100 and not a.only:
-        sys.exit(f"only {passed} cases were found in {a.data}; expected about 140")
+        sys.exit(f"only {passed} cases passed of {len(cases)} in {a.data}; expected about 140")
     sys.exit(1 if failed else 0)
 
 
