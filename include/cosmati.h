@@ -157,7 +157,7 @@ typedef struct cosmati_handle* cosmati_handle_t;
  *   "auto"                "cuda" if there is a GPU, else "cpu"
  * `options`: null, or entries "key=value" separated by ';':
  *   threads=N             of one run, on the processor (default: as many as there are cores)
- *   tuning=FILE           measured choices as `cosmati tune` writes them; plans go by them
+ *   tuning=FILE           measured choices as `cosmati find` and `tune` write them; plans go by them
  * Errors: COSMATI_UNAVAILABLE (no such backend or GPU here), COSMATI_BAD_REQUEST, COSMATI_BAD_FILE. */
 COSMATI_API cosmati_status cosmati_create(char const* backend, char const* options, cosmati_handle_t* handle);
 COSMATI_API void cosmati_destroy(cosmati_handle_t handle);

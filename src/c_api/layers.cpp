@@ -143,3 +143,20 @@ cosmati_status cosmati_lrn_problem(cosmati_lrn const* lrn, cosmati_problem_t* pr
     c_api::give(problem, result);
   });
 }
+
+cosmati_status cosmati_rbf_problem(cosmati_rbf const* rbf, cosmati_problem_t* problem) {
+  return guarded([&] {
+    char const* const operation = "rbf";
+    cosmati_rbf const& given = checked(operation, rbf, problem);
+    RbfProblem result;
+    result.direction = direction_of(operation, given.direction);
+    result.x = tensor_of(operation, "x", given.x);
+    result.centres = tensor_of(operation, "centres", given.centres);
+    result.labels = tensor_of(operation, "labels", given.labels);
+    result.distances = tensor_of(operation, "distances", given.distances);
+    result.loss = tensor_of(operation, "loss", given.loss);
+    result.dcentres = tensor_of(operation, "dcentres", given.dcentres);
+    result.rubbish = given.rubbish;
+    c_api::give(problem, result);
+  });
+}

@@ -13,6 +13,7 @@ static group const groups[] = {
     {"gemm", test_gemm},       {"convolution", test_convolution}, {"pooling", test_pooling},
     {"softmax", test_softmax}, {"elementwise", test_elementwise}, {"normalisation", test_normalisation},
     {"plans", test_plans},     {"optimizer", test_optimizer},     {"errors", test_errors},
+    {"rbf", test_rbf},
 };
 
 static int run_group(cosmati_handle_t handle, char const* name) {

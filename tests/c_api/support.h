@@ -45,6 +45,7 @@ void test_convolution(cosmati_handle_t handle);
 void test_pooling(cosmati_handle_t handle);
 void test_normalisation(cosmati_handle_t handle);
 void test_softmax(cosmati_handle_t handle);
+void test_rbf(cosmati_handle_t handle);
 void test_elementwise(cosmati_handle_t handle);
 void test_optimizer(cosmati_handle_t handle);
 void test_plans(cosmati_handle_t handle);

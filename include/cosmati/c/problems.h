@@ -11,6 +11,8 @@
 #ifndef COSMATI_C_PROBLEMS_H
 #define COSMATI_C_PROBLEMS_H
 
+#include <math.h>
+
 #include "cosmati.h"
 
 #ifdef __cplusplus
@@ -233,6 +235,32 @@ static inline cosmati_cross_entropy cosmati_default_cross_entropy(void) {
 }
 COSMATI_API cosmati_status cosmati_cross_entropy_problem(cosmati_cross_entropy const* cross_entropy,
                                                          cosmati_problem_t* problem);
+
+/* ---- Gaussian units, LeNet-5's last layer: distances[n, i] = sum over f of (x[n, f] - centres[i, f])^2;
+ * unit i answers exp(-distance). With labels also loss[0] = mean over n of distances[n, label] +
+ * log(exp(-rubbish) + sum over i of exp(-distances[n, i])) (LeCun et al. 1998, eq. 9); rubbish = infinity
+ * leaves the constant out. FORWARD    distances, and with labels the loss, from x and centres; then distances
+ * may be none BACKWARD   dx, and dcentres if they are there: of the loss if there are labels, else from
+ * ddistances A label outside [0, classes) is refused by run on the host. */
+typedef struct cosmati_rbf {
+  size_t size;
+  int32_t direction;        /* FORWARD */
+  cosmati_tensor x;         /* x or dx: (N, F) */
+  cosmati_tensor centres;   /* (classes, F) */
+  cosmati_tensor labels;    /* (N), s32, or none */
+  cosmati_tensor distances; /* distances or ddistances: (N, classes), or none with labels */
+  cosmati_tensor loss;      /* (1), of FORWARD with labels */
+  cosmati_tensor dcentres;  /* (classes, F) or none; of BACKWARD */
+  double rubbish;           /* infinity */
+} cosmati_rbf;
+static inline cosmati_rbf cosmati_default_rbf(void) {
+  cosmati_rbf rbf;
+  memset(&rbf, 0, sizeof(rbf));
+  rbf.size = sizeof(rbf);
+  rbf.rubbish = HUGE_VAL;
+  return rbf;
+}
+COSMATI_API cosmati_status cosmati_rbf_problem(cosmati_rbf const* rbf, cosmati_problem_t* problem);
 
 /* ---- y = alpha*a + beta*b, or without b y = alpha*a; y may be a or b. One shape for all. */
 typedef struct cosmati_add {
