@@ -8,8 +8,8 @@
 
 namespace cosmati {
 
-// How a convolution is computed: by a kernel of include/cosmati/conv/, or, gemm, by one of
-// include/cosmati/gemm/.
+// How a convolution is computed: by a kernel of include/cosmati/conv/; by one of include/cosmati/gemm/
+// (gemm); some images at a time, by any of these (image_slices).
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
@@ -19,7 +19,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   depthwise,
   gemm,
   winograd,
-  fft
+  fft,
+  image_slices
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines of neighbours along
@@ -104,6 +105,8 @@ struct ConvolutionRecipe {
   MergedShape merged;  // of direct_merged
   WinogradRecipe winograd;
   FftRecipe fft;
+  Index images = 0;            // of image_slices: that are computed at a time
+  std::size_t bias_bytes = 0;  // of workspace, the last: for the bias gradient, alone or with the filter's
 
   // That the kernels themselves write.
   std::size_t product_workspace() const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cosmati/ops/elementwise.h"
+#include "src/plan/primitive/candidate.h"
 
 namespace cosmati::plan {
 namespace {
@@ -15,12 +16,18 @@ ReduceProblem reduction_of(ConvolutionProblem const& problem) {
   return sum;
 }
 
+PlanOptions within(std::size_t workspace_bytes) {
+  PlanOptions options;
+  options.max_workspace = workspace_bytes;
+  return options;
+}
+
 class WithBias final : public Kernel<ConvolutionProblem> {
  public:
   WithBias(Plan<ConvolutionProblem> const& plan, std::unique_ptr<Kernel<ConvolutionProblem>> product)
       : product_(std::move(product)),
-        sum_(prepare(make_plan(reduction_of(plan.problem), plan.device))),
-        before_(plan.workspace_bytes - bias_workspace(plan.problem, plan.device)) {}
+        sum_(prepare(make_plan(reduction_of(plan.problem), plan.device, within(plan.recipe.bias_bytes)))),
+        before_(plan.workspace_bytes - plan.recipe.bias_bytes) {}
 
   void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
                Stream stream) const override {
@@ -36,8 +43,9 @@ class WithBias final : public Kernel<ConvolutionProblem> {
 
 }  // namespace
 
-std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device) {
-  return (make_plan(reduction_of(problem), device).workspace_bytes + 255) / 256 * 256;
+std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device, std::size_t limit) {
+  std::size_t const bytes = lower_within(limit / 256 * 256, reduction_of(problem), device).workspace_bytes;
+  return (bytes + 255) / 256 * 256;
 }
 
 std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> const& plan,
@@ -52,8 +60,15 @@ Candidate<ConvolutionProblem> bias_candidate() {
         return problem.direction == ConvolutionDirection::bias ? std::string()
                                                                : std::string("sums bias gradients alone");
       }}},
-      &bias_workspace,
+      nullptr,
       [](Plan<ConvolutionProblem> const& plan) { return with_bias(plan, nullptr); }};
+  candidate.offer = [](ConvolutionProblem const& problem, Device const& device, PlanOptions const& options) {
+    Offer<ConvolutionProblem> offer;
+    if (!options.policy.empty())
+      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    offer.workspace_bytes = offer.recipe.bias_bytes = bias_workspace(problem, device, options.max_workspace);
+    return offer;
+  };
   return candidate;
 }
 

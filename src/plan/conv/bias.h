@@ -7,10 +7,11 @@
 
 namespace cosmati::plan {
 
-// Bytes of workspace that it takes: a multiple of 256.
-std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device);
+// Bytes of workspace that it takes, a multiple of 256: at most `limit`, if its parts can be so few.
+std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device, std::size_t limit);
 
-// The whole plan's kernel: `product` (null for the bias alone), whose workspace comes first, then the sum.
+// The whole plan's kernel: `product` (null for the bias alone), whose workspace comes first, then the sum,
+// in recipe.bias_bytes of it.
 std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> const& plan,
                                                       std::unique_ptr<Kernel<ConvolutionProblem>> product);
 

@@ -15,6 +15,7 @@
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
@@ -121,7 +122,10 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
   if (offer.refusal.empty() && offer.expected_error == 0)
     offer.expected_error = sums_error(forms_of(problem).front().sum, terms_of(problem));
   if (!problem.db.present() || !offer.refusal.empty()) return offer;
-  offer.workspace_bytes = (offer.workspace_bytes + 255) / 256 * 256 + bias_workspace(problem, device);
+  std::size_t const before = (offer.workspace_bytes + 255) / 256 * 256;
+  std::size_t const left = options.max_workspace - std::min(before, options.max_workspace);
+  offer.recipe.bias_bytes = bias_workspace(problem, device, left);
+  offer.workspace_bytes = before + offer.recipe.bias_bytes;
   offer.text += ", then the bias gradient";
   return offer;
 }
@@ -233,8 +237,10 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   Candidate<Problem> by_frequency{
       "fft", {}, nullptr, on_cuda ? &prepare_on<&cuda::prepare_fft> : &prepare_on<&emulator::prepare_fft>};
   by_frequency.offer = &offer_with_bias<&fft>;
-  return {product,    windows, general, transformed, by_frequency,    unrolled,
-          by_channel, merged,  tiled,   simple,      bias_candidate()};
+  Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
+  slices.offer = &offer_with_bias<&image_slices>;
+  return {product,    windows, general, transformed, by_frequency, unrolled,
+          by_channel, merged,  tiled,   simple,      slices,       bias_candidate()};
 }
 
 }  // namespace cosmati::plan

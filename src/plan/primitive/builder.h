@@ -14,6 +14,8 @@ namespace cosmati::plan {
 struct PrimitiveTarget {
   Gpu gpu;
   bool emulated = false;  // a few policies for everything
+  unsigned most_splits =
+      1024;  // parts of a reduction, whose values lie in the workspace until they are joined
 };
 
 // A tensor as the index space of a pass sees it: one stride for each of its axes, 0 where it does not vary.

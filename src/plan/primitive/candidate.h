@@ -12,9 +12,21 @@ namespace cosmati::plan {
 
 inline constexpr int most_run_arguments = 64;
 
+// The program whose reductions have the most parts with which it needs no more workspace than this; with one
+// part if there is none. The same for all limits from its own workspace_bytes to that of the next.
 template <class Problem>
-PrimitiveTarget target_of(Plan<Problem> const& plan) {
-  return {plan.device.gpu, plan.device.backend == Backend::emulator};
+PrimitiveProgram lower_within(std::size_t workspace_bytes, Problem const& problem, Device const& device) {
+  PrimitiveTarget target{device.gpu, device.backend == Backend::emulator};
+  PrimitiveProgram program = lower(problem, target);
+  while (program.workspace_bytes > workspace_bytes && target.most_splits > 1) {
+    target.most_splits /= 2;
+    program = lower(problem, target);
+  }
+  return program;
+}
+template <class Problem>
+PrimitiveProgram program_of(Plan<Problem> const& plan) {
+  return lower_within(plan.workspace_bytes, plan.problem, plan.device);
 }
 
 // Calls use(PrimitiveRun) with the pointers in the order that Binding::argument counts.
@@ -60,7 +72,7 @@ template <class Problem>
 class CudaPrimitive final : public Kernel<Problem> {
  public:
   explicit CudaPrimitive(Plan<Problem> const& plan)
-      : problem_(plan.problem), launches_(lower(plan.problem, target_of(plan)), plan.device.gpu) {}
+      : problem_(plan.problem), launches_(program_of(plan), plan.device.gpu) {}
   void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
                Stream stream) const override {
     check_run(problem_, arguments, Backend::cuda);
@@ -89,9 +101,7 @@ template <class Problem>
 class EmulatedPrimitive final : public HostKernel<Problem> {
  public:
   explicit EmulatedPrimitive(Plan<Problem> const& plan)
-      : problem_(plan.problem),
-        program_(lower(plan.problem, target_of(plan))),
-        threads_(plan.device.threads) {}
+      : problem_(plan.problem), program_(program_of(plan)), threads_(plan.device.threads) {}
   void run(typename Problem::Arguments const& arguments, std::byte* workspace) const override {
     check_run(problem_, arguments, Backend::emulator);
     check_labels_of(problem_, arguments);
@@ -118,8 +128,7 @@ std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
     };
   candidate.offer = [](Problem const& problem, Device const& device, PlanOptions const& options) {
     Offer<Problem> offer;
-    PrimitiveProgram const program =
-        lower(problem, PrimitiveTarget{device.gpu, device.backend == Backend::emulator});
+    PrimitiveProgram const program = lower_within(options.max_workspace, problem, device);
     offer.refusal = program.refusal;
     if (offer.refusal.empty() && !options.policy.empty())
       offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";

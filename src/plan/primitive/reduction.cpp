@@ -56,8 +56,9 @@ Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, 
   unsigned const across = threads / along, blocks = (positions + across - 1) / across;
   unsigned const wanted = waves * multiprocessors;
   unsigned const worth = terms / (along * static_cast<unsigned>(unroll) * 2);
-  unsigned const splits =
-      blocks >= wanted / 2 ? 1 : std::clamp(std::min(wanted / std::max(blocks, 1u), worth), 1u, 1024u);
+  unsigned const splits = blocks >= wanted / 2 ? 1
+                                               : std::clamp(std::min(wanted / std::max(blocks, 1u), worth),
+                                                            1u, target.most_splits);
   return {static_cast<int>(along), splits};
 }
 

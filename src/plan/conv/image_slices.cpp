@@ -1,0 +1,232 @@
+// Problems of some of the images, and what moves from one to the next.
+#include "src/plan/conv/image_slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cosmati/ops/elementwise.h"
+#include "src/plan/conv/choice.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index most_pixels = 0x7fffffff;   // that a kernel counts
+constexpr Index slice_pixels = 0x40000000;  // so that a tile at the end of a slice is counted as well
+constexpr std::size_t buffer_alignment = 256;
+
+std::size_t padded(std::size_t bytes) {
+  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
+
+// Places of an image that one product has as rows, or a filter's gradient as depths.
+Index pixels_of_image(Problem const& p) {
+  Index const windows = p.y.extent(2) * p.y.extent(3);
+  if (p.direction != ConvolutionDirection::data) return windows;
+  auto const places = [&](int i) { return (p.x.extent(2 + i) + p.stride[i] - 1) / p.stride[i]; };
+  return std::max(windows, places(0) * places(1));
+}
+
+// The dimension of an operand that counts images; -1: none.
+int image_dimension(Problem const& problem, std::size_t operand) {
+  auto const& indices = problem.epilogue.expression.operands()[operand].indices;
+  auto const at = std::find(indices.begin(), indices.end(), "n");
+  return at == indices.end() ? -1 : static_cast<int>(at - indices.begin());
+}
+
+Index step_of(TensorDescription const& tensor, int dimension, Index images) {
+  return dimension < 0 ? 0 : tensor.layout.stride[dimension] * images * size_of(tensor.type);
+}
+
+// `count` images of the tensor, from any multiple of `step` images on.
+void cut(TensorDescription& tensor, int dimension, Index step, Index count) {
+  Index const bytes = step_of(tensor, dimension, step);
+  if (dimension < 0) return;
+  tensor.layout.shape[dimension] = count;
+  while (bytes % tensor.alignment != 0) tensor.alignment /= 2;
+}
+
+// The gradient's sums of all slices: (slice, k, c, r, s).
+TensorDescription partial_sums(Problem const& p, Index slices) {
+  return describe(accumulator_type(p.x.type, p.y.type),
+                  Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
+}
+
+Problem slice_of(Problem problem, Index step, Index count) {
+  problem.db = {};
+  cut(problem.x, 0, step, count);
+  cut(problem.y, 0, step, count);
+  for (std::size_t i = 0; i < problem.epilogue.operands.size(); ++i)
+    cut(problem.epilogue.operands[i], image_dimension(problem, i), step, count);
+  for (TensorDescription& store : problem.epilogue.stores) cut(store, 0, step, count);
+  if (problem.direction == ConvolutionDirection::filter) {
+    TensorDescription const sums = partial_sums(problem, 1);
+    problem.w = describe(sums.type, Shape(sums.extent(1), sums.extent(2), sums.extent(3), sums.extent(4)));
+    problem.w.alignment = size_of(sums.type);
+  }
+  return problem;
+}
+
+ReduceProblem sum_of_slices(Problem const& problem, Index slices) {
+  ReduceProblem sum{ReduceOperation::sum, partial_sums(problem, slices), problem.w};
+  sum.y.layout.shape =
+      Shape(1, problem.w.extent(0), problem.w.extent(1), problem.w.extent(2), problem.w.extent(3));
+  for (int d = 4; d > 0; --d) sum.y.layout.stride[d] = problem.w.layout.stride[d - 1];
+  sum.y.layout.stride[0] = 0;
+  return sum;
+}
+
+Index slices_of(Problem const& problem, Index images) { return (problem.y.extent(0) + images - 1) / images; }
+Index last_of(Problem const& problem, Index images) {
+  return problem.y.extent(0) - (slices_of(problem, images) - 1) * images;
+}
+
+// In the workspace: a slice's own, which the sum has after them; then the slices' sums.
+std::size_t bytes_of_sums(Problem const& problem, Index images) {
+  if (problem.direction != ConvolutionDirection::filter) return 0;
+  return padded(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
+}
+
+PlanOptions within(std::size_t workspace_bytes) {
+  PlanOptions options;
+  options.max_workspace = workspace_bytes / buffer_alignment * buffer_alignment;
+  return options;
+}
+
+// What the plan's slices and their sum may take, one after the other.
+std::size_t own_bytes(Plan<Problem> const& plan) {
+  return plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of_sums(plan.problem, plan.recipe.images);
+}
+
+template <class Pointer>
+Pointer moved(Pointer pointer, Index bytes) {
+  using Byte =
+      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, std::byte const, std::byte>;
+  return pointer == nullptr ? pointer : static_cast<Byte*>(pointer) + bytes;
+}
+
+class ImageSlices final : public Kernel<Problem> {
+ public:
+  explicit ImageSlices(Plan<Problem> const& plan)
+      : problem_(plan.problem),
+        images_(plan.recipe.images),
+        slice_(cosmati::prepare(plan_of_slice(plan))),
+        sums_(own_bytes(plan)) {
+    PlanOptions const own = within(sums_);
+    Index const last = last_of(problem_, images_);
+    if (last != images_)
+      last_ = cosmati::prepare(make_plan(slice_of(problem_, images_, last), plan.device, own));
+    if (problem_.direction == ConvolutionDirection::filter)
+      sum_ = cosmati::prepare(
+          make_plan(sum_of_slices(problem_, slices_of(problem_, images_)), plan.device, own));
+  }
+
+  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    Index const slices = slices_of(problem_, images_);
+    for (Index i = 0; i < slices; ++i) {
+      Moved slice;
+      move(slice, arguments, i * images_);
+      run(i + 1 == slices && last_ ? *last_ : slice_, slice.arguments, workspace, i, stream);
+    }
+    if (sum_) sum_->run({.x = workspace + sums_, .y = arguments.dw}, workspace, stream);
+  }
+
+ private:
+  void run(Prepared<Problem> const& prepared, Problem::Arguments slice, std::byte* workspace, Index number,
+           Stream stream) const {
+    if (sum_) {
+      TensorDescription const& sums = sum_->plan().problem.x;
+      slice.dw = workspace + sums_ + number * sums.layout.stride[0] * size_of(sums.type);
+    }
+    prepared.run(slice, workspace, stream);
+  }
+
+  // Arguments from an image on, and what they refer to.
+  struct Moved {
+    Problem::Arguments arguments;
+    void const* operands[max_epilogue_operands];
+    void* stores[max_epilogue_stores];
+  };
+  void move(Moved& to, Problem::Arguments const& arguments, Index first) const {
+    Index const of_x = step_of(problem_.x, 0, first), of_y = step_of(problem_.y, 0, first);
+    to.arguments = arguments;
+    to.arguments.x = moved(arguments.x, of_x);
+    to.arguments.dx = moved(arguments.dx, of_x);
+    to.arguments.y = moved(arguments.y, of_y);
+    to.arguments.dy = moved(arguments.dy, of_y);
+    auto const& epilogue = problem_.epilogue;
+    for (std::size_t i = 0; i < epilogue.operands.size(); ++i)
+      to.operands[i] =
+          moved(arguments.operands[i], step_of(epilogue.operands[i], image_dimension(problem_, i), first));
+    for (std::size_t i = 0; i < epilogue.stores.size(); ++i)
+      to.stores[i] = moved(arguments.stores[i], step_of(epilogue.stores[i], 0, first));
+    to.arguments.operands = {to.operands, epilogue.operands.size()};
+    to.arguments.stores = {to.stores, epilogue.stores.size()};
+  }
+
+  Problem problem_;
+  Index images_;
+  Prepared<Problem> slice_;
+  std::size_t sums_;  // where the slices' sums begin in the workspace
+  std::optional<Prepared<Problem>> last_;
+  std::optional<Prepared<ReduceProblem>> sum_;
+};
+
+}  // namespace
+
+Plan<Problem> plan_of_slice(Plan<Problem> const& plan) {
+  return make_plan(slice_of(plan.problem, plan.recipe.images, plan.recipe.images), plan.device,
+                   within(own_bytes(plan)));
+}
+
+std::unique_ptr<Kernel<Problem>> prepare_image_slices(Plan<Problem> const& plan) {
+  return std::make_unique<ImageSlices>(plan);
+}
+
+Offer<Problem> slices_of_images(Problem const& problem, Device const& device, PlanOptions const& options,
+                                Index images) {
+  Offer<Problem> offer;
+  if (!options.policy.empty())
+    offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+  if (!offer.refusal.empty()) return offer;
+  Index const last = last_of(problem, images), slices = slices_of(problem, images);
+  std::size_t const sums = bytes_of_sums(problem, images);
+  PlanOptions const left = within(options.max_workspace - std::min(sums, options.max_workspace));
+  auto const slice = make_plan(slice_of(problem, images, images), device, left);
+  std::size_t own = slice.workspace_bytes;
+  if (last != images)
+    own = std::max(own, make_plan(slice_of(problem, images, last), device, left).workspace_bytes);
+  if (problem.direction == ConvolutionDirection::filter)
+    own = std::max(own, make_plan(sum_of_slices(problem, slices), device, left).workspace_bytes);
+  offer.recipe.algorithm = ConvolutionAlgorithm::image_slices;
+  offer.recipe.images = images;
+  offer.workspace_bytes = padded(own) + sums;
+  for (Considered const& entry : slice.considered)
+    if (entry.kernel == slice.kernel) {
+      offer.predicted_seconds = static_cast<double>(slices) * entry.predicted_seconds;
+      offer.expected_error = entry.expected_error;
+      offer.text =
+          fmt::format("{} slices of {} images, each by {}: {}", slices, images, slice.kernel, entry.recipe);
+    }
+  return offer;
+}
+
+Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = problem_violation(problem, device.backend);
+  if (!offer.refusal.empty()) return offer;
+  Index const of_image = pixels_of_image(problem);
+  if (problem.y.extent(0) * of_image <= most_pixels)
+    offer.refusal = fmt::format("divides the images where they have more than {} pixels; these have {}",
+                                most_pixels, problem.y.extent(0) * of_image);
+  else if (of_image > most_pixels)
+    offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, most_pixels);
+  if (!offer.refusal.empty()) return offer;
+  return slices_of_images(problem, device, options, std::max<Index>(1, slice_pixels / of_image));
+}
+
+}  // namespace cosmati::plan
