@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import convolution_figures  # noqa: E402
 import gemm_figures  # noqa: E402
 import gpu_figures  # noqa: E402
 from measure import ROOT, Results, alternate, json_lines, seconds_of  # noqa: E402
@@ -127,8 +128,8 @@ def clone_to_accuracy(a, results):
         results.report("git clone to accuracy", time.perf_counter() - start, 300, "s", at_least=False)
 
 
-GROUPS = {"gemm": gemm, **gemm_figures.GROUPS, "speed": training_speed, "start": start_up, "dcgan": dcgan, "accuracy": training_accuracies,
-          "clone": clone_to_accuracy, **gpu_figures.GROUPS}
+GROUPS = {"gemm": gemm, **gemm_figures.GROUPS, **convolution_figures.GROUPS, "speed": training_speed, "start": start_up, "dcgan": dcgan,
+          "accuracy": training_accuracies, "clone": clone_to_accuracy, **gpu_figures.GROUPS}
 
 
 def main():
