@@ -3,7 +3,7 @@
 usage: torch_conv.py THREADS SECONDS < problems
 A problem is a line as `cosmati bench conv --json` calls it: "forward n1 c64 56x56 k64 3x3 stride 1,1 pad 1,1,1,1 nchw"; the memory
 format is that of the line. f32, in inference mode; padding that differs between two sides is done by F.pad within the time, as
-PyTorch's users do it. For each line one JSON line: the median of as many calls as fit into SECONDS, two at least.
+PyTorch's users do it. For each line one JSON line: the median and the least of as many calls as fit into SECONDS, two at least.
 """
 import json
 import re
@@ -65,7 +65,7 @@ def main():
                 start = time.perf_counter()
                 call()
                 times.append(time.perf_counter() - start)
-            print(json.dumps({"problem": line.strip(), "median_seconds": statistics.median(times), "calls": len(times),
+            print(json.dumps({"problem": line.strip(), "median_seconds": statistics.median(times), "least_seconds": min(times), "calls": len(times),
                               "torch": torch.__version__}), flush=True)
 
 
