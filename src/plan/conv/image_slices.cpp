@@ -226,7 +226,8 @@ Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOp
   else if (of_image > most_pixels)
     offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, most_pixels);
   if (!offer.refusal.empty()) return offer;
-  return slices_of_images(problem, device, options, std::max<Index>(1, slice_pixels / of_image));
+  Index const most = std::max<Index>(1, slice_pixels / of_image), slices = slices_of(problem, most);
+  return slices_of_images(problem, device, options, (problem.y.extent(0) + slices - 1) / slices);
 }
 
 }  // namespace cosmati::plan
