@@ -1,20 +1,20 @@
-// The direct convolution with the image's tile and the filters in shared memory (Kirk and Hwu, figure 16.13,
-// with the tile's own indices, one tile size, strides, padding, dilation and groups): every element that a
-// block needs comes from memory once, and a thread keeps rows * filters sums in registers.
+// The direct convolution with parts of the images and the filters in shared memory (Kirk and Hwu, figure
+// 16.13, with the tile's own indices, strides, padding, dilation and groups): every element that a block
+// needs comes from memory once. A block takes several images where they are small; a thread keeps the sums of
+// neighbouring outputs of a column for some filters in registers, and the places that their windows share.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
-#include "cosmati/arch/convert.h"
-#include "cosmati/arch/thread.h"
 #include "cosmati/conv/digit_destination.h"
 #include "cosmati/conv/direct_tile.h"
-#include "cosmati/conv/sliding.h"
+#include "cosmati/conv/planes.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
 
+// `taps` > 0: of a column of the filter, whose steps are then known, too; 0: known to the host only.
 // `swapped`: the result's m are filters and its n pixels.
-template <DirectTile tile_, class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
-          bool swapped_>
+template <DirectTile tile_, int threads_, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
+          class Destination_, bool swapped_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1>
 struct DirectTiledTraits {
   using ElementA = ElementA_;
   using ElementB = ElementB_;
@@ -24,155 +24,223 @@ struct DirectTiledTraits {
   using Params = DirectTiledParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr DirectTile tile = tile_;
   static constexpr bool swapped = swapped_;
-  static constexpr int threads = tile.threads();
+  static constexpr int threads = threads_;
+  static constexpr int blocks = threads <= 256 ? 512 / threads : 1;  // 128 registers a thread
+  static constexpr int taps = taps_, output_step = output_step_, tap_step = tap_step_;
+  static constexpr int lowest = tap_step < 0 ? (taps - 1) * tap_step : 0;
+  static constexpr int places = taps == 0 ? tile.thread_rows
+                                          : (tile.thread_rows - 1) * output_step +
+                                                (taps - 1) * (tap_step < 0 ? -tap_step : tap_step) + 1;
+  static constexpr int filter_pitch = filter_pitch_of(tile);  // values from tap to tap in shared memory
 };
 
 template <class Traits>
 struct DirectTiled {
-  using ElementA = typename Traits::ElementA;
   using ElementB = typename Traits::ElementB;
   using Sum = typename Traits::Sum;
-  using Real = typename Traits::Epilogue::Real;
   static constexpr DirectTile tile = Traits::tile;
-  static constexpr int thread_rows = tile.thread_rows, thread_filters = tile.thread_filters;
+  static constexpr int rows = tile.thread_rows, filters = tile.thread_filters, pitch = Traits::filter_pitch;
+  static constexpr int vector = vector_of_run(filters, static_cast<int>(sizeof(Sum)));
 
   SlidingArguments const& window;
   DirectTileSchedule const& schedule;
-  ElementA const* image;   // of this image and group
   ElementB const* filter;  // of this group
-  int first_row, first_column, first_filter;
-  Sum* pixels;   // (channels, halo rows, halo columns)
-  Sum* weights;  // (channels, taps, filters)
+  int first_filter;
+  Sum* weights;  // (channels, columns of taps, rows of taps, filters)
+  Sum* planes;
 
-  // Channels from `first` on; what does not exist is zero.
-  COSMATI_DEVICE void load(int first) const {
-    WindowAxis const &rows = window.rows, &columns = window.columns;
-    int const top = origin(rows, first_row), left = origin(columns, first_column);
-    for (int i = arch::thread(); i < schedule.halo.divisor * schedule.channels; i += Traits::threads) {
-      int const by_halo = schedule.halo.quotient(i), by_channels = schedule.channels_at_a_time.quotient(i);
-      int const c = schedule.channels_last ? i - by_channels * schedule.channels : by_halo;
-      int const at = schedule.channels_last ? by_channels : i - by_halo * schedule.halo.divisor;
-      int const halo_row = schedule.halo_columns.quotient(at);
-      int const row = top + halo_row, column = left + at - halo_row * schedule.halo_columns.divisor;
-      bool const exists = first + c < window.inputs &&
-                          static_cast<unsigned>(row) < static_cast<unsigned>(rows.size) &&
-                          static_cast<unsigned>(column) < static_cast<unsigned>(columns.size);
-      ElementA const* const address =
-          image + (first + c) * window.image_input + row * rows.image_stride + column * columns.image_stride;
-      pixels[c * schedule.halo.divisor + at] =
-          exists ? arch::number_cast<Sum>(arch::load_constant<ElementA>(address)) : Sum{};
-    }
-    int const taps = rows.taps * columns.taps;
-    for (int i = arch::thread(); i < schedule.channels * taps * tile.filters; i += Traits::threads) {
-      int const of_filter = i / tile.filters, f = i - of_filter * tile.filters;
-      int const c = of_filter / taps, tap = of_filter - c * taps;
-      int const r = tap / columns.taps, s = tap - r * columns.taps;
-      bool const exists = first + c < window.inputs && first_filter + f < window.outputs;
-      ElementB const* const address = filter + (first_filter + f) * window.filter_output +
-                                      (first + c) * window.filter_input + r * rows.filter_stride +
-                                      s * columns.filter_stride;
-      weights[i] = exists ? arch::number_cast<Sum>(arch::load_constant<ElementB>(address)) : Sum{};
+  // Those of `channels` channels from `first` on, taps fastest, which lie together in most memories. Filters
+  // that do not exist are zero.
+  COSMATI_DEVICE void load_weights(int first, int channels) const {
+    constexpr int batch = 4;
+    int const taps = schedule.taps.divisor, all = tile.filters * schedule.planes.channels.divisor * taps;
+    for (int begin = arch::thread(); begin < all; begin += batch * Traits::threads) {
+      Sum value[batch];
+      int place[batch];
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u) {
+        int const i = begin + u * Traits::threads;
+        int const above_taps = schedule.taps.quotient(i), tap = i - above_taps * taps;
+        int const f = schedule.planes.channels.quotient(above_taps);
+        int const c = above_taps - f * schedule.planes.channels.divisor;
+        int const r = schedule.taps_across.quotient(tap), s = tap - r * window.columns.taps;
+        place[u] =
+            i < all && c < channels ? ((c * window.columns.taps + s) * window.rows.taps + r) * pitch + f : -1;
+        value[u] = Sum{};
+        if (place[u] >= 0 && first_filter + f < window.outputs)
+          value[u] = arch::number_cast<Sum>(arch::load_constant<ElementB>(
+              filter + (first_filter + f) * window.filter_output + (first + c) * window.filter_input +
+              r * window.rows.filter_stride + s * window.columns.filter_stride));
+      }
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u)
+        if (place[u] >= 0) weights[place[u]] = value[u];
     }
   }
 
-  // The place of the tile's first row or column: the lowest that its windows reach.
+  // The place of a tile's first row or column: the lowest that its windows reach.
   COSMATI_DEVICE static int origin(WindowAxis const& axis, int output) {
     return axis.origin + output * axis.output_step +
            (axis.tap_step < 0 ? (axis.taps - 1) * axis.tap_step : 0);
   }
-  // Of tap 0 of the tile's first output in the halo.
+  // Of tap 0 of the tile's first output in the planes.
   COSMATI_DEVICE static int begin(WindowAxis const& axis) {
     return axis.tap_step < 0 ? (1 - axis.taps) * axis.tap_step : 0;
   }
 
-  COSMATI_DEVICE void multiply(int row, int column, int of_filter,
-                               Sum (&sum)[thread_rows][thread_filters]) const {
-    WindowAxis const &rows = window.rows, &columns = window.columns;
-    int const pitch = schedule.halo_columns.divisor;
-    Sum const* channel = pixels + (begin(rows) + row * rows.output_step) * pitch + begin(columns) +
-                         column * columns.output_step;
+  COSMATI_DEVICE static void load_filters(Sum const* from, Sum (&to)[filters]) {
+    COSMATI_UNROLL
+    for (int f = 0; f < filters; f += vector) {
+      auto const some = arch::load<Vector<Sum, vector>>(from + f);
+      COSMATI_UNROLL
+      for (int v = 0; v < vector; ++v) to[f + v] = some[v];
+    }
+  }
+
+  // All taps of one column of the window. `place`: of the first output's tap 0; `weight`: of tap 0.
+  COSMATI_DEVICE void add_column(Sum const* place, Sum const* weight, Sum (&sum)[filters][rows]) const {
+    int const row_pitch = schedule.planes.row_pitch;
+    Sum value[Traits::places], by[filters];
+    auto const add = [&](int first, int step) {
+      COSMATI_UNROLL
+      for (int f = 0; f < filters; ++f) {
+        COSMATI_UNROLL
+        for (int p = 0; p < rows; ++p)
+          sum[f][p] = arch::multiply_add(value[first + p * step], by[f], sum[f][p]);
+      }
+    };
+    if constexpr (Traits::taps > 0) {
+      COSMATI_UNROLL
+      for (int p = 0; p < Traits::places; ++p) value[p] = place[(Traits::lowest + p) * row_pitch];
+      COSMATI_UNROLL
+      for (int r = 0; r < Traits::taps; ++r) {
+        load_filters(weight + r * pitch, by);
+        add(r * Traits::tap_step - Traits::lowest, Traits::output_step);
+      }
+    } else {
+      for (int r = 0; r < window.rows.taps; ++r) {
+        COSMATI_UNROLL
+        for (int p = 0; p < rows; ++p)
+          value[p] = place[(r * window.rows.tap_step + p * window.rows.output_step) * row_pitch];
+        load_filters(weight + r * pitch, by);
+        add(0, 1);
+      }
+    }
+  }
+
+  COSMATI_DEVICE void multiply(int image, int row, int column, int of_filter, int channels,
+                               Sum (&sum)[filters][rows]) const {
+    WindowAxis const& columns = window.columns;
+    Sum const* channel = planes + image * schedule.planes.image_pitch +
+                         (begin(window.rows) + row * window.rows.output_step) * schedule.planes.row_pitch +
+                         begin(columns) + column * columns.output_step;
     Sum const* weight = weights + of_filter;
-    for (int c = 0; c < schedule.channels; ++c, channel += schedule.halo.divisor)
-      for (int r = 0; r < rows.taps; ++r)
-        for (int s = 0; s < columns.taps; ++s, weight += tile.filters) {
-          Sum const* const place = channel + r * rows.tap_step * pitch + s * columns.tap_step;
-          auto const by = arch::load<Vector<Sum, thread_filters>>(weight);
-          COSMATI_UNROLL
-          for (int i = 0; i < thread_rows; ++i) {
-            Sum const value = place[i * rows.output_step * pitch];
-            COSMATI_UNROLL
-            for (int f = 0; f < thread_filters; ++f) sum[i][f] = arch::multiply_add(value, by[f], sum[i][f]);
-          }
-        }
+    COSMATI_NO_UNROLL
+    for (int c = 0; c < channels; ++c, channel += schedule.planes.channel_pitch) {
+      COSMATI_NO_UNROLL
+      for (int s = 0; s < columns.taps; ++s, weight += window.rows.taps * pitch)
+        add_column(channel + s * columns.tap_step, weight, sum);
+    }
   }
 };
 
-// Grid: (images * tiles down * tiles across, filters / tile.filters rounded up, groups); dynamic shared
-// memory: the weights, then the pixels.
+// A thread's results: from pixel number `pixel` and filter `filter` on.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 2)
+COSMATI_DEVICE void store_results(
+    typename Traits::Params const& params, Index group, int pixel, int present_rows, int filter,
+    int present_filters,
+    typename Traits::Sum const (&sum)[Traits::tile.thread_filters][Traits::tile.thread_rows]) {
+  using Real = typename Traits::Epilogue::Real;
+  constexpr int rows = Traits::tile.thread_rows, filters = Traits::tile.thread_filters;
+  constexpr int count = Traits::swapped ? 1 : filters;
+  COSMATI_UNROLL
+  for (int f = 0; f < filters; f += count) {
+    if (f >= present_filters) break;
+    COSMATI_UNROLL
+    for (int p = 0; p < rows; ++p) {
+      if (p >= present_rows) break;
+      Real value[count];
+      COSMATI_UNROLL
+      for (int v = 0; v < count; ++v) value[v] = arch::number_cast<Real>(sum[f + v][p]);
+      int const at = pixel + p * params.window.rows.number;
+      int const m = Traits::swapped ? filter + f : at, n = Traits::swapped ? at : filter;
+      int const present = present_filters < count ? present_filters : count;
+      typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
+      Traits::Epilogue::apply(epilogue, 0, 0, present, value);
+      typename Traits::Destination::Tile const d(params.d, group, m, n);
+      d.store(0, 0, present, value);
+    }
+  }
+}
+
+// Grid: (parts of images * tiles down * tiles across, parts of filters, groups); dynamic shared memory: the
+// weights, then the planes.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
 direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Block = DirectTiled<Traits>;
   using Sum = typename Traits::Sum;
-  using Real = typename Block::Real;
+  using ElementA = typename Traits::ElementA;
   constexpr DirectTile tile = Traits::tile;
   SlidingArguments const& window = params.window;
   DirectTileSchedule const& schedule = params.schedule;
   Index const group = schedule.first_group + arch::block_z();
-  int const down_of_all = schedule.tiles_across.quotient(arch::block_x());
-  int const n = schedule.tiles_down.quotient(down_of_all);
-  int const first_row = (down_of_all - n * schedule.tiles_down.divisor) * tile.rows;
-  int const first_column = (arch::block_x() - down_of_all * schedule.tiles_across.divisor) * tile.columns;
+  int const above_columns = schedule.tiles_across.quotient(arch::block_x());
+  int const above_rows = schedule.tiles_down.quotient(above_columns);
+  int const first_image = above_rows * schedule.images;
+  int const first_row = (above_columns - above_rows * schedule.tiles_down.divisor) * tile.rows;
+  int const first_column = (arch::block_x() - above_columns * schedule.tiles_across.divisor) * tile.columns;
   Sum* const weights = &arch::shared_storage<Sum>();
   Block const block{window,
                     schedule,
-                    arch::as_global(static_cast<typename Traits::ElementA const*>(window.image)) +
-                        group * window.image_group + n * window.image_stride,
                     arch::as_global(static_cast<typename Traits::ElementB const*>(window.filter)) +
                         group * window.filter_group,
-                    first_row,
-                    first_column,
                     arch::block_y() * tile.filters,
-                    weights + schedule.channels * window.rows.taps * window.columns.taps * tile.filters,
-                    weights};
+                    weights,
+                    weights + schedule.weights};
+  PlaneSource<ElementA> source{arch::as_global(static_cast<ElementA const*>(window.image)) +
+                                   group * window.image_group + first_image * window.image_stride,
+                               window.image_stride,
+                               window.image_input,
+                               window.rows.image_stride,
+                               window.columns.image_stride,
+                               window.rows.size,
+                               window.columns.size};
+  int const rest = window.images - first_image;
+  int const images = rest < schedule.images ? rest : schedule.images;
 
-  constexpr int threads_down = tile.rows / tile.thread_rows;
-  int const column = arch::thread() % tile.columns, rest = arch::thread() / tile.columns;
-  int const row = rest % threads_down * tile.thread_rows,
-            of_filter = rest / threads_down * tile.thread_filters;
-  Sum sum[tile.thread_rows][tile.thread_filters] = {};
-  for (int first = 0; first < window.inputs; first += schedule.channels) {
-    if (first > 0) arch::block_barrier();
-    block.load(first);
+  constexpr int threads_down = tile.rows / tile.thread_rows,
+                filter_groups = tile.filters / tile.thread_filters;
+  int const column = arch::thread() % tile.columns, above = arch::thread() / tile.columns;
+  int const row = above % threads_down * tile.thread_rows, above_image = above / threads_down;
+  int const image = above_image / filter_groups,
+            of_filter = above_image % filter_groups * tile.thread_filters;
+  int const present_rows = window.rows.outputs - (first_row + row);
+  int const present_filters = window.outputs - (block.first_filter + of_filter);
+  bool const computes = image < images && first_column + column < window.columns.outputs &&
+                        present_rows > 0 && present_filters > 0;
+
+  Sum sum[tile.thread_filters][tile.thread_rows] = {};
+  int const channels = schedule.planes.channels.divisor;
+  if (schedule.planes.fill) {
+    fill_planes<Traits::threads>(block.planes, schedule.images * schedule.planes.image_pitch);
     arch::block_barrier();
-    block.multiply(row, column, of_filter, sum);
   }
-
-  int const filter = block.first_filter + of_filter;
-  int const valid =
-      window.outputs - filter < tile.thread_filters ? window.outputs - filter : tile.thread_filters;
-  if (first_column + column >= window.columns.outputs || valid <= 0) return;
-  int const pixel = n * window.image_number + (first_row + row) * window.rows.number +
+  for (int first = 0; first < window.inputs; first += channels, source.data += channels * source.channel) {
+    int const present = window.inputs - first < channels ? window.inputs - first : channels;
+    if (first > 0) arch::block_barrier();
+    load_planes<Traits::threads>(schedule.planes, source, images, present,
+                                 Block::origin(window.rows, first_row),
+                                 Block::origin(window.columns, first_column), block.planes);
+    block.load_weights(first, present);
+    arch::block_barrier();
+    if (computes) block.multiply(image, row, column, of_filter, present, sum);
+  }
+  if (!computes) return;
+  int const pixel = (first_image + image) * window.image_number + (first_row + row) * window.rows.number +
                     (first_column + column) * window.columns.number;
-  COSMATI_UNROLL
-  for (int i = 0; i < tile.thread_rows; ++i) {
-    if (first_row + row + i >= window.rows.outputs) break;
-    int const at = pixel + i * window.rows.number;
-    constexpr int count = Traits::swapped ? 1 : tile.thread_filters;
-    COSMATI_UNROLL
-    for (int f = 0; f < tile.thread_filters; f += count) {
-      if (f >= valid) break;
-      Real value[count];
-      COSMATI_UNROLL
-      for (int v = 0; v < count; ++v) value[v] = arch::number_cast<Real>(sum[i][f + v]);
-      int const m = Traits::swapped ? filter + f : at, at_n = Traits::swapped ? at : filter;
-      int const present = Traits::swapped ? 1 : valid;
-      typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, at_n);
-      Traits::Epilogue::apply(epilogue, 0, 0, present, value);
-      typename Traits::Destination::Tile const d(params.d, group, m, at_n);
-      d.store(0, 0, present, value);
-    }
-  }
+  store_results<Traits>(params, group, pixel, present_rows, block.first_filter + of_filter, present_filters,
+                        sum);
 }
 
 }  // namespace cosmati

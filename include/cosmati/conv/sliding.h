@@ -1,8 +1,9 @@
 // What a launch hands to the kernels that see no matrix in a convolution, but windows that slide over an
-// image: depthwise and direct_tiled. Forward, and the data gradient, whose windows of dy slide the same way
-// for each place between the strides.
+// image: depthwise and direct_tiled. Forward, and the data gradient, whose windows of dy slide
+// the same way for each place between the strides.
 #pragma once
 #include "cosmati/conv/arguments.h"
+#include "cosmati/conv/direct_tile.h"
 
 namespace cosmati {
 
@@ -48,14 +49,37 @@ struct DepthwiseParameters {
   DepthwiseSchedule schedule;
 };
 
-// Of direct_tiled.
+// How a block's part of some images lies in shared memory, (image, channel, row, column).
+struct PlaneSchedule {
+  int row_pitch = 1, channel_pitch = 1, image_pitch = 1;  // values
+  int rows = 1, columns = 1;                              // with what the windows reach
+  int lanes_shift = 5;                                    // 2^lanes_shift threads load a line
+  bool channels_last = false;                             // the image's neighbours are channels
+  bool fill = false;                                      // some places are outside of the image
+  Divisor loaded_rows;                                    // of a plane: as many as can exist
+  Divisor channels;                                       // at a time
+};
+
+// Neighbours of a run of values that one access of shared memory brings.
+COSMATI_CONSTEXPR int vector_of_run(int run, int value_bytes) {
+  int vector = 1;
+  while (run % (2 * vector) == 0 && 2 * vector * value_bytes <= 16) vector *= 2;
+  return vector;
+}
+// Values from tap to tap of direct_tiled's filters: of stores with a multiple of 8 between them more meet one
+// bank.
+COSMATI_CONSTEXPR int filter_pitch_of(DirectTile const& tile) {
+  return tile.filters % 8 == 0 ? tile.filters + 4 : tile.filters;
+}
+
+// Of direct_tiled: a block computes a tile of each of `images` images.
 struct DirectTileSchedule {
   Index first_group = 0;
-  int channels = 1;            // that are in shared memory at a time
-  Divisor halo_columns, halo;  // halo: rows * columns of the tile with what its windows reach
-  Divisor tiles_down, tiles_across;
-  bool channels_last = false;  // the image's neighbours are channels
-  Divisor channels_at_a_time;
+  PlaneSchedule planes;
+  int images = 1;
+  int weights = 0;                   // values of the filters, which are before the planes
+  Divisor tiles_down, tiles_across;  // blocks
+  Divisor taps, taps_across;
 };
 
 template <class Epilogue, class Destination>
@@ -90,6 +114,37 @@ struct DepthwiseFilterParameters {
   Destination d;
   Epilogue epilogue;
   DepthwiseFilterSchedule schedule;
+};
+
+// Of the filter's gradient of direct_tiled. A pass is `rows` rows of outputs of `images` images; a block has
+// some of the passes.
+struct FilterTileSchedule {
+  Index first_group = 0, groups = 1;
+  PlaneSchedule image, gradient;
+  int gradient_at = 0;  // values of shared memory before the gradient's planes
+  int images = 1, rows = 1, passes = 1;
+  int parts = 1, bias_parts = 1;  // of a pass's rows, to threads
+  int filters = 1;                // of a block
+  int weights = 0;                // of a group, with its sums for the bias
+  Divisor tiles_down, tile_rows, slots, channels, taps_down, block_filters;
+  Divisor taps, taps_across;
+};
+
+// `window.filter` is null.
+template <class Epilogue, class Destination>
+struct FilterTiledParameters {
+  SlidingArguments window;
+  void const* gradient = nullptr;
+  Index gradient_group = 0, gradient_image = 0, gradient_channel = 0, gradient_row = 0, gradient_column = 0;
+  void* partials = nullptr;  // (blocks along x, groups, weights), of type Sum
+  // What one more adds to the number of a weight in the result's m or n.
+  int channel_number = 0, tap_row_number = 0, tap_column_number = 0;
+  void* bias = nullptr;
+  Index bias_stride = 0;
+  int blocks = 1;  // that left partial sums
+  Destination d;
+  Epilogue epilogue;
+  FilterTileSchedule schedule;
 };
 
 }  // namespace cosmati

@@ -7,6 +7,7 @@
 
 #include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/depthwise_filter.h"
+#include "src/backend/cuda/filter_tiled.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/merged_convolution.h"
 #include "src/backend/cuda/module.h"
@@ -19,6 +20,7 @@
 #include "src/jit/cache.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/filter_tiled.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/tensor_windows.h"
@@ -149,6 +151,7 @@ class ComposedConvolution final : public Kernel<Problem> {
 jit::Source convolution_source(Plan<Problem> const& plan) {
   ConvolutionRecipe const& recipe = plan.recipe;
   if (is_depthwise_filter(plan)) return depthwise_filter_source(plan, DepthwiseFilterPass::sums);
+  if (plan::is_filter_tiled(plan.problem, recipe)) return filter_tiled_source(plan, FilterTiledPass::sums);
   if (plan::is_window_product(recipe)) return window_product_source(plan);
   if (recipe.slides()) return sliding_source(plan);
   if (recipe.is_merged()) return merged_source(plan);
@@ -196,6 +199,8 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
 
 std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
   if (is_depthwise_filter(plan)) return {depthwise_filter_source(plan, DepthwiseFilterPass::parts)};
+  if (plan::is_filter_tiled(plan.problem, plan.recipe))
+    return {filter_tiled_source(plan, FilterTiledPass::parts)};
   RepackRecipe const& repack = plan::filter_repack(plan.recipe.product);
   if (plan.recipe.algorithm == ConvolutionAlgorithm::implicit_gemm && repack.bytes > 0)
     return {repack_source(repack, size_of(plan.problem.w.type), architecture_of(plan.device.gpu))};
@@ -216,6 +221,7 @@ int convolution_shared_bytes(Plan<Problem> const& plan) {
 
 std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) {
   if (is_depthwise_filter(plan)) return prepare_depthwise_filter(plan);
+  if (plan::is_filter_tiled(plan.problem, plan.recipe)) return prepare_filter_tiled(plan);
   jit::Cubin const cubin = jit::kernel_cache().get(convolution_source(plan));
   Module const module(plan.device.gpu.ordinal, cubin.image.data());
   if (plan::is_window_product(plan.recipe))

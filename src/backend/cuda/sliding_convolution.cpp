@@ -73,7 +73,7 @@ class SlidingConvolution final : public Kernel<Problem> {
     for (Index first = 0; first < sliding.form.groups; first += most_groups) {
       parameters.schedule.first_group = first;
       grid.z = std::min(most_groups, sliding.form.groups - first);
-      launch(grid, static_cast<unsigned>(recipe_.sliding.tile.threads()), parameters, stream);
+      launch(grid, static_cast<unsigned>(plan::tile_threads(recipe_.sliding)), parameters, stream);
     }
   }
   template <class Parameters>
@@ -101,15 +101,18 @@ std::string traits_text(ConvolutionRecipe const& recipe, plan::ConvolutionForm c
     return fmt::format("DepthwiseTraits<{},\n{}, {}, {}, {}, {}>", types, sliding.channels_last,
                        sliding.vector, sliding.taps, sliding.output_step, sliding.tap_step);
   DirectTile const& tile = sliding.tile;
-  return fmt::format("DirectTiledTraits<DirectTile{{{}, {}, {}, {}, {}}}, {},\n{}>", tile.rows, tile.columns,
-                     tile.filters, tile.thread_rows, tile.thread_filters, types, form.swapped);
+  return fmt::format("DirectTiledTraits<DirectTile{{{}, {}, {}, {}, {}}}, {}, {},\n{}, {}, {}, {}>",
+                     tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
+                     plan::tile_threads(sliding), types, form.swapped, sliding.taps, sliding.output_step,
+                     sliding.tap_step);
 }
 
 }  // namespace
 
 jit::Source sliding_source(Plan<Problem> const& plan) {
   ConvolutionRecipe const& recipe = plan.recipe;
-  plan::ConvolutionForm const form = plan::sliding_forms(plan.problem, recipe.algorithm).front().form;
+  plan::ConvolutionForm form = plan::sliding_forms(plan.problem, recipe.algorithm).front().form;
+  if (!is_depthwise(recipe)) plan::narrow_runs(form, recipe.sliding.tile.thread_filters);
   char const* const name = is_depthwise(recipe) ? "depthwise" : "direct_tiled";
   std::size_t const bytes = with_epilogue_arguments(
       plan.problem, [&]<class Epilogue>(Epilogue const&) { return parameter_bytes<Epilogue>(recipe); });
@@ -119,7 +122,7 @@ jit::Source sliding_source(Plan<Problem> const& plan) {
       "static_assert(sizeof(ComposedTraits::Params) == {});\n"
       "static_assert(ComposedTraits::threads == {});\n}}\n",
       name, function_text(plan.problem, form), traits_text(recipe, form), bytes,
-      is_depthwise(recipe) ? 128 : recipe.sliding.tile.threads());
+      is_depthwise(recipe) ? 128 : plan::tile_threads(recipe.sliding));
   source.name_expression = fmt::format("cosmati::{}_kernel<cosmati::ComposedTraits>", name);
   source.architecture = architecture_of(plan.device.gpu);
   source.label = form.identity ? "" : plan.problem.epilogue.expression.text();

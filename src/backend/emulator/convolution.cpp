@@ -6,6 +6,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/convolution_catalogue.h"
 #include "src/backend/emulator/depthwise_filter.h"
+#include "src/backend/emulator/filter_tiled.h"
 #include "src/backend/emulator/gemm_repack.h"
 #include "src/backend/emulator/merged_convolution.h"
 #include "src/backend/emulator/sliding_convolution.h"
@@ -86,7 +87,12 @@ class EmulatedConvolution final : public Kernel<Problem> {
       if (sliding.form.rows() > 0 && sliding.form.columns() > 0)
         launch_sliding(sliding, recipe_, type_, expression, pointers, threads_);
     if (recipe_.slides()) {
-      if (problem_.direction == ConvolutionDirection::filter)
+      if (plan::is_filter_tiled(problem_, recipe_)) {
+        bool const bias = plan::makes_bias_gradient(problem_, recipe_);
+        launch_filter_tiled(plan::filter_tiled_form(problem_), recipe_, type_, pointers,
+                            bias ? arguments.db : nullptr, bias ? problem_.db.layout.stride[0] : 0, workspace,
+                            threads_);
+      } else if (problem_.direction == ConvolutionDirection::filter)
         launch_depthwise_filter(plan::depthwise_filter_form(problem_), recipe_, type_, pointers, workspace,
                                 threads_);
       return;

@@ -32,16 +32,29 @@ auto depthwise_of(SlidingRecipe const& recipe) {
   return recipe.channels_last ? &launch_depthwise<Sum, true, 1, 0> : &launch_depthwise<Sum, false, 1, 0>;
 }
 
+template <class Sum, bool swapped, int taps, int output_step>
+void launch_tiles_with(Grid grid, int shared_bytes, HostTiled const& parameters, int host_threads) {
+  using Traits =
+      DirectTiledTraits<plan::emulated_direct_tile, plan::emulated_direct_threads, Sum, Sum, Sum,
+                        ConvolutionHostEpilogue, ConvolutionHostDestination, swapped, taps, output_step>;
+  launch_kernel<&direct_tiled_kernel<Traits>>(grid, Traits::threads, static_cast<unsigned>(shared_bytes),
+                                              parameters, host_threads);
+}
+
+template <class Sum, bool swapped>
+auto tiles_of(SlidingRecipe const& recipe) {
+  if constexpr (is_same<Sum, f32>)
+    if (recipe.taps > 0)
+      return recipe.output_step == 1 ? &launch_tiles_with<f32, swapped, 3, 1>
+                                     : &launch_tiles_with<f32, swapped, 3, 2>;
+  return &launch_tiles_with<Sum, swapped, 0, 1>;
+}
+
 template <class Sum>
-void launch_tiles(Grid grid, int shared_bytes, HostTiled const& parameters, bool swapped, int host_threads) {
-  constexpr DirectTile tile{8, 8, 16, 4, 8};
-  auto const launch = [&]<bool is_swapped>(std::bool_constant<is_swapped>) {
-    using Traits = DirectTiledTraits<tile, Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination,
-                                     is_swapped>;
-    launch_kernel<&direct_tiled_kernel<Traits>>(grid, Traits::threads, static_cast<unsigned>(shared_bytes),
-                                                parameters, host_threads);
-  };
-  swapped ? launch(std::true_type{}) : launch(std::false_type{});
+void launch_tiles(Grid grid, SlidingRecipe const& recipe, HostTiled const& parameters, bool swapped,
+                  int host_threads) {
+  auto* const launch = swapped ? tiles_of<Sum, true>(recipe) : tiles_of<Sum, false>(recipe);
+  launch(grid, recipe.shared_bytes, parameters, host_threads);
 }
 
 Grid as_grid(plan::SlidingGrid const& grid) {
@@ -79,7 +92,7 @@ void launch_sliding(plan::SlidingForm const& from, ConvolutionRecipe const& reci
   for (Index at = 0; at < form.groups; at += most_groups) {
     parameters.schedule.first_group = at;
     grid.z = std::min(most_groups, form.groups - at);
-    launch(as_grid(grid), own.shared_bytes, parameters, form.swapped, host_threads);
+    launch(as_grid(grid), own, parameters, form.swapped, host_threads);
   }
 }
 

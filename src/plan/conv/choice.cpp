@@ -15,6 +15,7 @@
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/filter_tiled.h"
 #include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/plain_gemm.h"
@@ -122,6 +123,10 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
   if (offer.refusal.empty() && offer.expected_error == 0)
     offer.expected_error = sums_error(forms_of(problem).front().sum, terms_of(problem));
   if (!problem.db.present() || !offer.refusal.empty()) return offer;
+  if (makes_bias_gradient(problem, offer.recipe)) {
+    offer.text += ", the bias gradient with it";
+    return offer;
+  }
   std::size_t const before = (offer.workspace_bytes + 255) / 256 * 256;
   std::size_t const left = options.max_workspace - std::min(before, options.max_workspace);
   offer.recipe.bias_bytes = bias_workspace(problem, device, left);
@@ -133,7 +138,8 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
 template <std::unique_ptr<Kernel<Problem>> (*prepare)(Plan<Problem> const&)>
 std::unique_ptr<Kernel<Problem>> prepare_on(Plan<Problem> const& plan) {
   auto product = prepare(plan);
-  return plan.problem.db.present() ? with_bias(plan, std::move(product)) : std::move(product);
+  bool const apart = plan.problem.db.present() && !makes_bias_gradient(plan.problem, plan.recipe);
+  return apart ? with_bias(plan, std::move(product)) : std::move(product);
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Which tile the tiled direct convolution takes, and what fits into shared memory.
+// Which tile the tiled direct convolution takes, and what it costs: the issue slots of its threads.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "src/backend/emulator/convolution.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter_tiled.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 
@@ -13,88 +14,288 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr DirectTile tiles[] = {{16, 16, 16, 4, 8}, {8, 16, 32, 4, 8}, {8, 8, 64, 4, 8}};
-constexpr DirectTile emulated_tile{8, 8, 16, 4, 8};
-
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 
-Index halo(WindowAxis const& axis, int outputs) {
-  return Index{outputs - 1} * std::abs(axis.output_step) +
+double number(Index value) { return static_cast<double>(value); }
+
+Index halo(WindowAxis const& axis, Index outputs) {
+  return (outputs - 1) * std::abs(axis.output_step) +
          std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
 }
 
-Index values_in_shared(SlidingForm const& sliding, DirectTile const& tile) {  // of one channel
-  SlidingArguments const& window = sliding.window;
-  return halo(window.rows, tile.rows) * halo(window.columns, tile.columns) +
-         Index{window.rows.taps} * window.columns.taps * tile.filters;
+int narrowed(Index value) { return static_cast<int>(value); }
+
+// `rounds` of the recipe: images of a block.
+int images_of(SlidingRecipe const& recipe) { return recipe.rounds; }
+
+// As DirectTiled::origin, of the first output.
+Index origin(WindowAxis const& axis) {
+  return axis.origin + (axis.tap_step < 0 ? Index{axis.taps - 1} * axis.tap_step : 0);
+}
+bool reaches_outside(WindowAxis const& axis) {
+  return origin(axis) < 0 || origin(axis) + halo(axis, axis.outputs) > axis.size;
 }
 
-// Multiply-adds with those that only fill up tiles.
-double padded_products(SlidingForm const& sliding, DirectTile const& tile) {
-  SlidingArguments const& window = sliding.window;
-  return static_cast<double>(window.images * parts(window.rows.outputs, tile.rows) * tile.rows *
-                             parts(window.columns.outputs, tile.columns) * tile.columns *
-                             parts(window.outputs, tile.filters) * tile.filters) *
-         static_cast<double>(sliding.form.depth() * sliding.form.groups);
+// Accesses of shared memory that a warp's load of places takes; each serves every bank once.
+int wavefronts(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
+  DirectTile const& tile = recipe.tile;
+  Index in_bank[32][32];
+  int of_bank[32] = {}, most = 1;
+  for (Index thread = 0; thread < 32; ++thread) {
+    Index const column = thread % tile.columns, above = thread / tile.columns;
+    Index const down = tile.rows / tile.thread_rows, row = above % down * tile.thread_rows;
+    Index const image = above / down / (tile.filters / tile.thread_filters) % images_of(recipe);
+    Index const at = image * planes.image_pitch + row * sliding.window.rows.output_step * planes.row_pitch +
+                     column * sliding.window.columns.output_step;
+    Index* const bank = in_bank[at % 32];
+    int& count = of_bank[at % 32];
+    if (std::find(bank, bank + count, at) == bank + count) bank[count++] = at;
+    most = std::max(most, count);
+  }
+  return most;
 }
 
-double rate(DataType sum, Gpu const& gpu) {
-  return sum == DataType::f64 ? gpu.fma_f64 : sum == DataType::s32 ? gpu.fma_f32 / 2.0 : gpu.fma_f32;
+PlaneSchedule smallest_planes(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  SlidingArguments const& window = sliding.window;
+  PlaneSchedule planes;
+  planes.rows = narrowed(halo(window.rows, recipe.tile.rows));
+  planes.columns = narrowed(halo(window.columns, recipe.tile.columns));
+  planes.row_pitch = planes.columns;
+  planes.channel_pitch = planes.rows * planes.row_pitch;
+  planes.image_pitch = recipe.channels * planes.channel_pitch;
+  planes.channels_last = window.image_input == 1 && window.inputs > 1;
+  int const width = std::clamp(window.columns.size, 1, planes.columns);
+  planes.lanes_shift = lanes_shift_of(width * (planes.channels_last ? recipe.channels : 1), 3, 5);
+  planes.fill = reaches_outside(window.rows) || reaches_outside(window.columns);
+  planes.loaded_rows = Divisor(std::clamp(window.rows.size, 1, planes.rows));
+  planes.channels = Divisor(recipe.channels);
+  return planes;
 }
+
+// With pitches by which the lanes of a warp meet few banks twice.
+PlaneSchedule planes_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  PlaneSchedule const smallest = smallest_planes(sliding, recipe);
+  PlaneSchedule best = smallest;
+  int least = wavefronts(sliding, recipe, best);
+  for (int of_row = 0; of_row < 8 && least > 1; ++of_row)
+    for (int of_image = 0; of_image < (images_of(recipe) > 1 ? 16 : 1) && least > 1; ++of_image) {
+      PlaneSchedule planes = smallest;
+      planes.row_pitch += of_row;
+      planes.channel_pitch = planes.rows * planes.row_pitch;
+      planes.image_pitch = recipe.channels * planes.channel_pitch + of_image;
+      int const now = wavefronts(sliding, recipe, planes);
+      if (now < least) least = now, best = planes;
+    }
+  return best;
+}
+
+Index weight_values(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  Index const taps = Index{sliding.window.rows.taps} * sliding.window.columns.taps;
+  return parts(taps * recipe.channels * filter_pitch_of(recipe.tile), 4) * 4;
+}
+Index shared_values(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
+  constexpr Index last_run = 4;  // what fills the planes may end behind them
+  return weight_values(sliding, recipe) + Index{images_of(recipe)} * planes.image_pitch + last_run;
+}
+
+struct Cost {
+  Index shared_bytes = 0;
+  double seconds = 0;
+};
+
+// Clocks of one launch. Slots are instructions of a thread, of which a multiprocessor issues 4 for a warp
+// each.
+double clocks_of(SlidingForm const& sliding, SlidingRecipe const& recipe, Index resident, Gpu const& gpu) {
+  constexpr double share_of_issue = 0.8, dependent = 1.4;
+  constexpr double slots_of_load = 14, slots_of_result = 8, slots_of_block = 100;
+  constexpr double clocks_of_round = 1500, clocks_of_block = 1500;
+  SlidingArguments const& w = sliding.window;
+  DirectTile const& tile = recipe.tile;
+  Index const threads = tile_threads(recipe), sums = Index{tile.thread_rows} * tile.thread_filters;
+  DataType const sum = sliding.form.sum;
+  double const rate = sum == DataType::f64   ? gpu.fma_f64
+                      : sum == DataType::s32 ? gpu.fma_f32 / 2.0
+                                             : gpu.fma_f32;
+  double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
+  PlaneSchedule const planes = smallest_planes(sliding, recipe);
+  Index const columns = Index{w.inputs} * w.columns.taps;  // of windows
+  Index const rounds = std::max<Index>(1, parts(w.inputs, recipe.channels));
+  bool const known = recipe.taps > 0;
+  Index const places = known ? halo(w.rows, tile.thread_rows) : Index{w.rows.taps} * tile.thread_rows;
+  Index const filters =
+      Index{w.rows.taps} * tile.thread_filters / vector_of_run(tile.thread_filters, size_of(sum));
+  double const slots_of_column = number(w.rows.taps * sums) * slots_of_product + 2.0 * number(places) +
+                                 number(filters) + (known ? 6.0 : 4.0 * w.rows.taps);
+  Index const lanes = Index{1} << planes.lanes_shift;
+  Index const channels_of_line = planes.channels_last ? recipe.channels : 1;
+  Index const width = std::clamp(w.columns.size, 1, planes.columns) * channels_of_line;
+  Index const lines =
+      Index{images_of(recipe)} * planes.loaded_rows.divisor * recipe.channels / channels_of_line;
+  double const scattered = w.columns.image_stride == 1 || planes.channels_last ? 1 : 4;
+  double const loads = scattered * number(parts(width, lanes) * parts(lines, threads / lanes)) +
+                       number(parts(weight_values(sliding, recipe), threads));
+  double const slots = number(columns) * slots_of_column + number(rounds) * loads * slots_of_load +
+                       number(sums) * slots_of_result + slots_of_block;
+  SlidingGrid const grid = tile_grid(sliding, recipe);
+  Index const blocks = parts(grid.x * grid.y * grid.z, gpu.multiprocessors);
+  double const warp = std::max(slots / 4 / share_of_issue, number(columns * (places + 2 * filters)));
+  double const block = slots * dependent + number(rounds) * clocks_of_round + clocks_of_block;
+  return std::max(number(blocks * (threads / 32)) * warp, number(parts(blocks, resident)) * block);
+}
+
+double bytes_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+  SlidingArguments const& w = sliding.window;
+  SlidingGrid const grid = tile_grid(sliding, recipe);
+  PlaneSchedule const planes = smallest_planes(sliding, recipe);
+  Index const image = grid.x * grid.z * images_of(recipe) * w.inputs * std::min(w.rows.size, planes.rows) *
+                      std::min(w.columns.size, planes.columns) * size_of(sliding.form.image().type);
+  return number(image) + static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
+}
+
+// `exact`: with the pitches that the launches will have.
+Cost cost_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Gpu const& gpu, bool exact) {
+  constexpr double launch_seconds = 3e-6, share_of_memory = 0.75;
+  Cost cost;
+  DirectTile const& tile = recipe.tile;
+  Index const value_bytes = size_of(forms.front().form.sum), threads = tile_threads(recipe);
+  for (SlidingForm const& sliding : forms) {
+    PlaneSchedule const planes = exact ? planes_of(sliding, recipe) : smallest_planes(sliding, recipe);
+    cost.shared_bytes = std::max(cost.shared_bytes, shared_values(sliding, recipe, planes) * value_bytes);
+  }
+  Index const registers = std::min<Index>(
+      128, 48 + (tile.thread_rows * (tile.thread_filters + 4) + tile.thread_filters) * value_bytes / 4);
+  Index const resident =
+      std::max<Index>(1, std::min({Index{gpu.shared_bytes_per_multiprocessor} / (cost.shared_bytes + 1024),
+                                   65536 / (registers * threads), 2048 / threads}));
+  for (SlidingForm const& sliding : forms)
+    cost.seconds += launch_seconds +
+                    std::max(clocks_of(sliding, recipe, resident, gpu) / gpu.clock_hertz,
+                             bytes_of(sliding, recipe) / (share_of_memory * gpu.memory_bytes_per_second));
+  return cost;
+}
+
+// Taps and steps of rows are compiled in where all launches agree and the places fit into registers.
+SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
+  SlidingRecipe recipe;
+  WindowAxis const& first = forms.front().window.rows;
+  for (SlidingForm const& sliding : forms) {
+    WindowAxis const& axis = sliding.window.rows;
+    if (axis.taps != first.taps || axis.output_step != first.output_step || axis.tap_step != first.tap_step)
+      return recipe;
+  }
+  constexpr int most_taps = 11, most_step = 4;
+  if (first.taps < 1 || first.taps > most_taps || std::abs(first.tap_step) > most_step ||
+      first.output_step > most_step)
+    return recipe;
+  recipe.taps = first.taps;
+  recipe.output_step = first.output_step;
+  recipe.tap_step = first.tap_step;
+  return recipe;
+}
+
+class Search {
+ public:
+  Search(std::vector<SlidingForm> const& forms, Gpu const& gpu) : forms_(forms), gpu_(gpu) {
+    for (SlidingForm const& sliding : forms) {
+      rows_ = std::max<Index>(rows_, sliding.window.rows.outputs);
+      columns_ = std::max<Index>(columns_, sliding.window.columns.outputs);
+    }
+    outputs_ = std::max(1, forms.front().window.outputs);
+    images_ = std::max(1, forms.front().window.images);
+    inputs_ = std::max(1, forms.front().window.inputs);
+  }
+
+  // Blocks of up to `threads` threads, each of which computes thread_rows rows for thread_filters filters.
+  void consider(SlidingRecipe recipe, Index threads, int thread_rows, int thread_filters) {
+    constexpr Index most_places = 24;
+    if (recipe.taps > 0 && halo(forms_.front().window.rows, thread_rows) > most_places) return;
+    Index const down = parts(rows_, thread_rows);
+    for (Index groups = std::min(parts(outputs_, thread_filters), threads); groups > 0;
+         groups = groups > 1 ? parts(groups, 2) : 0) {
+      Index const places = threads / groups;
+      Index columns = std::min(columns_, places), runs = std::min(down, places / columns);
+      if (columns < columns_) columns = places >= 32 ? places / 32 * 32 : places;
+      runs = parts(down, parts(down, runs));
+      recipe.tile = {narrowed(runs * thread_rows), narrowed(columns), narrowed(groups * thread_filters),
+                     thread_rows, thread_filters};
+      bool const whole = columns == columns_ && runs == down;
+      for (Index images = whole ? std::min(images_, places / (columns * runs)) : 1; images > 0; images /= 2) {
+        recipe.rounds = narrowed(images);
+        consider_channels(recipe);
+      }
+    }
+  }
+  // One tile, with as many images as `threads` take.
+  void consider(SlidingRecipe recipe, Index threads, DirectTile const& tile) {
+    recipe.tile = tile;
+    bool const whole = tile.rows >= rows_ && tile.columns >= columns_;
+    recipe.rounds = whole ? narrowed(std::min(images_, threads / Index{tile.threads()})) : 1;
+    consider_channels(recipe);
+  }
+
+  SlidingRecipe const& best() const { return best_; }
+  double seconds() const { return seconds_; }
+  Index least_bytes() const { return least_bytes_; }
+  bool found() const { return best_.shared_bytes > 0; }
+
+ private:
+  void consider_channels(SlidingRecipe recipe) {
+    Index const most = gpu_.shared_bytes_per_block;
+    for (Index channels = std::min<Index>(inputs_, 32); channels > 0;
+         channels = channels > 1 ? parts(channels, 2) : 0) {
+      recipe.channels = narrowed(channels);
+      Cost cost = cost_of(forms_, recipe, gpu_, false);
+      if (least_bytes_ == 0 || cost.shared_bytes < least_bytes_) least_bytes_ = cost.shared_bytes;
+      if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
+      cost = cost_of(forms_, recipe, gpu_, true);
+      if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
+      best_ = recipe;
+      best_.shared_bytes = narrowed(cost.shared_bytes);
+      seconds_ = cost.seconds;
+    }
+  }
+
+  std::vector<SlidingForm> const& forms_;
+  Gpu const& gpu_;
+  Index rows_ = 1, columns_ = 1, outputs_, images_, inputs_, least_bytes_ = 0;
+  SlidingRecipe best_;
+  double seconds_ = 0;
+};
 
 }  // namespace
 
+int tile_threads(SlidingRecipe const& recipe) {
+  return (recipe.tile.threads() * recipe.rounds + 31) / 32 * 32;
+}
+
 DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   DirectTileSchedule schedule;
-  Index const down = halo(window.rows, recipe.tile.rows), across = halo(window.columns, recipe.tile.columns);
-  schedule.channels = recipe.channels;
-  schedule.halo_columns = Divisor(across);
-  schedule.halo = Divisor(down * across);
-  schedule.tiles_down = Divisor(std::max<Index>(1, parts(window.rows.outputs, recipe.tile.rows)));
-  schedule.tiles_across = Divisor(std::max<Index>(1, parts(window.columns.outputs, recipe.tile.columns)));
-  schedule.channels_last = window.image_input == 1 && window.columns.image_stride != 1;
-  schedule.channels_at_a_time = Divisor(recipe.channels);
+  schedule.planes = planes_of(sliding, recipe);
+  schedule.images = images_of(recipe);
+  schedule.weights = narrowed(weight_values(sliding, recipe));
+  schedule.tiles_down = divisor(parts(window.rows.outputs, recipe.tile.rows));
+  schedule.tiles_across = divisor(parts(window.columns.outputs, recipe.tile.columns));
+  schedule.taps = divisor(Index{window.rows.taps} * window.columns.taps);
+  schedule.taps_across = divisor(window.columns.taps);
   return schedule;
 }
 
 SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
-  return {window.images * parts(window.rows.outputs, recipe.tile.rows) *
+  return {parts(window.images, images_of(recipe)) * parts(window.rows.outputs, recipe.tile.rows) *
               parts(window.columns.outputs, recipe.tile.columns),
           parts(window.outputs, recipe.tile.filters), sliding.form.groups};
 }
-
-namespace {
-
-double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, double products,
-                 Gpu const& gpu) {
-  // 6 accesses of shared memory for 32 multiply-adds, and loads that no arithmetic of the block hides.
-  constexpr double launch_seconds = 3e-6, load_seconds = 0.8e-6, share_of_rate = 0.35;
-  constexpr Index blocks_resident = 2;
-  double loads = 0;
-  for (SlidingForm const& sliding : forms) {
-    SlidingGrid const grid = tile_grid(sliding, recipe);
-    loads += static_cast<double>(parts(grid.x * grid.y * grid.z, blocks_resident * gpu.multiprocessors) *
-                                 parts(sliding.window.inputs, recipe.channels));
-  }
-  double const multiply =
-      products / (share_of_rate * rate(forms.front().form.sum, gpu) * gpu.multiprocessors * gpu.clock_hertz);
-  return launch_seconds * static_cast<double>(forms.size()) + std::max(multiply, loads * load_seconds);
-}
-
-}  // namespace
 
 Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = problem_violation(problem, device.backend);
   if (offer.refusal.empty() && !options.policy.empty())
     offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
-  if (offer.refusal.empty() && problem.direction == ConvolutionDirection::filter)
-    offer.refusal =
-        "a filter's gradient has as few outputs as the filter and sums over all images: it has no tiles; "
-        "implicit_gemm splits such sums";
   if (!offer.refusal.empty()) return offer;
+  if (problem.direction == ConvolutionDirection::filter) return filter_tiled(problem, device);
   auto const forms = sliding_forms(problem, ConvolutionAlgorithm::direct_tiled);
   for (SlidingForm const& sliding : forms) {
     offer.refusal = extent_violation({sliding.form});
@@ -106,55 +307,46 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   recipe.product = product_recipe(forms.front().form);
   recipe.launches = static_cast<int>(forms.size());
   Gpu const& gpu = device.gpu;
-  int const value_bytes = size_of(recipe.product.sum);
-  // Two blocks on a multiprocessor if that is possible; each channel more saves barriers.
-  Index const most = gpu.shared_bytes_per_block,
-              half = std::min<Index>(most, gpu.shared_bytes_per_multiprocessor / 2 - 1024);
-  double best = 0;
-  Index least_bytes = 0;
   bool const emulated = device.backend == Backend::emulator;
-  for (DirectTile const& tile : emulated ? std::vector<DirectTile>{emulated_tile}
-                                         : std::vector<DirectTile>(std::begin(tiles), std::end(tiles))) {
-    Index values = 0;
-    double products = 0;
-    for (SlidingForm const& sliding : forms) {
-      values = std::max(values, values_in_shared(sliding, tile));
-      products += padded_products(sliding, tile);
-    }
-    Index const bytes = values * value_bytes;
-    if (least_bytes == 0 || bytes < least_bytes) least_bytes = bytes;
-    if (bytes > most) continue;
-    Index const inputs = std::max(1, forms.front().window.inputs);
-    Index const channels = std::max<Index>(1, std::min({Index{16}, inputs, half / bytes}));
-    SlidingRecipe candidate;
-    candidate.tile = tile;
-    candidate.channels = static_cast<int>(channels);
-    candidate.shared_bytes = static_cast<int>(channels * bytes);
-    double const seconds = predicted(forms, candidate, products, gpu);
-    if (recipe.sliding.shared_bytes > 0 && seconds >= best) continue;
-    best = seconds;
-    recipe.sliding = candidate;
+  SlidingRecipe const known = compiled_in(forms);
+  Search search(forms, gpu);
+  if (emulated) {
+    bool const in_catalogue = recipe.product.sum == DataType::f32 && known.taps == 3 &&
+                              known.output_step <= 2 && known.tap_step == 1;
+    search.consider(in_catalogue ? known : SlidingRecipe{}, emulated_direct_threads, emulated_direct_tile);
+  } else {
+    constexpr int most_sums = 48;
+    for (Index const threads : {64, 128, 256})
+      for (int const filters : {1, 2, 3, 4, 6, 8})
+        for (int const rows : {1, 2, 3, 4, 5, 6, 7, 8})
+          if (filters * rows <= most_sums) search.consider(known, threads, rows, filters);
   }
-  if (recipe.sliding.shared_bytes == 0) {
+  if (!search.found()) {
     offer.refusal = fmt::format(
         "one channel of the smallest tile, with {}x{} taps, needs {} bytes of shared memory; {} has {} a "
         "block",
-        forms.front().window.rows.taps, forms.front().window.columns.taps, least_bytes, gpu.name, most);
+        forms.front().window.rows.taps, forms.front().window.columns.taps, search.least_bytes(), gpu.name,
+        gpu.shared_bytes_per_block);
     return offer;
   }
+  recipe.sliding = search.best();
   SlidingGrid const grid = tile_grid(forms.front(), recipe.sliding);
   if (grid.x > 0x7fffffff || grid.y > 65535) {
     offer.refusal = fmt::format("{} tiles for {} blocks of filters; a grid has at most 2147483647 and 65535",
                                 grid.x, grid.y);
     return offer;
   }
-  offer.predicted_seconds = recipe.product.predicted_seconds = best;
+  offer.predicted_seconds = recipe.product.predicted_seconds = search.seconds();
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
-  DirectTile const& tile = recipe.sliding.tile;
+  SlidingRecipe const& own = recipe.sliding;
+  DirectTile const& tile = own.tile;
   offer.text = fmt::format(
-      "{}x{} outputs of {} filters, thread {}x{}, {} channels of {} bytes at a time, {} launches", tile.rows,
-      tile.columns, tile.filters, tile.thread_rows, tile.thread_filters, recipe.sliding.channels,
-      recipe.sliding.shared_bytes / recipe.sliding.channels, recipe.launches);
+      "{} images of {}x{} outputs of {} filters, thread {}x{}, {} threads, {}, {} channels at a time, {} "
+      "bytes "
+      "shared, {} launches",
+      images_of(own), tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
+      tile_threads(own), own.taps > 0 ? fmt::format("{} taps in registers", own.taps) : "any taps",
+      own.channels, own.shared_bytes, recipe.launches);
   return offer;
 }
 

@@ -90,6 +90,15 @@ std::vector<SlidingForm> sliding_forms(ConvolutionProblem const& problem, Convol
   return list;
 }
 
+void narrow_runs(ConvolutionForm& form, int filters) {
+  auto const narrow = [filters](int& width) {
+    while (filters % width != 0) width /= 2;
+  };
+  narrow(form.d.width);
+  for (DigitForm& operand : form.operands) narrow(operand.width);
+  for (DigitForm& store : form.stores) narrow(store.width);
+}
+
 SlidingArguments sliding_arguments(SlidingForm const& sliding, void const* image, void const* filter) {
   SlidingArguments window = sliding.window;
   window.image = moved(image, sliding.image_base, sliding.form.a.type);

@@ -47,6 +47,11 @@ struct SlidingGrid {
 };
 DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
 SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
+// No accesses of the result and its operands wider than what divides a thread's run of filters.
+void narrow_runs(ConvolutionForm& form, int filters);
+int tile_threads(SlidingRecipe const& recipe);                    // of a block of direct_tiled
+inline constexpr DirectTile emulated_direct_tile{8, 8, 4, 4, 2};  // the catalogue's, and its block
+inline constexpr int emulated_direct_threads = 64;
 DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
 SlidingGrid depthwise_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
 

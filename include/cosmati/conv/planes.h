@@ -1,0 +1,70 @@
+// Parts of images in shared memory, (image, channel, row, column): what a block of a sliding kernel reads
+// many times is brought there once, converted to the type of the sums.
+#pragma once
+#include "cosmati/arch/convert.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/conv/sliding.h"
+
+namespace cosmati {
+
+// A tensor of images of one group in global memory; strides in elements.
+template <class Element>
+struct PlaneSource {
+  Element const* data;
+  Index image, channel, row, column;
+  int rows, columns;  // that exist
+};
+
+// Zero in `values` values from `to` on, in runs of 16 bytes: a multiple of them.
+template <int threads, class Sum>
+COSMATI_DEVICE void fill_planes(Sum* to, int values) {
+  constexpr int run = 16 / static_cast<int>(sizeof(Sum));
+  for (int i = arch::thread() * run; i < values; i += threads * run) arch::store(to + i, Vector<Sum, run>{});
+}
+
+// The first `images` images and `channels` channels, rows from `top` and columns from `left` on: what exists
+// of them. Lanes lie along what lies together in memory; four loads of a thread are under way at a time.
+template <int threads, class Element, class Sum>
+COSMATI_DEVICE void load_planes(PlaneSchedule const& schedule, PlaneSource<Element> const& source, int images,
+                                int channels, int top, int left, Sum* to) {
+  constexpr int batch = 4;
+  bool const last = schedule.channels_last;
+  int const first_row = top > 0 ? top : 0, first_column = left > 0 ? left : 0;
+  int const end_row = top + schedule.rows < source.rows ? top + schedule.rows : source.rows;
+  int const end_column = left + schedule.columns < source.columns ? left + schedule.columns : source.columns;
+  int const width = (end_column - first_column) * (last ? schedule.channels.divisor : 1);
+  int const lines = images * schedule.loaded_rows.divisor * (last ? 1 : schedule.channels.divisor);
+  int const lanes = 1 << schedule.lanes_shift, lane = arch::thread() & (lanes - 1);
+  int const step = threads >> schedule.lanes_shift;
+  for (int at = lane; at < width; at += lanes) {
+    int const of_line = last ? schedule.channels.quotient(at) : at;
+    int const channel = last ? at - of_line * schedule.channels.divisor : 0;
+    Element const* const from = source.data + (first_column + of_line) * source.column;
+    int const column = first_column + of_line - left;
+    for (int line = arch::thread() >> schedule.lanes_shift; line < lines; line += batch * step) {
+      Sum value[batch];
+      int place[batch];
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u) {
+        int const own = line + u * step, plane = schedule.loaded_rows.quotient(own);
+        int const row = first_row + own - plane * schedule.loaded_rows.divisor;
+        int const n = last ? plane : schedule.channels.quotient(plane);
+        int const c = last ? channel : plane - n * schedule.channels.divisor;
+        place[u] = -1;
+        value[u] = Sum{};
+        if (own < lines && row < end_row && c < channels) {
+          place[u] = n * schedule.image_pitch + c * schedule.channel_pitch +
+                     (row - top) * schedule.row_pitch + column;
+          value[u] = arch::number_cast<Sum>(
+              arch::load_constant<Element>(from + n * source.image + c * source.channel + row * source.row));
+        }
+      }
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u)
+        if (place[u] >= 0) to[place[u]] = value[u];
+    }
+  }
+}
+
+}  // namespace cosmati

@@ -1,0 +1,308 @@
+// Which block sums which filters over which images, and what it costs: the issue slots of its threads.
+#include "src/plan/conv/filter_tiled.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/backend/emulator/convolution.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/product_choice.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index sum_lanes = 32;  // FilterTiledTraits
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+double number(Index value) { return static_cast<double>(value); }
+int narrowed(Index value) { return static_cast<int>(value); }
+
+Index halo(WindowAxis const& axis, Index outputs) {
+  return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
+}
+bool reaches_outside(WindowAxis const& axis) {
+  return axis.origin < 0 || axis.origin + halo(axis, axis.outputs) > axis.size;
+}
+
+Index threads_of(SlidingRecipe const& recipe) { return Index{1} << recipe.lanes_shift; }
+Index slots_of(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  return Index{recipe.tile.filters / recipe.tile.thread_filters} * w.inputs * w.rows.taps;
+}
+Index taps_of(SlidingArguments const& w) { return Index{w.rows.taps} * w.columns.taps; }
+Index weights_of(SlidingArguments const& w, bool bias) {
+  return Index{w.outputs} * w.inputs * taps_of(w) + (bias ? w.outputs : 0);
+}
+Index passes_of(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  return parts_of(w.images, recipe.rounds) * parts_of(w.rows.outputs, recipe.tile.rows);
+}
+
+PlaneSchedule image_planes(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  PlaneSchedule planes;
+  planes.rows = narrowed(halo(w.rows, recipe.tile.rows));
+  planes.columns = narrowed(halo(w.columns, w.columns.outputs));
+  planes.row_pitch = planes.columns | 1;  // lanes lie along the rows of taps
+  planes.channel_pitch = planes.rows * planes.row_pitch;
+  planes.image_pitch = w.inputs * planes.channel_pitch;
+  planes.channels_last = w.image_input == 1 && w.inputs > 1;
+  planes.lanes_shift = lanes_shift_of(
+      Index{std::clamp(w.columns.size, 1, planes.columns)} * (planes.channels_last ? w.inputs : 1), 3, 5);
+  planes.fill = reaches_outside(w.rows) || reaches_outside(w.columns);
+  planes.loaded_rows = Divisor(std::clamp(w.rows.size, 1, planes.rows));
+  planes.channels = Divisor(std::max(1, w.inputs));
+  return planes;
+}
+
+PlaneSchedule gradient_planes(FilterTiledForm const& gradient, SlidingRecipe const& recipe) {
+  auto const& p = gradient.parameters;
+  Index const vector = vector_of_run(recipe.tile.columns, size_of(gradient.form.sum));
+  PlaneSchedule planes;
+  planes.rows = recipe.tile.rows;
+  planes.columns = p.window.columns.outputs;
+  planes.row_pitch = narrowed(parts_of(planes.columns, vector) * vector);
+  planes.channel_pitch = planes.rows * planes.row_pitch;
+  planes.image_pitch = recipe.tile.filters * planes.channel_pitch;
+  planes.channels_last = p.gradient_channel == 1 && p.window.outputs > 1;
+  planes.lanes_shift =
+      lanes_shift_of(Index{planes.columns} * (planes.channels_last ? recipe.tile.filters : 1), 3, 5);
+  planes.loaded_rows = Divisor(planes.rows);
+  planes.channels = Divisor(recipe.tile.filters);
+  return planes;
+}
+
+Index gradient_at(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  constexpr Index run = 4, last_run = 4;  // of the planes before, whose filling may end behind them
+  return parts_of(image_planes(w, recipe).image_pitch * Index{recipe.rounds} + last_run, run) * run;
+}
+Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe) {
+  SlidingArguments const& w = gradient.parameters.window;
+  Index const planes =
+      gradient_at(w, recipe) + Index{recipe.rounds} * gradient_planes(gradient, recipe).image_pitch;
+  Index const slots = slots_of(w, recipe), threads = threads_of(recipe);
+  Index const sums = threads / slots * slots * recipe.tile.thread_filters * recipe.taps + threads;
+  return std::max(planes, sums);
+}
+
+// Seconds of the kernel that sums; slots are instructions of a thread, of which four warps issue one at a
+// time.
+double seconds_of(FilterTiledForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
+  constexpr double share_of_issue = 0.8, dependent = 1.4, share_of_memory = 0.75;
+  constexpr double slots_of_load = 14, slots_of_line = 20, clocks_of_pass = 1200, clocks_of_block = 2500;
+  SlidingArguments const& w = gradient.parameters.window;
+  DirectTile const& tile = recipe.tile;
+  DataType const sum = gradient.form.sum;
+  Index const threads = threads_of(recipe), parts = threads / slots_of(w, recipe);
+  Index const run = tile.columns, vector = vector_of_run(narrowed(run), size_of(sum));
+  double const rate = sum == DataType::f64   ? gpu.fma_f64
+                      : sum == DataType::s32 ? gpu.fma_f32 / 2.0
+                                             : gpu.fma_f32;
+  double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
+  double const of_run = number(run * tile.thread_filters * recipe.taps) * slots_of_product +
+                        number(halo(w.columns, run)) + number(tile.thread_filters * (run / vector + 1)) + 6;
+  double const of_rest = number(tile.thread_filters * recipe.taps) * slots_of_product +
+                         number(recipe.taps + 2 * tile.thread_filters) + 4;
+  double const line =
+      slots_of_line + number(w.columns.outputs / run) * of_run + number(w.columns.outputs % run) * of_rest;
+  Index const rows = Index{recipe.rounds} * tile.rows;
+  auto const loads = [&](PlaneSchedule const& planes, Index columns, Index loaded_rows) {
+    Index const channels = planes.channels_last ? planes.channels.divisor : 1,
+                lanes = Index{1} << planes.lanes_shift;
+    return number(
+        parts_of(columns * channels, lanes) *
+        parts_of(recipe.rounds * loaded_rows * planes.channels.divisor / channels, threads / lanes));
+  };
+  PlaneSchedule const x = image_planes(w, recipe), dy = gradient_planes(gradient, recipe);
+  bool const together = w.columns.image_stride == 1 || x.channels_last;
+  double const pass = number(parts_of(rows, parts)) * line +
+                      (together ? 1 : 4) * slots_of_load *
+                          (loads(x, std::clamp(w.columns.size, 1, x.columns), x.loaded_rows.divisor) +
+                           loads(dy, dy.columns, dy.rows));
+  Index const passes = parts_of(passes_of(w, recipe), recipe.vector);
+  double const slots = number(passes) * pass +
+                       number(parts) * tile.filters * w.inputs * number(taps_of(w)) / number(threads) * 4;
+  Index const filter_blocks = parts_of(w.outputs, tile.filters);
+  Index const blocks = parts_of(recipe.vector * filter_blocks * gradient.form.groups, gpu.multiprocessors);
+  Index const bytes = shared_values(gradient, recipe) * size_of(sum) + 1024;
+  Index const resident =
+      std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
+  double const alone = slots * dependent + number(passes) * clocks_of_pass + clocks_of_block;
+  double const clocks = std::max(number(blocks * (threads / 32)) * slots / 4 / share_of_issue,
+                                 number(parts_of(blocks, resident)) * alone);
+  double const read =
+      number(w.images) * number(gradient.form.groups) *
+      (number(filter_blocks * w.inputs) * w.rows.size * w.columns.size * size_of(gradient.image) +
+       number(w.outputs) * w.rows.outputs * w.columns.outputs * size_of(gradient.gradient));
+  return std::max(clocks / gpu.clock_hertz, read / (share_of_memory * gpu.memory_bytes_per_second));
+}
+
+}  // namespace
+
+FilterTiledForm filter_tiled_form(Problem const& problem) {
+  ConvolutionForm const form = forms_of(problem).front();
+  WindowForm const& image = form.image();
+  WindowForm const& dy = form.image_is_a ? form.b : form.a;
+  ProductIndex const& taps = form.image_outer();
+  auto const output = [&](char letter) { return find_digit(letter, form.k, image.arguments.depth); };
+  auto const tap = [&](char letter) { return find_digit(letter, taps, image.arguments.outer); };
+  auto const stride = [&](char letter) { return find_digit(letter, form.k, dy.arguments.depth).step.stride; };
+  FilterTiledForm gradient;
+  gradient.form = form;
+  gradient.image = image.type;
+  gradient.gradient = dy.type;
+  auto& p = gradient.parameters;
+  SlidingArguments& window = p.window;
+  WindowArguments const& all = image.arguments;
+  FoundDigit const none;
+  window.rows = window_axis(output('p'), tap('r'), none, &DigitStep::down, all.top, all.height);
+  window.columns = window_axis(output('q'), tap('s'), none, &DigitStep::right, all.left, all.width);
+  window.images = narrowed(output('n').extent);
+  window.image_stride = output('n').step.stride;
+  window.inputs = narrowed(tap('c').extent);
+  window.image_input = tap('c').step.stride;
+  window.image_group = all.batch_stride;
+  window.outputs = narrowed((form.image_is_a ? form.n : form.m)[2].extent);
+  p.gradient_group = dy.arguments.batch_stride;
+  p.gradient_image = stride('n');
+  p.gradient_row = stride('p');
+  p.gradient_column = stride('q');
+  p.gradient_channel = dy.arguments.outer.last.stride;
+  p.channel_number = narrowed(tap('c').number);
+  p.tap_row_number = narrowed(tap('r').number);
+  p.tap_column_number = narrowed(tap('s').number);
+  gradient.image_base =
+      image.base - all.top * window.rows.image_stride - all.left * window.columns.image_stride;
+  gradient.gradient_base = dy.base;
+  return gradient;
+}
+
+FilterTileSchedule filter_tiled_schedule(FilterTiledForm const& gradient, SlidingRecipe const& recipe,
+                                         bool bias) {
+  SlidingArguments const& w = gradient.parameters.window;
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
+  Index const threads = threads_of(recipe), slots = slots_of(w, recipe);
+  FilterTileSchedule schedule;
+  schedule.groups = gradient.form.groups;
+  schedule.image = image_planes(w, recipe);
+  schedule.gradient = gradient_planes(gradient, recipe);
+  schedule.gradient_at = narrowed(gradient_at(w, recipe));
+  schedule.images = recipe.rounds;
+  schedule.rows = recipe.tile.rows;
+  schedule.passes = narrowed(passes_of(w, recipe));
+  schedule.parts = narrowed(threads / slots);
+  schedule.bias_parts = narrowed(threads / recipe.tile.filters);
+  schedule.filters = recipe.tile.filters;
+  schedule.weights = narrowed(weights_of(w, bias));
+  schedule.tiles_down = divisor(parts_of(w.rows.outputs, recipe.tile.rows));
+  schedule.tile_rows = divisor(recipe.tile.rows);
+  schedule.slots = divisor(slots);
+  schedule.channels = divisor(w.inputs);
+  schedule.taps_down = divisor(w.rows.taps);
+  schedule.block_filters = divisor(recipe.tile.filters);
+  schedule.taps = divisor(taps_of(w));
+  schedule.taps_across = divisor(w.columns.taps);
+  return schedule;
+}
+
+SlidingGrid filter_tiled_grid(FilterTiledForm const& gradient, SlidingRecipe const& recipe) {
+  return {recipe.vector, parts_of(gradient.parameters.window.outputs, recipe.tile.filters),
+          gradient.form.groups};
+}
+SlidingGrid filter_tiled_sum_grid(FilterTiledForm const& gradient, FilterTileSchedule const& schedule) {
+  return {parts_of(schedule.weights, sum_lanes), 1, gradient.form.groups};
+}
+
+Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
+  Offer<Problem> offer;
+  FilterTiledForm const gradient = filter_tiled_form(problem);
+  offer.refusal = extent_violation({gradient.form});
+  if (!offer.refusal.empty()) return offer;
+  SlidingArguments const& w = gradient.parameters.window;
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
+  recipe.product = product_recipe(gradient.form);
+  Gpu const& gpu = device.gpu;
+  bool const emulated = device.backend == Backend::emulator;
+  constexpr int most_threads = 512, most_taps = 11, most_places = 24, most_sums = 40;
+  constexpr Index most_groups = 65535;
+  SlidingRecipe base;
+  base.taps = w.columns.taps, base.output_step = w.columns.output_step, base.tap_step = w.columns.tap_step;
+  bool const in_catalogue = (base.taps == 3 || base.taps == 1) && base.output_step <= 2 && base.tap_step == 1;
+  if (emulated ? !in_catalogue : base.taps > most_taps)
+    offer.refusal = fmt::format("filters of {} taps in a row with steps {} and {} of outputs and taps; {}",
+                                base.taps, base.output_step, base.tap_step,
+                                emulated ? "the emulator has 1 or 3 taps, steps of at most 2 and 1"
+                                         : fmt::format("at most {} taps", most_taps));
+  else if (Index{w.inputs} * w.rows.taps > (emulated ? emulated_filter_threads : most_threads))
+    offer.refusal = fmt::format("{} channels of {} rows of taps; a block has at most {} threads for them",
+                                w.inputs, w.rows.taps, emulated ? emulated_filter_threads : most_threads);
+  else if (gradient.form.groups > most_groups)
+    offer.refusal = fmt::format("{} groups; a grid has at most {}", gradient.form.groups, most_groups);
+  if (!offer.refusal.empty()) return offer;
+
+  double best = 0;
+  SlidingRecipe& chosen = recipe.sliding;
+  Index const groups = std::max<Index>(1, gradient.form.groups), images = std::max(1, w.images);
+  auto const consider = [&](SlidingRecipe const& now) {
+    Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);
+    if (bytes > gpu.shared_bytes_per_block) return;
+    double const seconds = seconds_of(gradient, now, gpu);
+    if (chosen.shared_bytes > 0 && seconds >= best) return;
+    best = seconds;
+    chosen = now;
+    chosen.shared_bytes = narrowed(bytes);
+  };
+  auto const consider_tile = [&](int shift, int filters, int run) {
+    SlidingRecipe now = base;
+    now.lanes_shift = shift;
+    if (filters * now.taps > most_sums || halo(w.columns, run) > most_places) return;
+    for (Index all = parts_of(w.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
+      now.tile = {1, run, narrowed(all * filters), 1, filters};
+      if (slots_of(w, now) > threads_of(now) || now.tile.filters > threads_of(now)) continue;
+      for (Index down = 1; down <= w.rows.outputs; down *= 2) {  // tiles of rows
+        now.tile.rows = narrowed(std::max<Index>(1, parts_of(w.rows.outputs, down)));
+        for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
+          now.rounds = narrowed(several);
+          Index const others = groups * parts_of(w.outputs, now.tile.filters);
+          for (Index resident : {1, 2, 4}) {
+            now.vector = narrowed(std::clamp<Index>(gpu.multiprocessors * resident / others, 1,
+                                                    std::max<Index>(1, passes_of(w, now))));
+            consider(now);
+          }
+        }
+      }
+    }
+  };
+  if (emulated)
+    consider_tile(7, emulated_filter_filters, emulated_filter_run);
+  else
+    for (int const shift : {7, 8, 9})
+      for (int const filters : {1, 2, 3, 4, 6, 8})
+        for (int run = 1; run <= std::clamp(w.columns.outputs, 1, 14); ++run)
+          consider_tile(shift, filters, run);
+  if (chosen.shared_bytes == 0) {
+    offer.refusal = fmt::format(
+        "one row of {} columns and {} channels does not fit into the {} bytes of shared memory "
+        "of a block of {}",
+        w.columns.size, w.inputs, gpu.shared_bytes_per_block, gpu.name);
+    return offer;
+  }
+  Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
+  recipe.product.partial_bytes =
+      static_cast<std::size_t>(chosen.vector * groups * weights * size_of(gradient.form.sum));
+  offer.workspace_bytes =
+      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+  constexpr double launches_seconds = 6e-6, sum_latency = 3e-7;  // of four loads
+  offer.predicted_seconds = launches_seconds + best + sum_latency * number(parts_of(chosen.vector, 64));
+  recipe.product.predicted_seconds = offer.predicted_seconds;
+  offer.text = fmt::format(
+      "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
+      "{} "
+      "bytes shared, {} blocks' sums added in their order",
+      chosen.rounds, chosen.tile.rows, chosen.tile.filters, chosen.tile.thread_filters, chosen.tile.columns,
+      chosen.taps, threads_of(chosen), chosen.shared_bytes, chosen.vector);
+  return offer;
+}
+
+}  // namespace cosmati::plan

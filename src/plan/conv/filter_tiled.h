@@ -1,0 +1,67 @@
+// The filter's gradient of few small filters: its form, and which block takes which images.
+#pragma once
+#include "cosmati/conv/sliding.h"
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/form.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+
+// direct_tiled of a filter's gradient: SlidingRecipe's tile holds the rows of a pass, the run of outputs that
+// a thread takes (columns), filters of a block and of a thread; `rounds` the images of a pass, `vector` the
+// blocks that share the passes, and 2^lanes_shift are the threads of one.
+inline bool is_filter_tiled(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
+  return recipe.algorithm == ConvolutionAlgorithm::direct_tiled &&
+         problem.direction == ConvolutionDirection::filter;
+}
+// It sums dy, too, where the bias's gradient has the type of the sums.
+inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
+  return is_filter_tiled(problem, recipe) && problem.db.present() && problem.db.type == recipe.product.sum;
+}
+
+struct FilterTiledForm {
+  ConvolutionForm form;
+  DataType image = DataType::f32, gradient = DataType::f32;
+  Index image_base = 0, gradient_base = 0;  // added to the tensors', in elements
+  // Pointers are null; the epilogue is none, and the result's place is not in it.
+  FilterTiledParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
+};
+FilterTiledForm filter_tiled_form(ConvolutionProblem const& problem);
+
+Offer<ConvolutionProblem> filter_tiled(ConvolutionProblem const& problem, Device const& device);
+
+inline constexpr int emulated_filter_threads = 128, emulated_filter_run = 4, emulated_filter_filters = 2;
+
+FilterTileSchedule filter_tiled_schedule(FilterTiledForm const& gradient, SlidingRecipe const& recipe,
+                                         bool bias);
+SlidingGrid filter_tiled_grid(FilterTiledForm const& gradient, SlidingRecipe const& recipe);
+SlidingGrid filter_tiled_sum_grid(FilterTiledForm const& gradient, FilterTileSchedule const& schedule);
+
+// With the pointers and the schedule of a launch; no bias where `bias` is null.
+template <class Parameters>
+void fill_filter_tiled(Parameters& parameters, FilterTiledForm const& gradient, SlidingRecipe const& recipe,
+                       void const* image, void const* dy, void* partials, void* bias, Index bias_stride) {
+  auto const& own = gradient.parameters;
+  auto const moved = [](void const* data, Index elements, DataType type) {
+    auto const address = reinterpret_cast<std::uintptr_t>(data);
+    return reinterpret_cast<void const*>(address + static_cast<std::uintptr_t>(elements * size_of(type)));
+  };
+  parameters.window = own.window;
+  parameters.window.image = moved(image, gradient.image_base, gradient.image);
+  parameters.gradient = moved(dy, gradient.gradient_base, gradient.gradient);
+  parameters.gradient_group = own.gradient_group;
+  parameters.gradient_image = own.gradient_image;
+  parameters.gradient_channel = own.gradient_channel;
+  parameters.gradient_row = own.gradient_row;
+  parameters.gradient_column = own.gradient_column;
+  parameters.partials = partials;
+  parameters.channel_number = own.channel_number;
+  parameters.tap_row_number = own.tap_row_number;
+  parameters.tap_column_number = own.tap_column_number;
+  parameters.bias = bias;
+  parameters.bias_stride = bias_stride;
+  parameters.blocks = recipe.vector;
+  parameters.schedule = filter_tiled_schedule(gradient, recipe, bias != nullptr);
+}
+
+}  // namespace cosmati::plan
