@@ -88,8 +88,8 @@ Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe
 // Seconds of the kernel that sums; slots are instructions of a thread, of which four warps issue one at a
 // time.
 double seconds_of(FilterTiledForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
-  constexpr double share_of_issue = 0.8, dependent = 1.4, share_of_memory = 0.75;
-  constexpr double slots_of_load = 14, slots_of_line = 20, clocks_of_pass = 1200, clocks_of_block = 2500;
+  constexpr double share_of_issue = 0.65, dependent = 2, share_of_memory = 0.75;
+  constexpr double slots_of_load = 14, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
   SlidingArguments const& w = gradient.parameters.window;
   DirectTile const& tile = recipe.tile;
   DataType const sum = gradient.form.sum;
@@ -247,7 +247,9 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   auto const consider = [&](SlidingRecipe const& now) {
     Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);
     if (bytes > gpu.shared_bytes_per_block) return;
-    double const seconds = seconds_of(gradient, now, gpu);
+    constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // of four loads of the kernel that adds
+    double const seconds =
+        launches_seconds + seconds_of(gradient, now, gpu) + sum_seconds * number(parts_of(now.vector, 64));
     if (chosen.shared_bytes > 0 && seconds >= best) return;
     best = seconds;
     chosen = now;
@@ -293,9 +295,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
       static_cast<std::size_t>(chosen.vector * groups * weights * size_of(gradient.form.sum));
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
-  constexpr double launches_seconds = 6e-6, sum_latency = 3e-7;  // of four loads
-  offer.predicted_seconds = launches_seconds + best + sum_latency * number(parts_of(chosen.vector, 64));
-  recipe.product.predicted_seconds = offer.predicted_seconds;
+  offer.predicted_seconds = recipe.product.predicted_seconds = best;
   offer.text = fmt::format(
       "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
       "{} "
