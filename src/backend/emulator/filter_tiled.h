@@ -6,8 +6,8 @@
 namespace cosmati::emulator {
 
 // The operands are of `type`: f64, f32 or s32, as the sums are; `bias` may be null.
-void launch_filter_tiled(plan::FilterTiledForm const& gradient, ConvolutionRecipe const& recipe, DataType type,
-                         plan::ConvolutionPointers const& pointers, void* bias, Index bias_stride,
-                         std::byte* workspace, int host_threads);
+void launch_filter_tiled(plan::FilterTiledForm const& gradient, ConvolutionRecipe const& recipe,
+                         DataType type, plan::ConvolutionPointers const& pointers, void* bias,
+                         Index bias_stride, std::byte* workspace, int host_threads);
 
 }  // namespace cosmati::emulator
