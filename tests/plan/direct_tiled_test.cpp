@@ -71,10 +71,8 @@ TEST(DirectTiled, EveryType) {
 
 TEST(DirectTiled, TheBiasGradientComesWithTheFilters) {
   for (DataType const type : {DataType::f32, DataType::f64}) {  // f64: in a launch of its own
-    Geometry geometry;  // more rows in a pass than threads for a filter's bias
-    geometry.n = 40, geometry.c = 1, geometry.k = 33, geometry.h = geometry.w = 8;
-    auto p =
-        problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nchw, geometry);
+    auto p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nchw,
+                        small_images()[0]);
     p.db = describe(type, {p.y.extent(1)});
     auto const computed = [&](Device const& device, PlanOptions const& options) {
       auto const plan = make_plan(p, device, options);

@@ -1,0 +1,150 @@
+// The kernels of direct_tiled cut as the planner cuts them for a GPU, which the emulator's catalogue does not
+// have: several images, seven rows of six filters a thread, five taps, channels in rounds.
+#include <gtest/gtest.h>
+
+#include "cosmati/conv/direct_tiled.h"
+#include "cosmati/conv/filter_tiled.h"
+#include "src/backend/emulator/convolution_catalogue.h"
+#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/launch.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+using Epilogue = emulator::ConvolutionHostEpilogue;
+using Destination = emulator::ConvolutionHostDestination;
+using Problem = ConvolutionProblem;
+
+constexpr unsigned shared_bytes = 160 * 1024;
+
+emulator::Grid as_grid(plan::SlidingGrid const& grid) {
+  return {static_cast<int>(grid.x), static_cast<int>(grid.y), static_cast<int>(grid.z)};
+}
+
+// Operands as `run` of the cases makes them; `launch` writes what `arguments` points to.
+template <class Launch>
+void expect_same(Problem const& p, Launch const& launch) {
+  Tensor const x = filled(p.x, 1), w = filled(p.w, 2), dy = filled(p.y, 3);
+  bool const forward = p.direction == ConvolutionDirection::forward,
+             data = p.direction == ConvolutionDirection::data;
+  Tensor result = filled(forward ? p.y : data ? p.x : p.w, 9);
+  Problem::Arguments arguments;
+  arguments.x = x.data(), arguments.w = w.data(), arguments.dy = dy.data();
+  (forward ? arguments.y : data ? arguments.dx : arguments.dw) = result.data();
+  launch(arguments);
+  Computed const expected = run(p, this_device(Backend::reference), "", "");
+  for (Index i = 0; i < result.layout().span(); ++i)
+    ASSERT_EQ(load(result.type(), result.data(), i), load(result.type(), expected.result.data(), i)) << i;
+}
+
+template <DirectTile tile, int threads, int taps, int output_step, bool swapped>
+void expect_tiles(Problem const& p, int images, int channels) {
+  SlidingRecipe recipe;
+  recipe.tile = tile, recipe.rounds = images, recipe.channels = channels;
+  recipe.taps = taps, recipe.output_step = output_step;
+  expect_same(p, [&](Problem::Arguments const& arguments) {
+    for (plan::SlidingForm const& sliding : plan::sliding_forms(p, ConvolutionAlgorithm::direct_tiled)) {
+      constexpr int tap_step = 1;
+      bool const forward = sliding.window.rows.tap_step > 0;
+      recipe.tap_step = forward ? tap_step : -tap_step;
+      ASSERT_EQ(sliding.form.swapped, swapped);
+      ASSERT_EQ(plan::tile_threads(recipe), threads);
+      plan::ConvolutionPointers const pointers = plan::pointers_of(p, sliding.form, arguments);
+      bool const first = sliding.form.image_is_a;
+      DirectTiledParameters<Epilogue::Arguments, Destination::Arguments> const parameters{
+          plan::sliding_arguments(sliding, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a),
+          {plan::digit_arguments(sliding.form.d, pointers.d), sliding.form.d.type},
+          {nullptr, &sliding.form},
+          plan::tile_schedule(sliding, recipe)};
+      auto const launch = [&]<int step>(std::integral_constant<int, step>) {
+        using Traits = DirectTiledTraits<tile, threads, f32, f32, f32, Epilogue, Destination, swapped, taps,
+                                         output_step, step>;
+        emulator::launch_kernel<&direct_tiled_kernel<Traits>>(as_grid(plan::tile_grid(sliding, recipe)),
+                                                              threads, shared_bytes, parameters, 2);
+      };
+      forward ? launch(std::integral_constant<int, tap_step>())
+              : launch(std::integral_constant<int, -tap_step>());
+    }
+  });
+}
+
+struct FilterCut {
+  int rows, filters, images, blocks;
+};
+template <int lanes_shift, int run, int filters, int taps, bool swapped>
+void expect_filters(Problem const& p, FilterCut const& cut) {
+  SlidingRecipe recipe;
+  recipe.lanes_shift = lanes_shift, recipe.tile = {cut.rows, run, cut.filters, 1, filters};
+  recipe.rounds = cut.images, recipe.vector = cut.blocks, recipe.taps = taps;
+  plan::FilterTiledForm const gradient = plan::filter_tiled_form(p);
+  ASSERT_EQ(gradient.form.image_is_a, swapped);
+  Tensor db = filled(describe(DataType::f32, {p.y.extent(1)}), 9);
+  Tensor partials(DataType::f32, Shape(1 << 20));
+  expect_same(p, [&](Problem::Arguments const& arguments) {
+    FilterTiledParameters<Epilogue::Arguments, Destination::Arguments> parameters;
+    plan::fill_filter_tiled(parameters, gradient, recipe, arguments.x, arguments.dy, partials.data(),
+                            db.data(), 1);
+    parameters.d = {plan::digit_arguments(gradient.form.d, arguments.dw), gradient.form.d.type};
+    parameters.epilogue = {nullptr, &gradient.form};
+    using Traits = FilterTiledTraits<1 << lanes_shift, run, filters, f32, f32, f32, Epilogue, Destination,
+                                     swapped, taps, 1, 1>;
+    emulator::launch_kernel<&filter_tiled_kernel<Traits>>(as_grid(plan::filter_tiled_grid(gradient, recipe)),
+                                                          Traits::threads, shared_bytes, parameters, 2);
+    emulator::launch_kernel<&filter_tiled_sum_kernel<Traits>>(
+        as_grid(plan::filter_tiled_sum_grid(gradient, parameters.schedule)), Traits::sum_threads,
+        sizeof(typename Traits::SumStorage), parameters, 2);
+  });
+  Tensor const dy = filled(p.y, 3);
+  for (Index k = 0; k < p.y.extent(1); ++k) {
+    double sum = 0;
+    for (Index n = 0; n < p.y.extent(0); ++n)
+      for (Index i = 0; i < p.y.extent(2); ++i)
+        for (Index j = 0; j < p.y.extent(3); ++j)
+          sum += load(p.y.type, dy.data(), dy.layout().offset(n, k, i, j));
+    ASSERT_EQ(load(db.type(), db.data(), k), sum) << k;
+  }
+}
+
+Geometry first_layer(Index images) {
+  Geometry layer;
+  layer.n = images, layer.c = 1, layer.k = 6, layer.r = layer.s = 5, layer.h = layer.w = 28;
+  layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 2;
+  return layer;
+}
+Geometry second_layer(Index images) {
+  Geometry layer;
+  layer.n = images, layer.c = 6, layer.k = 16, layer.r = layer.s = 5, layer.h = layer.w = 14;
+  return layer;
+}
+Problem nchw(ConvolutionDirection direction, Geometry const& layer) {
+  return problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, layer);
+}
+
+TEST(DirectTiledCuts, Forward) {
+  expect_tiles<{28, 28, 6, 7, 6}, 224, 5, 1, true>(nchw(ConvolutionDirection::forward, first_layer(3)), 2, 1);
+  expect_tiles<{3, 28, 6, 3, 1}, 192, 5, 1, true>(nchw(ConvolutionDirection::forward, first_layer(2)), 1, 1);
+  expect_tiles<{10, 10, 16, 5, 8}, 128, 5, 1, true>(nchw(ConvolutionDirection::forward, second_layer(4)), 3,
+                                                    6);
+  expect_tiles<{10, 10, 4, 1, 2}, 224, 5, 1, true>(nchw(ConvolutionDirection::forward, second_layer(2)), 1,
+                                                   4);
+}
+
+TEST(DirectTiledCuts, DataGradient) {
+  expect_tiles<{14, 14, 6, 7, 6}, 128, 5, 1, true>(nchw(ConvolutionDirection::data, second_layer(5)), 4, 16);
+  expect_tiles<{15, 14, 6, 5, 2}, 256, 5, 1, true>(nchw(ConvolutionDirection::data, second_layer(3)), 2, 5);
+}
+
+TEST(DirectTiledCuts, FilterGradient) {
+  Problem const first = nchw(ConvolutionDirection::filter, first_layer(7)),
+                second = nchw(ConvolutionDirection::filter, second_layer(7));
+  constexpr bool swapped = false;
+  expect_filters<8, 14, 3, 5, swapped>(first, {28, 6, 2, 3});
+  expect_filters<7, 14, 1, 5, swapped>(first, {4, 6, 1, 21});
+  expect_filters<7, 10, 8, 5, swapped>(second, {10, 16, 3, 2});
+  expect_filters<9, 10, 6, 5, swapped>(second, {5, 18, 1, 14});
+  expect_filters<8, 4, 4, 5, swapped>(second, {3, 16, 1, 5});
+}
+
+}  // namespace
+}  // namespace cosmati
