@@ -48,6 +48,37 @@ TEST(UnrollGemm, SlicesFitIntoTheWorkspace) {
     }
 }
 
+// Lines along which a warp reads fewer sectors; the filter in runs, in whatever order its taps lie.
+TEST(UnrollGemm, TheImageIsReadAlongRowsAndTheFilterInRuns) {
+  struct Case {
+    DataType type;
+    TensorFormat format;
+    Index channels, stride;
+    Along along;
+    int width, filter_width;
+  };
+  for (Case const& c : {Case{DataType::f32, TensorFormat::nchw, 64, 1, Along::outer, 1, 4},
+                        {DataType::f32, TensorFormat::nchw, 64, 2, Along::outer, 1, 4},
+                        {DataType::f16, TensorFormat::nchw, 64, 1, Along::outer, 1, 8},
+                        {DataType::f16, TensorFormat::nhwc, 64, 1, Along::depth, 8, 8},
+                        {DataType::f16, TensorFormat::nhwc, 3, 4, Along::depth, 1, 1}}) {
+    Geometry g;
+    g.n = 8, g.c = c.channels, g.k = 64, g.h = g.w = 56, g.stride[0] = g.stride[1] = c.stride;
+    for (int i = 0; i < 2; ++i) g.pad_begin[i] = g.pad_end[i] = 1;
+    Device device = emulated_device();
+    device.backend = Backend::cuda;
+    PlanOptions options;
+    options.kernel = "unroll_gemm";
+    auto const plan =
+        make_plan(problem_of(ConvolutionDirection::forward, c.type, c.type, c.format, g), device, options);
+    EXPECT_EQ(plan.recipe.unroll.along, c.along) << name_of(c.format) << ' ' << c.channels;
+    EXPECT_EQ(plan.recipe.unroll.width, c.width) << name_of(c.format) << ' ' << c.channels;
+    GemmRecipe const& product = plan.recipe.product;
+    EXPECT_EQ((product.swapped ? product.a : product.b).width, c.filter_width)
+        << name_of(c.format) << ' ' << c.channels;
+  }
+}
+
 TEST(UnrollGemm, NoSliceFitsIsSaidWithTheBytes) {
   auto const p =
       problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, {});

@@ -439,6 +439,7 @@ void merge_digits(WindowForm& operand, Index outer, Index depth) {
       if (each[high].stride == each[low].stride * extents[low]) {
         extents[low] *= extents[high];
         extents[high] = 1;
+        each[high] = {};  // which would else tell of strides that runs must keep to
       } else if (--low != high) {
         std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
       }

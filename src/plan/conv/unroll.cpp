@@ -58,16 +58,26 @@ std::vector<ConvolutionForm> forms_to_unroll(Problem const& problem) {
   return forms;
 }
 
-// Lines along which the image's neighbours lie; bytes are multiplied along k only.
+// Sectors of 32 bytes that a warp reads where its 32 lanes go along these digits, one element each: those of
+// a run of neighbours, and one more for each run that it begins.
+double sectors_of_warp(DigitSteps const& steps, int element_bytes) {
+  Index run = steps.extents.last.divisor;
+  if (steps.middle.stride == run * steps.last.stride) run *= steps.extents.middle.divisor;
+  double const step = static_cast<double>(std::abs(steps.last.stride)) * element_bytes;
+  return std::min(32.0, step + 32.0 / static_cast<double>(run));
+}
+
+// Lines along which the image is read in fewer sectors; bytes are multiplied along k only.
 UnrollRecipe lines_of(WindowForm const& image) {
   UnrollRecipe recipe;
   recipe.along = image.access.along;
   recipe.width = image.access.width;
-  auto const stride = [](DigitSteps const& steps) { return std::abs(steps.last.stride); };
+  int const bytes = size_of(image.type);
+  WindowArguments const& walk = image.arguments;
   if (recipe.width == 1)
-    recipe.along = stride(image.arguments.outer) == 1 && stride(image.arguments.depth) != 1 ? Along::outer
-                                                                                            : Along::depth;
-  if (size_of(image.type) == 1 && recipe.along == Along::outer) recipe.along = Along::depth, recipe.width = 1;
+    recipe.along =
+        sectors_of_warp(walk.outer, bytes) < sectors_of_warp(walk.depth, bytes) ? Along::outer : Along::depth;
+  if (bytes == 1 && recipe.along == Along::outer) recipe.along = Along::depth, recipe.width = 1;
   return recipe;
 }
 
