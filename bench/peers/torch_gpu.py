@@ -94,7 +94,7 @@ def recorded(step):
 
 
 def prepared(name):
-    """(what to call, how many steps that is) by way; and why a way is not there."""
+    """(what to call, how many steps that is, what must live) by way; and why a way is not there."""
     network, *words = name.split("-")
     batch, ways, failures = int(words[-1]), {}, {}
     for way in ("eager", "graph", "compile"):
@@ -103,7 +103,7 @@ def prepared(name):
             for _ in range(5):
                 step()
             torch.cuda.synchronize()
-            ways[way] = (step, 1) if way == "eager" else (recorded(step), INNER)
+            ways[way] = (step, 1, step) if way == "eager" else (recorded(step), INNER, step)  # a graph owns no tensors
         except Exception as error:  # a peer that cannot is told, and does not end the others
             failures[way] = f"{type(error).__name__}: {error}"[:200]
     return batch, ways, failures
@@ -130,4 +130,4 @@ print(json.dumps({"torch": torch.__version__, "failures": {name: one[2] for name
 for line in sys.stdin:
     batch, ways, _ = known[line.strip()]
     use_tf32("dcgan-f32" not in line)
-    print(json.dumps({way: images_per_second(call, batch * steps) for way, (call, steps) in ways.items()}), flush=True)
+    print(json.dumps({way: images_per_second(call, batch * steps) for way, (call, steps, _) in ways.items()}), flush=True)

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "nets/dcgan/narrow.h"
+
 namespace cosmati::dcgan {
 
 Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, GeneratorOptions const& options,
@@ -20,8 +22,10 @@ Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, Generator
   auto const batch = static_cast<std::size_t>(options.batch);
   auto const z_bytes = batch * latent_size * static_cast<std::size_t>(size_of(generator_.latent_type()));
   auto const image_bytes = batch * static_cast<std::size_t>(bytes_of_image(options.image_type));
+  // Also those that the writer has or that wait for it: page-locking memory stops a device for milliseconds.
+  constexpr int waiting = 4;
   if (download)
-    for (int i = 0; i < slots; ++i) host_images_.emplace_back(device, image_bytes);
+    for (int i = 0; i < slots + waiting; ++i) host_images_.emplace_back(device, image_bytes);
   for (Slot& slot : slots_) {
     slot.z = HostMemory(device, z_bytes);
     slot.device_z = DeviceMemory(device, z_bytes);
@@ -43,11 +47,12 @@ void Pipeline::begin(float const* z, Index count) {
   slot.count = count;
   auto const elements = count * latent_size, all = generator_.batch() * latent_size;
   DataType const type = generator_.latent_type();
+  auto const bytes_of = [&](Index count_of) { return static_cast<std::size_t>(count_of * size_of(type)); };
   if (type == DataType::f32)
-    std::memcpy(slot.z.data(), z, static_cast<std::size_t>(elements) * sizeof(float));
+    std::memcpy(slot.z.data(), z, bytes_of(elements));
   else
-    for (Index i = 0; i < elements; ++i) store(type, slot.z.data(), i, static_cast<double>(z[i]));
-  for (Index i = elements; i < all; ++i) store(type, slot.z.data(), i, 0);
+    narrow(type, z, elements, slot.z.as<unsigned short>());
+  std::memset(slot.z.as<std::byte>() + bytes_of(elements), 0, bytes_of(all - elements));
   upload_.mark(slot.begun);  // whoever read device_z has ended: the slot's last chunk was taken
   upload_.upload(slot.device_z.data(), slot.z.data(), slot.z.bytes());
   upload_.mark(slot.uploaded);

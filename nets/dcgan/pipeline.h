@@ -61,7 +61,7 @@ class Pipeline {
   Moment made_;
   double made_at_ = 0;  // by the host's clock
   std::vector<Slot> slots_;
-  std::vector<HostMemory> host_images_;  // as many as were owned at once
+  std::vector<HostMemory> host_images_;  // at least as many as were owned at once
   std::deque<std::size_t> under_way_;
   std::size_t next_ = 0;
 };

@@ -1,11 +1,13 @@
 // The generator on the emulator by all methods and types, against the processor; chunks and their order.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <thread>
 
 #include "nets/dcgan/latents.h"
+#include "nets/dcgan/narrow.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/pipeline.h"
 #include "tests/nets/random_generator.h"
@@ -88,6 +90,29 @@ TEST(DcganPipeline, TheLastBatchMayBeShort) {
   EXPECT_LE(largest_difference(all, parts), 1e-5);
   EXPECT_EQ(even_batch(1000, 64), 63);
   EXPECT_EQ(even_batch(10, 64), 10);
+}
+
+TEST(DcganPipeline, NarrowNumbersAreThoseOfTheLibrary) {
+  std::vector<float> values = {0,     1,     -1,       65504,    65519.99F, 65520,
+                               1e30F, 6e-8F, 2.98e-8F, 2.99e-8F, 6.1e-5F,   6.104e-5F};
+  nets::Random random(2, 0);
+  for (int i = 0; i < 200000; ++i)
+    values.push_back(std::bit_cast<float>(static_cast<unsigned>(random.bits())));
+  for (unsigned i = 0; i < 65536; ++i)  // halfway between two f16, and around it
+    for (int off : {-1, 0, 1})
+      values.push_back(std::bit_cast<float>((i << 13) + (110U << 23) + 4096U + static_cast<unsigned>(off)));
+  std::vector<unsigned short> narrowed(values.size()), expected(values.size());
+  for (DataType const type : {DataType::f16, DataType::bf16}) {
+    narrow(type, values.data(), static_cast<Index>(values.size()), narrowed.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      store(type, expected.data(), static_cast<Index>(i), static_cast<double>(values[i]));
+      auto const at = static_cast<Index>(i);
+      bool const is_number = values[i] == values[i];
+      double const made = load(type, narrowed.data(), at);
+      ASSERT_TRUE(is_number ? narrowed[i] == expected[i] : made != made)
+          << values[i] << ' ' << narrowed[i] << ' ' << expected[i] << ' ' << name_of(type);
+    }
+  }
 }
 
 TEST(DcganPipeline, LatentsDoNotDependOnTheDivision) {
