@@ -31,7 +31,10 @@ class Torch:
         """images/s of the fastest way."""
         self.process.stdin.write(name + "\n")
         self.process.stdin.flush()
-        rates = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{PEER} ended when it should measure {name}")
+        rates = json.loads(line)
         self.ways[name] = max(rates, key=rates.get)
         return rates[self.ways[name]]
 
