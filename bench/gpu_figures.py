@@ -129,4 +129,4 @@ def gpu(a, results):
     results.short += own.short
 
 
-GROUPS = {"gpu": gpu}
+GROUPS = {"networks": gpu}

@@ -44,7 +44,8 @@ void add_generate_command(CLI::App& program) {
             "measured: a "
             "picture (.svg) or a trace for a browser's viewer (.json)")
       .text("--save-weights", request->save_weights, "FILE", "the weights as .safetensors")
-      .integer("--batch", request->batch, "images at a time, evenly divided; 64, on GPUs 1024, if not given")
+      .integer("--batch", request->batch,
+               "images at a time, evenly divided; if not given 64, on GPUs a 16th of all, 128 to 1024")
       .text("--method", request->method, "NAME[,NAME...]",
             "of the transposed convolutions, one for all or four: auto, gradient, merged, naive, zeros (GEMM "
             "over inserted zeros)")

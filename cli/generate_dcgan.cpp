@@ -201,6 +201,13 @@ dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backen
   return options;
 }
 
+// Images of a chunk, of `largest` at most. A GPU's chunks are smaller where there are few images, so that
+// they can be shared by several GPUs; the number of devices has no say, so that it does not change a byte.
+Index batch_of(GenerateRequest const& request, Backend backend, Index count, Index largest) {
+  bool const chosen = request.batch == -1 && backend == Backend::cuda;
+  return dcgan::even_batch(count, chosen ? std::clamp<Index>((count + 15) / 16, 128, largest) : largest);
+}
+
 // Two runs of one key make the same bytes.
 std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const& options,
                    Device const& device, dcgan::Latents const& latents, std::vector<float> const& weights) {
@@ -311,7 +318,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   Index const count = z.count();
   check_pictures(request, count);
   auto options = generator_options(request, list.front().backend);
-  options.batch = dcgan::even_batch(count, options.batch);
+  options.batch = batch_of(request, list.front().backend, count, options.batch);
   auto numbers = weights.all();
   dcgan::Output output(output_request(request), count, options.image_type,
                        key_of(request, options, list.front(), z, numbers), list.front().threads);
@@ -372,7 +379,7 @@ void generate_dcgan(GenerateRequest const& request) {
   if (request.explain) {
     Device const device = request.common.device_to_plan_for();
     auto options = generator_options(request, device.backend);
-    if (request.count > 0) options.batch = dcgan::even_batch(request.count, options.batch);
+    if (request.count > 0) options.batch = batch_of(request, device.backend, request.count, options.batch);
     print_plan(dcgan::plan_generator(device, options), options.batch, request.common.json);
     return;
   }

@@ -37,14 +37,18 @@ void in_pieces(Element* data, std::size_t count, Call const& call) {
 // Waits longer the longer nothing happens, up to a millisecond: ranks may be more than there are processors.
 class Patience {
  public:
+  explicit Patience(int longest = 1000) : longest_(longest) {}
   void wait() {
     if (++turns_ < 64) return std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min(1000, (turns_ - 63) * 20)));
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(longest_, (turns_ - 63) * 20)));
   }
 
  private:
-  int turns_ = 0;
+  int longest_, turns_ = 0;  // us
 };
+
+// While a long message is under way: its pieces move only when MPI is called.
+constexpr int moving = 40;
 
 class MpiGroup final : public ProcessGroup {
  public:
@@ -78,7 +82,7 @@ class MpiGroup final : public ProcessGroup {
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &request), "MPI_Isend");
     int done = 0;
-    for (Patience patience;; patience.wait()) {
+    for (Patience patience(moving);; patience.wait()) {
       check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
       if (done != 0) return;
     }
@@ -151,7 +155,7 @@ class MpiGroup final : public ProcessGroup {
   };
   // Forgets messages that have been sent; or waits for all.
   void finish_posted(bool wait) {
-    for (Patience patience; !posted_.empty(); patience.wait()) {
+    for (Patience patience(moving); !posted_.empty(); patience.wait()) {
       posted_.remove_if([](Posted& posted) {
         int done = 0;
         check(MPI_Test(&posted.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
