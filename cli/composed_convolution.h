@@ -30,6 +30,14 @@ struct Composer<ConvolutionProblem> {
       return Composition{cuda::gemm_source(product), cuda::repack_sources(product), plan.kernel, recipe,
                          plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
     }
+    if (plan.recipe.algorithm == ConvolutionAlgorithm::fft &&
+        plan::fft_pointwise(plan::fft_forms(plan.problem).front())) {
+      std::vector<jit::Source> passes = cuda::fft_sources(plan);
+      jit::Source const result = std::move(passes.front());
+      passes.erase(passes.begin());
+      return Composition{result, std::move(passes), plan.kernel, recipe,
+                         fft_shared_bytes(size_of(plan.recipe.fft.real), 1)};
+    }
     bool const winograd = plan.recipe.algorithm == ConvolutionAlgorithm::winograd;
     if (winograd || plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
       Plan<GemmProblem> const product = winograd ? plan::winograd_product(plan) : plan::fft_product(plan);

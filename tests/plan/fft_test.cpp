@@ -47,6 +47,11 @@ Geometry grouped() {
   g.groups = 3, g.c = 6, g.k = 9;
   return g;
 }
+Geometry depthwise() {
+  Geometry g = padded();
+  g.groups = g.c = g.k = 5, g.stride[1] = 2, g.r = 7;
+  return g;
+}
 Geometry dilated() {
   Geometry g;
   g.h = 15, g.w = 13, g.dilation[0] = 3, g.dilation[1] = 2, g.stride[1] = 2, g.pad_begin[1] = 2;
@@ -80,7 +85,8 @@ void expect_near(ConvolutionProblem const& p, std::string const& policy = "",
 TEST_F(Fft, EveryDirectionAndLayout) {
   for (ConvolutionDirection const direction : directions)
     for (TensorFormat const format : formats)
-      for (Geometry const& g : {padded(), ragged(), strided(), grouped(), dilated(), beyond(), sparse()})
+      for (Geometry const& g :
+           {padded(), ragged(), strided(), grouped(), depthwise(), dilated(), beyond(), sparse()})
         expect_near(problem_of(direction, DataType::f32, DataType::f32, format, g));
 }
 
@@ -88,7 +94,7 @@ TEST_F(Fft, TilesOverlapInTheImage) {
   Geometry large = ragged();
   large.h = 31, large.w = 26, large.n = 2;
   for (ConvolutionDirection const direction : directions)
-    for (Geometry const& g : {large, strided(), dilated()})
+    for (Geometry const& g : {large, strided(), depthwise(), dilated()})
       for (int const extent : {16, 12}) {
         std::string const policy = "extent=" + std::to_string(extent);
         auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, g);
@@ -112,7 +118,7 @@ TEST_F(Fft, TypesOfTensorsAndTransforms) {
 TEST_F(Fft, EpiloguesSeeTheResultsIndices) {
   for (ConvolutionDirection const direction : {ConvolutionDirection::forward, ConvolutionDirection::data})
     for (TensorFormat const format : formats)
-      for (Geometry const& g : {strided(), grouped()}) {
+      for (Geometry const& g : {strided(), grouped(), depthwise()}) {
         auto p = problem_of(direction, DataType::f32, DataType::f32, format, g);
         TensorDescription const result = direction == ConvolutionDirection::forward ? p.y : p.x;
         p.epilogue.expression = epilogue::parse("relu(2 * acc + bias[k] - row[p, n]) + rest[n, k, p, q]",
@@ -311,6 +317,8 @@ TEST(FftChoice, TheKernelsCompileWithoutSpills) {
         p.epilogue.expression = epilogue::parse("relu(acc + bias[k])", epilogue::convolution_indices);
         p.epilogue.operands = {describe(DataType::f32, {p.x.extent(1)})};
       }
+      if (direction == ConvolutionDirection::data && format == TensorFormat::nhwc)  // planes multiplied
+        p = problem_of(direction, type, type, format, depthwise());
       PlanOptions options;
       options.kernel = "fft";
       for (jit::Source const& source : cuda::fft_sources(make_plan(p, device, options)))

@@ -5,103 +5,13 @@
 // shared memory: the traits' SharedStorage.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
-#include "cosmati/arch/convert.h"
 #include "cosmati/conv/digit_destination.h"
 #include "cosmati/conv/fft_doubled.h"
-#include "cosmati/conv/fft_tile.h"
+#include "cosmati/conv/fft_planes.h"
 #include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
-
-// How the kernels read elements of one type, and the matrices of the product.
-template <class Element>
-struct FftElements {
-  template <class Real>
-  COSMATI_DEVICE static Real load(void const* data, DataType, Index at) {
-    return arch::number_cast<Real>(
-        arch::load_constant<Element>(arch::as_global(static_cast<Element const*>(data)) + at));
-  }
-};
-
-// Tensor to planes, zeros where it has nothing. `across`: lanes lie along the planes when they read. Blocks
-// of fft_positions.
-struct FftPlaneStart {
-  Index offset = 0;
-  int down = 0, right = 0;  // of the plane's first element; far outside if there is no such plane
-};
-template <class From_, class Real_, bool across_>
-struct FftPlanesTraits {
-  using From = From_;
-  using Real = Real_;
-  static constexpr bool across = across_;
-  using SharedStorage = FftShared<Real, FftPlaneStart>;
-  static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 1));
-};
-
-COSMATI_DEVICE FftPlaneStart fft_plane_start(FftPlanesParameters const& params, int plane) {
-  constexpr int far = -(1 << 30);
-  if (plane >= params.chunk.count) return {0, far, far};
-  FftPlane const at = fft_plane(params.chunk, plane);
-  Digits const outer = params.outer.extents.digits(at.outer), depth = params.depth.extents.digits(at.depth);
-  return {at.group * params.group_stride + params.outer.offset(outer) + params.depth.offset(depth),
-          params.row.origin + params.outer.down(outer) + params.depth.down(depth),
-          params.column.origin + params.outer.right(outer) + params.depth.right(depth)};
-}
-
-// Of a position: the element of each axis, far outside if there is none.
-struct FftSpot {
-  int down, right;
-};
-COSMATI_DEVICE FftSpot fft_spot(FftPlanesParameters const& params, int position) {
-  constexpr int far = -(1 << 30);
-  int const row = params.chunk.pitch.quotient(position), column = position - row * params.chunk.pitch.divisor;
-  int const r = params.row.step.quotient(row), s = params.column.step.quotient(column);
-  bool const exists = row < params.chunk.rows && column < params.chunk.columns &&
-                      r * params.row.step.divisor == row && s * params.column.step.divisor == column &&
-                      r < params.row.most && s < params.column.most;
-  return {exists ? r : far, s};
-}
-
-template <class Traits>
-COSMATI_KERNEL(fft_threads, 4)
-fft_planes_kernel(COSMATI_PARAMETER FftPlanesParameters params) {
-  using Real = typename Traits::Real;
-  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  FftChunk const& chunk = params.chunk;
-  FftTile const tile = fft_tile<fft_positions>(chunk);
-  int const warp = arch::thread() / 32, lane = arch::thread() % 32,
-            positions = chunk.rows * chunk.pitch.divisor;
-  if (arch::thread() < fft_side)
-    shared.start[arch::thread()] = fft_plane_start(params, tile.plane + arch::thread());
-  arch::block_barrier();
-  Real* const planes = arch::as_global(static_cast<Real*>(chunk.planes)) + tile.plane * chunk.plane_reals();
-  COSMATI_NO_UNROLL
-  for (int first = tile.position; first < tile.position + fft_positions && first < positions;
-       first += fft_side) {
-    Real value[fft_lines];
-    COSMATI_UNROLL
-    for (int i = 0; i < fft_lines; ++i) {
-      int const line = warp + i * fft_warps;
-      FftPlaneStart const& start = shared.start[Traits::across ? lane : line];
-      FftSpot const spot = fft_spot(params, first + (Traits::across ? line : lane));
-      int const down = start.down + spot.down, right = start.right + spot.right;
-      bool const inside = static_cast<unsigned>(down) < static_cast<unsigned>(params.row.size) &&
-                          static_cast<unsigned>(right) < static_cast<unsigned>(params.column.size);
-      value[i] = inside ? Traits::From::template load<Real>(
-                              params.from, params.type,
-                              start.offset + down * params.row.stride + right * params.column.stride)
-                        : Real{};
-    }
-    if constexpr (Traits::across) fft_transpose(shared, value);
-    COSMATI_UNROLL
-    for (int i = 0; i < fft_lines; ++i) {
-      int const line = warp + i * fft_warps;
-      if (tile.plane + line < chunk.count && first + lane < positions)
-        planes[line * chunk.plane_reals() + first + lane] = value[i];
-    }
-  }
-}
 
 // Planes to a factor. `twice`: each line is written twice, as the doubled factor's are.
 template <class Real_, class Factor_, bool twice_, FftDoubled doubled_>
@@ -202,6 +112,32 @@ fft_sums_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
     int const plane = tile.plane + line, frequency = tile.position + lane;
     if (exists(plane, frequency))
       arch::store_global(planes + Index{plane} * frequencies + frequency, shared.value[lane][line]);
+  });
+}
+
+// Planes times conjugates of the filters' planes, in place.
+template <class Real_>
+struct FftProductTraits {
+  using Real = Real_;
+};
+template <class Traits>
+COSMATI_KERNEL(fft_threads, 4)
+fft_product_kernel(COSMATI_PARAMETER FftProductParameters params) {
+  using Complex = Vector<typename Traits::Real, 2>;
+  FftChunk const& chunk = params.chunk;
+  FftTile const tile = fft_tile<fft_side>(chunk);
+  int const frequencies = chunk.frequencies();
+  Complex* const planes = arch::as_global(static_cast<Complex*>(chunk.planes));
+  Complex const* const filter = arch::as_global(static_cast<Complex const*>(params.filter));
+  for_each_of_tile([&](int line, int lane) {
+    int const plane = tile.plane + line, frequency = tile.position + lane;
+    if (plane >= chunk.count || frequency >= frequencies) return;
+    Complex* const place = planes + Index{plane} * frequencies + frequency;
+    Complex const x = arch::load<Complex>(place),
+                  w = arch::load_constant<Complex>(
+                      filter + Index{fft_plane(chunk, plane).group} * frequencies + frequency);
+    arch::store_global(place, Complex{{arch::multiply_add(x[0], w[0], x[1] * w[1]),
+                                       arch::multiply_add(x[1], w[0], -(x[0] * w[1]))}});
   });
 }
 

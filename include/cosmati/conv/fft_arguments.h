@@ -60,6 +60,13 @@ struct FftMatrixParameters {
   Index pitch = 0, matrix_pitch = 0;
 };
 
+// Where a group has one channel on either side there are no matrices: frequency f of each plane is multiplied
+// by the conjugate of number group * frequencies + f of the filters' planes.
+struct FftProductParameters {
+  FftChunk chunk;
+  void const* filter = nullptr;
+};
+
 // `stride` of the outer digits leads to the pixel's number, m or n of the result; `down` and `right` are
 // outputs. The depth is the number of the other index.
 template <class Epilogue, class Destination>

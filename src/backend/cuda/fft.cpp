@@ -74,8 +74,11 @@ class ComposedFft final : public plan::FftConvolution {
         filter_(transform_of(recipe().filter_chunk, false)),
         sums_(transform_of(recipe().sums_chunk, true)) {
     std::vector<jit::Source> const sources = fft_sources(plan);
-    Function* const functions[] = {&image_planes_,  &filter_planes_, &image_factor_,
-                                   &filter_factor_, &read_,          &result_};
+    std::vector<Function*> functions{&result_, &image_planes_, &filter_planes_};
+    if (plan::fft_pointwise(forms().front()))
+      functions.push_back(&multiply_);
+    else
+      functions.insert(functions.end(), {&image_factor_, &filter_factor_, &read_});
     for (std::size_t i = 0; i < sources.size(); ++i) {
       jit::Cubin const cubin = jit::kernel_cache().get(sources[i]);
       *functions[i] = Module(ordinal_, cubin.image.data()).function(cubin.lowered_name);
@@ -93,6 +96,9 @@ class ComposedFft final : public plan::FftConvolution {
   }
   void write_factor(plan::FftPart part, FftMatrixParameters const& parameters, Stream stream) const override {
     launch(part == plan::FftPart::image ? image_factor_ : filter_factor_, 2, parameters, stream);
+  }
+  void multiply_planes(FftProductParameters const& parameters, Stream stream) const override {
+    launch(multiply_, 0, parameters, stream);
   }
   void read_sums(FftMatrixParameters const& parameters, Stream stream) const override {
     launch(read_, 2, parameters, stream);
@@ -125,7 +131,7 @@ class ComposedFft final : public plan::FftConvolution {
 
   int ordinal_;
   CufftPlan image_, filter_, sums_;
-  Function image_planes_, filter_planes_, image_factor_, filter_factor_, read_, result_;
+  Function image_planes_, filter_planes_, image_factor_, filter_factor_, multiply_, read_, result_;
 };
 
 }  // namespace
@@ -134,19 +140,30 @@ std::vector<jit::Source> fft_sources(Plan<Problem> const& plan) {
   FftRecipe const& recipe = plan.recipe.fft;
   plan::FftForm const form = plan::fft_forms(plan.problem).front();
   Gpu const& gpu = plan.device.gpu;
-  return {planes_source(gpu, recipe,
-                        plan::fft_image_planes(form, recipe, nullptr, 0, recipe.slice, 0, 0, nullptr),
-                        "image to planes"),
-          planes_source(gpu, recipe, plan::fft_filter_planes(form, recipe, nullptr, 0, 0, nullptr),
-                        form.gradient ? "gradient to planes" : "filters to planes"),
-          factor_source(gpu, recipe, FftDoubled::image, "image to a factor"),
-          factor_source(gpu, recipe, FftDoubled::filter,
-                        form.gradient ? "gradient to a factor" : "filters to a factor"),
-          kernel_source(gpu,
-                        fmt::format("cosmati::fft_sums_kernel<cosmati::FftSumsTraits<cosmati::{}, {}>>",
-                                    name_of(recipe.real), name_of_doubled(recipe.doubled)),
-                        "sums to planes"),
-          result_source(plan, form)};
+  std::vector<jit::Source> sources{
+      result_source(plan, form),
+      planes_source(gpu, recipe,
+                    plan::fft_image_planes(form, recipe, nullptr, 0, recipe.slice, 0, 0, nullptr),
+                    "image to planes"),
+      planes_source(gpu, recipe, plan::fft_filter_planes(form, recipe, nullptr, 0, 0, nullptr),
+                    form.gradient ? "gradient to planes" : "filters to planes")};
+  if (plan::fft_pointwise(form)) {
+    sources.push_back(
+        kernel_source(gpu,
+                      fmt::format("cosmati::fft_product_kernel<cosmati::FftProductTraits<cosmati::{}>>",
+                                  name_of(recipe.real)),
+                      "planes multiplied"));
+    return sources;
+  }
+  sources.push_back(factor_source(gpu, recipe, FftDoubled::image, "image to a factor"));
+  sources.push_back(factor_source(gpu, recipe, FftDoubled::filter,
+                                  form.gradient ? "gradient to a factor" : "filters to a factor"));
+  sources.push_back(
+      kernel_source(gpu,
+                    fmt::format("cosmati::fft_sums_kernel<cosmati::FftSumsTraits<cosmati::{}, {}>>",
+                                name_of(recipe.real), name_of_doubled(recipe.doubled)),
+                    "sums to planes"));
+  return sources;
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_fft(Plan<Problem> const& plan) {

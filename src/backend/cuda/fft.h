@@ -8,7 +8,8 @@
 
 namespace cosmati::cuda {
 
-// Image and filter to planes, both to factors, sums to planes, planes to results; pure.
+// Planes to results, image and filter to planes, then both to factors and sums to planes, or planes
+// multiplied; pure.
 std::vector<jit::Source> fft_sources(Plan<ConvolutionProblem> const& plan);
 
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_fft(Plan<ConvolutionProblem> const& plan);

@@ -62,6 +62,12 @@ void launch_sums(FftDoubled doubled, FftMatrixParameters const& parameters, int 
     launch_chunk<&fft_sums_kernel<Filter>, Filter>(parameters, host_threads);
 }
 
+template <class Real>
+void launch_product(FftProductParameters const& parameters, int host_threads) {
+  launch_kernel<&fft_product_kernel<FftProductTraits<Real>>>(
+      {static_cast<int>(plan::fft_blocks(parameters.chunk)), 1, 1}, fft_threads, 0, parameters, host_threads);
+}
+
 template <class Real, bool across>
 void launch_result(bool image_is_a, HostResult const& parameters, int host_threads) {
   using First = FftResultTraits<Real, across, true, ConvolutionHostEpilogue, ConvolutionHostDestination>;
@@ -96,6 +102,9 @@ class EmulatedFft final : public plan::FftConvolution {
       launch_factor<f32, tf32>(doubled, twice, parameters, threads_);
     else
       launch_factor<f32, f32>(doubled, twice, parameters, threads_);
+  }
+  void multiply_planes(FftProductParameters const& parameters, Stream) const override {
+    of_f64() ? launch_product<f64>(parameters, threads_) : launch_product<f32>(parameters, threads_);
   }
   void read_sums(FftMatrixParameters const& parameters, Stream) const override {
     of_f64() ? launch_sums<f64>(recipe().doubled, parameters, threads_)

@@ -195,6 +195,9 @@ FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& reci
   FftPlanesParameters made;
   made.chunk = chunk_of(recipe, extents.filter_lines, extents.depths, first, count,
                         parts(planes_positions(recipe), fft_positions), workspace);
+  if (fft_pointwise(form))  // where the products read them
+    made.chunk.planes =
+        at_offset(workspace, recipe.filter + static_cast<std::size_t>(first * fft_plane_bytes(recipe)));
   WindowForm const& tensor = filter_of(form.form);
   made.type = tensor.type;
   made.from = moved(filter, form.filter_base, tensor.type);
@@ -209,6 +212,14 @@ FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& reci
   made.row = axis(form.rows, recipe.tile_rows);
   made.column = axis(form.columns, recipe.tile_columns);
   return made;
+}
+
+FftProductParameters fft_products(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
+                                  Index count, std::byte* workspace) {
+  FftExtents const extents = fft_extents(form, recipe, outers);
+  return {
+      chunk_of(recipe, extents.image_lines, 1, first, count, parts(extents.frequencies, fft_side), workspace),
+      at_offset(workspace, recipe.filter)};
 }
 
 FftMatrixParameters fft_image_factor(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
@@ -263,6 +274,8 @@ bool fft_writes_across(FftForm const& form) {
   return form.form.image_is_a && form.form.d.arguments.column_stride[2] == 1;
 }
 
+bool fft_pointwise(FftForm const& form) { return !form.gradient && form.depths == 1 && form.others == 1; }
+
 Plan<GemmProblem> fft_product(Plan<Problem> const& plan) {
   FftRecipe const& recipe = plan.recipe.fft;
   FftForm const form = fft_forms(plan.problem).front();
@@ -288,10 +301,31 @@ FftConvolution::FftConvolution(Plan<Problem> const& plan)
     : problem_(plan.problem),
       recipe_(plan.recipe.fft),
       forms_(fft_forms(plan.problem)),
-      product_(prepare(fft_product(plan))) {}
+      product_(fft_pointwise(forms_.front()) ? Prepared<GemmProblem>() : prepare(fft_product(plan))) {}
 
 void FftConvolution::enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const {
   for (FftForm const& form : forms_) run_form(form, arguments, workspace, stream);
+}
+
+namespace {
+
+template <class Use>
+void in_chunks(Index planes, int chunk, Use const& use) {
+  for (Index first = 0; first < planes; first += chunk) use(first, std::min<Index>(chunk, planes - first));
+}
+
+}  // namespace
+
+void FftConvolution::transform_filter(FftForm const& form, void const* filter, std::byte* workspace,
+                                      Stream stream) const {
+  FftExtents const e = fft_extents(form, recipe_, recipe_.slice);
+  in_chunks(e.groups * e.filter_lines * e.depths, recipe_.filter_chunk, [&](Index first, Index count) {
+    FftPlanesParameters const planes = fft_filter_planes(form, recipe_, filter, first, count, workspace);
+    write_planes(FftPart::filter, planes, stream);
+    transform(FftPart::filter, planes.chunk.planes, workspace + recipe_.work, stream);
+    if (!fft_pointwise(form))
+      write_factor(FftPart::filter, fft_filter_factor(form, recipe_, first, count, workspace), stream);
+  });
 }
 
 void FftConvolution::run_form(FftForm const& form, Problem::Arguments const& arguments, std::byte* workspace,
@@ -299,21 +333,11 @@ void FftConvolution::run_form(FftForm const& form, Problem::Arguments const& arg
   if (form.form.rows() == 0 || form.form.columns() == 0) return;
   ConvolutionPointers const pointers = pointers_of(problem_, form.form, arguments);
   void const* const image = form.form.image_is_a ? pointers.a : pointers.b;
-  void const* const filter = form.form.image_is_a ? pointers.b : pointers.a;
-  auto const in_chunks = [](Index planes, int chunk, auto const& use) {
-    for (Index first = 0; first < planes; first += chunk) use(first, std::min<Index>(chunk, planes - first));
-  };
+  transform_filter(form, form.form.image_is_a ? pointers.b : pointers.a, workspace, stream);
   auto const transformed = [&](FftPart part) {
     transform(part, workspace + recipe_.planes, workspace + recipe_.work, stream);
   };
-  FftExtents const whole = fft_extents(form, recipe_, recipe_.slice);
-  in_chunks(
-      whole.groups * whole.filter_lines * whole.depths, recipe_.filter_chunk, [&](Index first, Index count) {
-        write_planes(FftPart::filter, fft_filter_planes(form, recipe_, filter, first, count, workspace),
-                     stream);
-        transformed(FftPart::filter);
-        write_factor(FftPart::filter, fft_filter_factor(form, recipe_, first, count, workspace), stream);
-      });
+  bool const pointwise = fft_pointwise(form);
   GemmProblem::Arguments product;
   product.a = workspace + recipe_.image;
   product.b = workspace + recipe_.filter;
@@ -321,22 +345,30 @@ void FftConvolution::run_form(FftForm const& form, Problem::Arguments const& arg
   for (Index outer = 0; outer < form.outers; outer += recipe_.slice) {
     Index const outers = std::min(recipe_.slice, form.outers - outer);
     FftExtents const here = fft_extents(form, recipe_, outers);
+    auto const store = [&](Index first, Index count) {
+      transformed(FftPart::sums);
+      store_results(form, fft_crop(form, recipe_, outer, outers, first, count, workspace), arguments, stream);
+    };
     in_chunks(here.groups * here.image_lines * here.depths, recipe_.image_chunk,
               [&](Index first, Index count) {
                 write_planes(FftPart::image,
                              fft_image_planes(form, recipe_, image, outer, outers, first, count, workspace),
                              stream);
                 transformed(FftPart::image);
-                write_factor(FftPart::image, fft_image_factor(form, recipe_, outers, first, count, workspace),
-                             stream);
+                if (pointwise) {
+                  multiply_planes(fft_products(form, recipe_, outers, first, count, workspace), stream);
+                  store(first, count);
+                } else {
+                  write_factor(FftPart::image,
+                               fft_image_factor(form, recipe_, outers, first, count, workspace), stream);
+                }
               });
+    if (pointwise) continue;
     product_.run(product, workspace, stream);  // of a whole slice: what lies behind it stays unread
     in_chunks(here.groups * here.image_lines * here.filter_lines, recipe_.sums_chunk,
               [&](Index first, Index count) {
                 read_sums(fft_sums(form, recipe_, outers, first, count, workspace), stream);
-                transformed(FftPart::sums);
-                store_results(form, fft_crop(form, recipe_, outer, outers, first, count, workspace),
-                              arguments, stream);
+                store(first, count);
               });
   }
 }

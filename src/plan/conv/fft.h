@@ -50,6 +50,9 @@ Index fft_plane_bytes(FftRecipe const& recipe);
 // Bytes of a matrix, for each frequency and group, of `lines` lines of `places` numbers of `type`.
 std::size_t fft_matrix_bytes(FftExtents const& extents, Index lines, Index places, DataType type);
 
+// A group has one channel on either side: the sums are products of planes, without matrices.
+bool fft_pointwise(FftForm const& form);
+
 // The plan of the product, of which the convolution's plan holds the recipe.
 Plan<GemmProblem> fft_product(Plan<ConvolutionProblem> const& plan);
 
@@ -66,6 +69,9 @@ FftMatrixParameters fft_filter_factor(FftForm const& form, FftRecipe const& reci
                                       std::byte* workspace);
 FftMatrixParameters fft_sums(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
                              Index count, std::byte* workspace);
+
+FftProductParameters fft_products(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
+                                  Index count, std::byte* workspace);
 
 // Blocks of a launch.
 Index fft_blocks(FftChunk const& chunk);
@@ -114,6 +120,7 @@ class FftConvolution : public Kernel<ConvolutionProblem> {
  protected:
   virtual void write_planes(FftPart part, FftPlanesParameters const& parameters, Stream stream) const = 0;
   virtual void write_factor(FftPart part, FftMatrixParameters const& parameters, Stream stream) const = 0;
+  virtual void multiply_planes(FftProductParameters const& parameters, Stream stream) const = 0;
   virtual void read_sums(FftMatrixParameters const& parameters, Stream stream) const = 0;
   virtual void store_results(FftForm const& form, FftCrop const& crop,
                              ConvolutionProblem::Arguments const& arguments, Stream stream) const = 0;
@@ -125,13 +132,14 @@ class FftConvolution : public Kernel<ConvolutionProblem> {
   std::vector<FftForm> const& forms() const { return forms_; }
 
  private:
+  void transform_filter(FftForm const& form, void const* filter, std::byte* workspace, Stream stream) const;
   void run_form(FftForm const& form, ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
                 Stream stream) const;
 
   ConvolutionProblem problem_;
   FftRecipe recipe_;
   std::vector<FftForm> forms_;
-  Prepared<GemmProblem> product_;
+  Prepared<GemmProblem> product_;  // of matrices
 };
 
 }  // namespace cosmati::plan

@@ -225,6 +225,14 @@ class Choice {
     recipe.image = recipe.work + up(recipe.work_bytes);
     recipe.filter =
         recipe.image + up(fft_matrix_bytes(e, image * e.image_lines, 2 * e.depths, recipe.factor));
+    if (fft_pointwise(form())) {  // whole chunks of planes
+      Index const chunks = parts(planes.filter, recipe.filter_chunk);
+      recipe.filter = recipe.image;
+      recipe.sums = recipe.end =
+          recipe.filter +
+          up(static_cast<std::size_t>(chunks * recipe.filter_chunk * fft_plane_bytes(recipe)));
+      return recipe.end;
+    }
     recipe.sums =
         recipe.filter + up(fft_matrix_bytes(e, filter * e.filter_lines, 2 * e.depths, recipe.factor));
     recipe.end =
@@ -238,6 +246,17 @@ class Choice {
       offer.refusal = fmt::format(
           "transformed to {}x{} frequencies, filters and one slice take {} bytes of workspace; at most {}",
           recipe.rows, recipe.columns / 2 + 1, recipe.end, most);
+      return offer;
+    }
+    if (fft_pointwise(form())) {
+      if (!policy_.empty()) {
+        offer.refusal = "multiplies no matrices here; --policy " + policy_ + " was asked for";
+        return offer;
+      }
+      offer.workspace_bytes = recipe.end;
+      offer.recipe.algorithm = ConvolutionAlgorithm::fft;
+      offer.recipe.fft = recipe;
+      complete(offer, nullptr);
       return offer;
     }
     Plan<Problem> plan;
@@ -261,7 +280,7 @@ class Choice {
       offer.recipe.algorithm = ConvolutionAlgorithm::fft;
       offer.recipe.fft = recipe;
       offer.recipe.product = product.recipe;
-      complete(offer, product);
+      complete(offer, &product);
     } catch (Error const& error) {
       if (error.code() != ErrorCode::bad_request) throw;
       offer.refusal = error.what();
@@ -269,12 +288,17 @@ class Choice {
     return offer;
   }
 
-  void complete(Offer<Problem>& offer, Plan<GemmProblem> const& product) const {
+  // `product`: of matrices; null: of planes.
+  void complete(Offer<Problem>& offer, Plan<GemmProblem> const* product) const {
     FftRecipe const& recipe = offer.recipe.fft;
-    double product_seconds = product.recipe.predicted_seconds;
-    std::string text;
-    for (Considered const& entry : product.considered)
-      if (entry.kernel == product.kernel) product_seconds = entry.predicted_seconds, text = entry.recipe;
+    double product_seconds = product == nullptr ? 0 : product->recipe.predicted_seconds;
+    std::string text = "products of planes";
+    if (product != nullptr)
+      for (Considered const& entry : product->considered)
+        if (entry.kernel == product->kernel) {
+          product_seconds = entry.predicted_seconds;
+          text = fmt::format("{} of {}: {}", product->kernel, name_of(recipe.factor), entry.recipe);
+        }
     double const transforms = transform_seconds(recipe);
     Planes const planes = planes_of(recipe);
     Index const slices = slices_of(recipe), pieces = parts(planes.filter, recipe.filter_chunk) +
@@ -288,10 +312,9 @@ class Choice {
     Index const tiles = Index{recipe.tiles_down} * recipe.tiles_across;
     offer.text = fmt::format(
         "transforms of {}x{}, {}, expected error {:.2g}, all but the products {:.3g} us, {} launches and {} "
-        "calls, {} of {}: {}",
+        "calls, {}",
         recipe.rows, recipe.columns, tiles == 1 ? "one tile" : std::to_string(tiles) + " tiles",
-        offer.expected_error, transforms * 1e6, offer.recipe.launches, forms * pieces, product.kernel,
-        name_of(recipe.factor), text);
+        offer.expected_error, transforms * 1e6, offer.recipe.launches, forms * pieces, text);
   }
 
   Index slices_of(FftRecipe const& recipe) const { return parts(outers(), recipe.slice); }
@@ -321,7 +344,7 @@ class Choice {
                                                  : x;
     Index const lines = recipe.doubled == FftDoubled::image ? 2 : 1;
     auto const matrix = [&](Index count, Index columns, DataType type) {
-      return real(fft_matrix_bytes(e, count, columns, type));
+      return fft_pointwise(form()) ? 0 : real(fft_matrix_bytes(e, count, columns, type));
     };
     double const of_filter = part_seconds(planes.filter, recipe.filter_chunk, recipe, bytes(filter),
                                           matrix((3 - lines) * e.filter_lines, 2 * e.depths, recipe.factor));
@@ -335,6 +358,7 @@ class Choice {
   }
 
   double rough_product_seconds(FftRecipe const& recipe) const {
+    if (fft_pointwise(form())) return 0;
     FftExtents const e = fft_extents(form(), recipe, recipe.slice);
     double const products = 4 * real(e.frequencies) * real(e.groups) * real(e.image_lines) * real(e.depths) *
                             real(e.filter_lines);
@@ -393,7 +417,7 @@ Offer<Problem> fft(Problem const& problem, Device const& device, PlanOptions con
   std::vector<FftForm> const forms = fft_forms(problem);
   DataType const image = forms.front().form.a.type, filter = forms.front().form.b.type;
   std::vector<DataType> factors{forms.front().form.sum == DataType::f64 ? DataType::f64 : DataType::f32};
-  if (is_short(image) && is_short(filter)) factors.push_back(DataType::tf32);
+  if (is_short(image) && is_short(filter) && !fft_pointwise(forms.front())) factors.push_back(DataType::tf32);
   double const limit =
       options.max_error.value_or(options.kernel == "fft" ? 1 : PlanOptions::default_max_error);
   bool first = true;
