@@ -322,7 +322,7 @@ class Choice {
   // Of `planes` planes, which are made of, or become, `tensor` bytes and `matrix` bytes in memory; between
   // them they pass through the second cache six times: to and from the library's two passes.
   double part_seconds(Index planes, int chunk, FftRecipe const& recipe, double tensor, double matrix) const {
-    constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8, cache_over_memory = 0.65;
+    constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8, cache_over_memory = 0.55;
     double const bytes = real(planes) * real(fft_plane_bytes(recipe));
     double const rate = device_.gpu.memory_bytes_per_second;
     return real(parts(planes, chunk)) * 4 * launch_seconds + (tensor + matrix) / (share_of_bandwidth * rate) +
