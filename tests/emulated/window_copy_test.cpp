@@ -124,6 +124,8 @@ TEST(WindowCopy, StartsInsideTheCornersAndOffsetsAreSmall) {
               "copies a box whose first corner is at column 3; the map's are at -1 to 2 by 1");
   EXPECT_SAYS(report({0, 0, -2, 0}, {0, 0}),
               "whose first corner is at row -2; the map's are at -1 to 2 by 1");
+  EXPECT_SAYS(report({2, 0, 0, 0}, {0, 0}),
+              "whose first channel is 2, of 4 bytes; legal are multiples of 16 bytes");
   EXPECT_SAYS(report({0, 0, 0, 0}, {0, 256}),
               "with an offset of 256 from the corner's row; legal are 0 to 255");
   images.tensor.step[0] = 3;

@@ -35,20 +35,23 @@ pack_kernel(COSMATI_PARAMETER PackParameters params) {
   Index const pixel = image * params.image_stride + row * params.row_stride + column * params.column_stride;
   Element* const to =
       arch::as_global(static_cast<Element*>(params.to)) + (place * params.runs + first) * width;
+  // All loads are asked for before the first is waited for; what does not exist is read elsewhere.
+  Vector<Element, width> value[pack_runs_of_thread];
   COSMATI_UNROLL
   for (int run = 0; run < pack_runs_of_thread; ++run) {
-    if (first + run >= params.runs) return;
-    Vector<Element, width> value{};
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e) {
       int const at = row + below;
-      if (inside && below < params.rows_of_place && at >= 0 && at < params.height)
-        value[e] = arch::load_constant<Element>(
-            from + (pixel + below * params.row_stride + channel * params.channel_stride));
+      bool const exists = inside && below < params.rows_of_place && at >= 0 && at < params.height;
+      Index const offset = exists ? pixel + below * params.row_stride + channel * params.channel_stride : 0;
+      Element const element = arch::load_constant<Element>(from + offset);
+      value[run][e] = exists ? element : Element{};
       if (++channel == params.channels.divisor) channel = 0, ++below;
     }
-    arch::store_global(to + run * width, value);
   }
+  COSMATI_UNROLL
+  for (int run = 0; run < pack_runs_of_thread; ++run)
+    if (first + run < params.runs) arch::store_global(to + run * width, value[run]);
 }
 
 // Grid: elements / pack_threads, rounded up; block: pack_threads. Neighbouring threads have neighbouring

@@ -65,9 +65,9 @@ struct TapBoxes {
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
     static_assert(along == Along::outer && !many,
                   "the windows of an image are a tile of its own for each block: cluster_m = 1");
-    // What lies beyond n is some tap's, and not stored.
-    int const tap = first_outer + neighbour, last = arguments.last_tap;
-    place.copy(arguments, arguments.taps.digits(tap < last ? tap : last), 0, to, barrier);
+    // What lies beyond n is some tap's, and not stored; boxes begin at multiples of 16 bytes.
+    int const tap = first_outer + neighbour;
+    place.copy(arguments, arguments.taps.digits(tap <= arguments.last_tap ? tap : 0), 0, to, barrier);
   }
 };
 

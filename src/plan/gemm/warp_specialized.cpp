@@ -162,8 +162,8 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
 
 std::vector<NamedPolicy> window_policies(int element_bytes) {
   // Of few filters and short sums: one warpgroup stores while the other multiplies.
-  constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 2, 1, 1, true},
-                            {"narrow_turns", 128, 32, 32, 9, 2, 1, 1, true},
+  constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 1, 1, 1, true},
+                            {"narrow_turns", 128, 32, 32, 9, 1, 1, 1, true},
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};
   std::vector<NamedPolicy> list = warpgroup_policies(element_bytes);
   for (Tiles const& tiles : more) list.push_back(policy_of(tiles, element_bytes));
