@@ -105,6 +105,16 @@ def check_lenet5(folder):
         file.write(read(model)[:-5])
     refused("predict", "lenet5", "--model", cut, "--data", data, saying="cut.safetensors")
     run("train", "lenet5", "--data", data, "--gpus", 1, status=3)
+    half = f"{folder}/half.safetensors"
+    line = json.loads(run("train", "lenet5", "--data", data, "--epochs", 1, "--batch", 32, "--type", "bf16", "--backend", "cpu",
+                          "--save", half, "--json").stdout.splitlines()[0])
+    answer = json.loads(run("predict", "lenet5", "--model", half, "--data", data, "--json").stdout.splitlines()[-1])
+    expect("a model trained in bf16 is one of f32", abs(answer["accuracy"] - line["test_accuracy"]) < 0.03, (line, answer))
+    refused("train", "lenet5", "--data", data, "--type", "s8", saying="f32, f16 or bf16")
+    refused("train", "lenet5", "--data", data, "--type", "f16", "--compute", "tf32", saying="is for --type f32")
+    refused("train", "lenet5", "--data", data, "--resume", half, "--type", "f32", saying="--type")
+    refused("train", "lenet5", "--data", data, "--gpus", 99, saying="--gpus 99")
+    refused("train", "lenet5", "--data", data, "--gpus", 4, "--backend", "cpu", "--batch", 2, saying="at least one for each")
 
 
 def check_interrupt(folder, data, model):

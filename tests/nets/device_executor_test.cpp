@@ -157,6 +157,34 @@ TEST(LeNet5OnADevice, ContinuesACheckpointOfTheCpu) {
   std::filesystem::remove(path);
 }
 
+// With the loss scale, whose first value is too large here; on one device or two.
+TEST(LeNet5OnADevice, ContinuesInF16ToTheSameBits) {
+  auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
+  Device const cpu = this_device(Backend::cpu, 1);
+  Hyperparameters h = default_hyperparameters(Variant::modern);
+  h.epochs = 1;
+  h.batch = 4;
+  h.type = DataType::f16;
+  std::string const path = temporary("f16.safetensors"), parts = temporary("parts.safetensors");
+  for (std::size_t const devices : {1, 2}) {
+    nets::Team const team(std::vector<Device>(devices, cpu), nullptr);
+    Training whole(h, train_set, test_set, team);
+    EXPECT_TRUE(whole.run({}));
+    whole.save(path);
+    std::atomic<bool> stop{false};
+    Training first(h, train_set, test_set, team);
+    EXPECT_FALSE(first.run({[&](Progress const&) { stop = true; }, {}, &stop}));
+    first.save(parts);
+    Training second(parts, train_set, test_set, team);
+    EXPECT_EQ(second.hyperparameters().type, DataType::f16);
+    EXPECT_TRUE(second.run({}));
+    second.save(parts);
+    EXPECT_TRUE(bytes_of(path) == bytes_of(parts)) << devices << " devices";
+  }
+  std::filesystem::remove(path);
+  std::filesystem::remove(parts);
+}
+
 // One memory without overlaps, in the order of the layers; activations lie in the products beside them.
 TEST(LeNet5OnADevice, ExplainsItsMemory) {
   Model model(Variant::modern);
