@@ -68,38 +68,93 @@ struct ChannelKernel {
       }
       if (batch.count[u] > 0) shared.run[(first + u) * threads + arch::thread()] = run;
     }
-    absorb(partial, static_cast<int>(Combine::moments), there, term);
+    if (policy.whole && batch.count[unroll - 1] > 0)
+      add_all(batch, partial);
+    else
+      absorb(partial, static_cast<int>(Combine::moments), there, term);
+  }
+
+  // All of a batch; several sums side by side, since additions wait for each other.
+  COSMATI_DEVICE static void add_all(Batch const& batch, Partial<Real, 3>& partial) {
+    constexpr int count = unroll * width;
+    Real sums[width] = {}, squares[width] = {};
+    COSMATI_UNROLL
+    for (int u = 0; u < unroll; ++u) {
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) sums[e] += batch.value[u][e];
+    }
+    Real const mean = sum_of(sums) * (Real(1) / Real(count));
+    COSMATI_UNROLL
+    for (int u = 0; u < unroll; ++u) {
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) {
+        Real const difference = batch.value[u][e] - mean;
+        squares[e] += difference * difference;
+      }
+    }
+    partial.join_moments(Real(count), mean, sum_of(squares));
+  }
+  COSMATI_DEVICE static Real sum_of(Real const (&values)[width]) {
+    Real sum = values[0];
+    COSMATI_UNROLL
+    for (int e = 1; e < width; ++e) sum += values[e];
+    return sum;
+  }
+
+  COSMATI_DEVICE static Real sum_of_lanes(Real value) {
+    COSMATI_UNROLL
+    for (int lane = 16; lane > 0; lane /= 2) value += arch::exchange(value, lane);
+    return value;
+  }
+
+  // Of `count` partial results: with the mean of all, one division serves for all of them.
+  template <int most, class At>
+  COSMATI_DEVICE static Partial<Real, 3> joined(int count, At const& at) {
+    Real part[most][3];
+    Partial<Real, 3> all;
+    all.clear(static_cast<int>(Combine::moments));
+    Real sum = 0;
+    COSMATI_UNROLL
+    for (int i = 0; i < most; ++i) {
+      COSMATI_UNROLL
+      for (int v = 0; v < 3; ++v) part[i][v] = i < count ? at(i)[v] : Real(0);
+    }
+    COSMATI_UNROLL
+    for (int i = 0; i < most; ++i) {
+      all.value[0] += part[i][0];
+      sum += part[i][0] * part[i][1];
+    }
+    all.value[1] = all.value[0] > Real(0) ? sum / all.value[0] : Real(0);
+    COSMATI_UNROLL
+    for (int i = 0; i < most; ++i) {
+      Real const difference = part[i][1] - all.value[1];
+      all.value[2] += part[i][2] + part[i][0] * difference * difference;
+    }
+    return all;
   }
 
   // In one order, whoever asks: lanes, then warps, then blocks.
   COSMATI_DEVICE void join(Partial<Real, 3>& partial) const {
-    COSMATI_UNROLL
-    for (int lane = 16; lane > 0; lane /= 2) {
-      Real other[3];
-      COSMATI_UNROLL
-      for (int v = 0; v < 3; ++v) other[v] = arch::exchange(partial.value[v], lane);
-      partial.join_moments(other[0], other[1], other[2]);
-    }
-    int const warp = arch::thread() / 32;
+    Real const(&own)[3] = partial.value;
+    Real const number = sum_of_lanes(own[0]), sum = sum_of_lanes(own[0] * own[1]);
+    Real const mean = number > Real(0) ? sum / number : Real(0), difference = own[1] - mean;
+    Real const squares = sum_of_lanes(own[2] + own[0] * difference * difference);
     if (arch::thread() % 32 == 0) {
-      COSMATI_UNROLL
-      for (int v = 0; v < 3; ++v) shared.of_warp[warp][v] = partial.value[v];
+      Real(&of_warp)[3] = shared.of_warp[arch::thread() / 32];
+      of_warp[0] = number;
+      of_warp[1] = mean;
+      of_warp[2] = squares;
     }
     arch::block_barrier();
     if (arch::thread() == 0) {
-      partial.clear(static_cast<int>(Combine::moments));
-      for (int w = 0; w < threads / 32; ++w)
-        partial.join_moments(shared.of_warp[w][0], shared.of_warp[w][1], shared.of_warp[w][2]);
+      partial = joined<threads / 32>(threads / 32, [&](int i) { return shared.of_warp[i]; });
       COSMATI_UNROLL
       for (int v = 0; v < 3; ++v) shared.of_block[v] = partial.value[v];
     }
     arch::cluster_arrive();
     arch::cluster_wait();
-    partial.clear(static_cast<int>(Combine::moments));
-    for (int b = 0; b < policy.cluster; ++b) {
-      Real const* const other = arch::in_block(shared.of_block, b);
-      partial.join_moments(other[0], other[1], other[2]);
-    }
+    constexpr int most_blocks = 8;
+    partial = joined<most_blocks>(policy.cluster, [&](int i) { return arch::in_block(shared.of_block, i); });
     arch::cluster_arrive();  // nobody leaves before all have read
   }
 

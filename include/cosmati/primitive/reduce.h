@@ -88,6 +88,37 @@ COSMATI_DEVICE void absorb(Partial<Real, values>& partial, int operation, bool c
   partial.join(operation, step.value);
 }
 
+// Moments of neighbouring results, which all have the same `number` of terms: two divisions for all of them.
+// term[r][i] counts where there[i].
+template <class Real, int values, int results, int count, int inputs_of_function>
+COSMATI_DEVICE void absorb_side_by_side(Partial<Real, values> (&partial)[results], bool const (&there)[count],
+                                        Real const (&term)[results][count][inputs_of_function]) {
+  Real number = 0;
+  COSMATI_UNROLL
+  for (int i = 0; i < count; ++i) number += there[i] ? Real(1) : Real(0);
+  if (number == Real(0)) return;
+  Real const part = Real(1) / number, both = partial[0].value[0] + number, share = number / both;
+  COSMATI_UNROLL
+  for (int r = 0; r < results; ++r) {
+    if constexpr (values >= 3) {
+      Real sum = 0, squares = 0;
+      COSMATI_UNROLL
+      for (int i = 0; i < count; ++i) sum += there[i] ? term[r][i][0] : Real(0);
+      Real const mean = sum * part;
+      COSMATI_UNROLL
+      for (int i = 0; i < count; ++i) {
+        Real const difference = there[i] ? term[r][i][0] - mean : Real(0);
+        squares += difference * difference;
+      }
+      Real(&all)[values] = partial[r].value;
+      Real const difference = mean - all[1];
+      all[2] += squares + difference * difference * all[0] * share;
+      all[1] += difference * share;
+      all[0] = both;
+    }
+  }
+}
+
 // Results of a thread: one for each element of a run along the positions, else one.
 template <class Traits>
 inline constexpr int results_of = Traits::runs_of_terms ? 1 : Traits::width;
@@ -151,6 +182,13 @@ reduce_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
         for (int k = 0; k < Traits::inputs; ++k) of[k] = in[u][k][e];
         if (there[result][at]) Traits::Function::apply(params, of, term[result][at]);
       }
+    }
+    if (results > 1 && policy.operation == static_cast<int>(Combine::moments)) {
+      bool exist[unroll * elements];
+      COSMATI_UNROLL
+      for (int u = 0; u < unroll * elements; ++u) exist[u] = there[0][u];
+      absorb_side_by_side(partial, exist, term);
+      continue;
     }
     COSMATI_UNROLL
     for (int r = 0; r < results; ++r) absorb(partial[r], policy.operation, there[r], term[r]);
