@@ -131,7 +131,7 @@ struct ReduceShared {
 
 // Grid: (ceil(positions / across), splits).
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 1)
+COSMATI_KERNEL(Traits::threads, 2)
 reduce_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Real = typename Traits::Real;
   constexpr int width = Traits::width, results = results_of<Traits>, unroll = Traits::unroll;
