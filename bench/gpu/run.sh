@@ -228,6 +228,7 @@ cross-entropy --size 65536x1000
 pool --size 64x256x56x56
 pool --size 64x256x56x56 --layout nhwc
 pool --size 64x256x56x56 --layout nhwc --direction backward
+pool --size 64x256x56x56 --direction backward
 lrn --shape 64x256x27x27 --size 5
 LINES
   done

@@ -7,12 +7,14 @@
 
 namespace cosmati {
 
-// count, mean, sum of squared differences.
+// Behind it lie as many runs as the launch has room for: (run of a thread, thread).
 template <class Traits>
-struct ChannelShared {
+struct alignas(16) ChannelShared {
   using Run = Vector<typename Traits::Real, Traits::width>;
+  // count, mean, sum of squared differences
   typename Traits::Real of_warp[Traits::threads / 32][3], of_block[3];
-  alignas(16) Run run[1];  // (run of a thread, thread), as many as the launch has room for
+
+  COSMATI_DEVICE Run* runs() { return reinterpret_cast<Run*>(this + 1); }
 };
 
 template <class Traits>
@@ -66,7 +68,7 @@ struct ChannelKernel {
         run[e] = term[u * width + e][0] = batch.value[u][e];
         there[u * width + e] = e < batch.count[u];
       }
-      if (batch.count[u] > 0) shared.run[(first + u) * threads + arch::thread()] = run;
+      if (batch.count[u] > 0) shared.runs()[(first + u) * threads + arch::thread()] = run;
     }
     if (policy.whole && batch.count[unroll - 1] > 0)
       add_all(batch, partial);
@@ -186,7 +188,7 @@ struct ChannelKernel {
     PrimitiveTensor const& y = params.tensor[primitive_inputs];
     for (int j = 0; run_of(j) < params.terms; ++j) {
       Place const place(params.axis + policy.kept, policy.terms, run_of(j));
-      typename Shared::Run const& run = shared.run[j * threads + arch::thread()];
+      typename Shared::Run const& run = shared.runs()[j * threads + arch::thread()];
       Real out[width];
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
