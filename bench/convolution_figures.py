@@ -8,7 +8,7 @@ import tempfile
 from measure import ROOT, json_lines
 
 PEERS = os.path.join(ROOT, "bench", "peers")
-SUITES = ("lenet", "dcgan", "vgg16", "resnet50", "mobilenet", "deepbench", "large_filters", "odd")
+SUITES = ("lenet", "dcgan", "mobilenet", "odd", "resnet50", "vgg16", "large_filters", "deepbench")  # by the time that they take
 FORMATS = ("nchw", "nhwc")
 SLICE_SECONDS = 0.05
 
@@ -31,7 +31,7 @@ def ours(a, suite):
     lines = []
     for layout in FORMATS:
         lines += json_lines([a.cosmati, "bench", "conv", "--suite", suite, "--images", "1,16", "--layout", layout, "--type", "f32",
-                             "--backend", "cpu", "--slices", 2, "--slice-seconds", SLICE_SECONDS, "--json"])
+                             "--backend", "cpu", "--verify-below", 1e6, "--slices", 2, "--slice-seconds", SLICE_SECONDS, "--json"])
     return lines
 
 
