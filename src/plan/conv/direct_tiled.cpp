@@ -183,7 +183,7 @@ SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
     if (axis.taps != first.taps || axis.output_step != first.output_step || axis.tap_step != first.tap_step)
       return recipe;
   }
-  constexpr int most_taps = 11, most_step = 4;
+  constexpr int most_taps = 31, most_step = 4;
   if (first.taps < 1 || first.taps > most_taps || std::abs(first.tap_step) > most_step ||
       first.output_step > most_step)
     return recipe;
@@ -207,19 +207,21 @@ class Search {
 
   // Blocks of up to `threads` threads, each of which computes thread_rows rows for thread_filters filters.
   void consider(SlidingRecipe recipe, Index threads, int thread_rows, int thread_filters) {
-    constexpr Index most_places = 24;
-    if (recipe.taps > 0 && halo(forms_.front().window.rows, thread_rows) > most_places) return;
+    constexpr Index most_values = 80;  // in registers
+    Index const places = recipe.taps > 0 ? halo(forms_.front().window.rows, thread_rows) : thread_rows;
+    if (places + Index{thread_rows + 1} * thread_filters > most_values) return;
     Index const down = parts(rows_, thread_rows);
     for (Index groups = std::min(parts(outputs_, thread_filters), threads); groups > 0;
          groups = groups > 1 ? parts(groups, 2) : 0) {
-      Index const places = threads / groups;
-      Index columns = std::min(columns_, places), runs = std::min(down, places / columns);
-      if (columns < columns_) columns = places >= 32 ? places / 32 * 32 : places;
+      Index const of_group = threads / groups;
+      Index columns = std::min(columns_, of_group), runs = std::min(down, of_group / columns);
+      if (columns < columns_) columns = of_group >= 32 ? of_group / 32 * 32 : of_group;
       runs = parts(down, parts(down, runs));
       recipe.tile = {narrowed(runs * thread_rows), narrowed(columns), narrowed(groups * thread_filters),
                      thread_rows, thread_filters};
       bool const whole = columns == columns_ && runs == down;
-      for (Index images = whole ? std::min(images_, places / (columns * runs)) : 1; images > 0; images /= 2) {
+      for (Index images = whole ? std::min(images_, of_group / (columns * runs)) : 1; images > 0;
+           images /= 2) {
         recipe.rounds = narrowed(images);
         consider_channels(recipe);
       }

@@ -224,7 +224,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   recipe.product = product_recipe(gradient.form);
   Gpu const& gpu = device.gpu;
   bool const emulated = device.backend == Backend::emulator;
-  constexpr int most_threads = 512, most_taps = 11, most_places = 24, most_sums = 40;
+  constexpr int most_threads = 512, most_taps = 31, most_values = 72, most_sums = 40;
   constexpr Index most_groups = 65535;
   SlidingRecipe base;
   base.taps = w.columns.taps, base.output_step = w.columns.output_step, base.tap_step = w.columns.tap_step;
@@ -258,7 +258,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   auto const consider_tile = [&](int shift, int filters, int run) {
     SlidingRecipe now = base;
     now.lanes_shift = shift;
-    if (filters * now.taps > most_sums || halo(w.columns, run) > most_places) return;
+    if (filters * now.taps > most_sums || filters * now.taps + halo(w.columns, run) > most_values) return;
     for (Index all = parts_of(w.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
       now.tile = {1, run, narrowed(all * filters), 1, filters};
       if (slots_of(w, now) > threads_of(now) || now.tile.filters > threads_of(now)) continue;
