@@ -122,17 +122,21 @@ Problem nchw(ConvolutionDirection direction, Geometry const& layer) {
 }
 
 TEST(DirectTiledCuts, Forward) {
-  expect_tiles<{28, 28, 6, 7, 6}, 224, 5, 1, true>(nchw(ConvolutionDirection::forward, first_layer(3)), 2, 1);
-  expect_tiles<{3, 28, 6, 3, 1}, 192, 5, 1, true>(nchw(ConvolutionDirection::forward, first_layer(2)), 1, 1);
-  expect_tiles<{10, 10, 16, 5, 8}, 128, 5, 1, true>(nchw(ConvolutionDirection::forward, second_layer(4)), 3,
-                                                    6);
-  expect_tiles<{10, 10, 4, 1, 2}, 224, 5, 1, true>(nchw(ConvolutionDirection::forward, second_layer(2)), 1,
-                                                   4);
+  expect_tiles<DirectTile{28, 28, 6, 7, 6}, 224, 5, 1, true>(
+      nchw(ConvolutionDirection::forward, first_layer(3)), 2, 1);
+  expect_tiles<DirectTile{3, 28, 6, 3, 1}, 192, 5, 1, true>(
+      nchw(ConvolutionDirection::forward, first_layer(2)), 1, 1);
+  expect_tiles<DirectTile{10, 10, 16, 5, 8}, 128, 5, 1, true>(
+      nchw(ConvolutionDirection::forward, second_layer(4)), 3, 6);
+  expect_tiles<DirectTile{10, 10, 4, 1, 2}, 224, 5, 1, true>(
+      nchw(ConvolutionDirection::forward, second_layer(2)), 1, 4);
 }
 
 TEST(DirectTiledCuts, DataGradient) {
-  expect_tiles<{14, 14, 6, 7, 6}, 128, 5, 1, true>(nchw(ConvolutionDirection::data, second_layer(5)), 4, 16);
-  expect_tiles<{15, 14, 6, 5, 2}, 256, 5, 1, true>(nchw(ConvolutionDirection::data, second_layer(3)), 2, 5);
+  expect_tiles<DirectTile{14, 14, 6, 7, 6}, 128, 5, 1, true>(
+      nchw(ConvolutionDirection::data, second_layer(5)), 4, 16);
+  expect_tiles<DirectTile{15, 14, 6, 5, 2}, 256, 5, 1, true>(
+      nchw(ConvolutionDirection::data, second_layer(3)), 2, 5);
 }
 
 TEST(DirectTiledCuts, FilterGradient) {

@@ -48,7 +48,9 @@ struct PackRecipe {
 
 // Of the kernels that slide windows over the image: direct_tiled and depthwise.
 struct SlidingRecipe {
-  DirectTile tile;  // of direct_tiled, with so many channels in shared memory at a time
+  // Of direct_tiled: `rounds` images of a block, so many of their channels in shared memory at a time, and
+  // what is known of the rows. What they hold of its filter gradient: src/plan/conv/filter_tiled.h.
+  DirectTile tile;
   int channels = 1;
   // Of depthwise: channels of a thread, and what is known when the kernel is compiled of the axis along which
   // its outputs lie (taps = 0: nothing).

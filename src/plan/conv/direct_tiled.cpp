@@ -23,7 +23,8 @@ Index halo(WindowAxis const& axis, Index outputs) {
          std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
 }
 
-int narrowed(Index value) { return static_cast<int>(value); }
+// More than any shared memory holds stays more.
+int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 // `rounds` of the recipe: images of a block.
 int images_of(SlidingRecipe const& recipe) { return recipe.rounds; }
@@ -61,11 +62,11 @@ PlaneSchedule smallest_planes(SlidingForm const& sliding, SlidingRecipe const& r
   planes.rows = narrowed(halo(window.rows, recipe.tile.rows));
   planes.columns = narrowed(halo(window.columns, recipe.tile.columns));
   planes.row_pitch = planes.columns;
-  planes.channel_pitch = planes.rows * planes.row_pitch;
-  planes.image_pitch = recipe.channels * planes.channel_pitch;
+  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = narrowed(Index{recipe.channels} * planes.channel_pitch);
   planes.channels_last = window.image_input == 1 && window.inputs > 1;
   int const width = std::clamp(window.columns.size, 1, planes.columns);
-  planes.lanes_shift = lanes_shift_of(width * (planes.channels_last ? recipe.channels : 1), 3, 5);
+  planes.lanes_shift = lanes_shift_of(Index{width} * (planes.channels_last ? recipe.channels : 1), 3, 5);
   planes.fill = reaches_outside(window.rows) || reaches_outside(window.columns);
   planes.loaded_rows = Divisor(std::clamp(window.rows.size, 1, planes.rows));
   planes.channels = Divisor(recipe.channels);
@@ -81,8 +82,8 @@ PlaneSchedule planes_of(SlidingForm const& sliding, SlidingRecipe const& recipe)
     for (int of_image = 0; of_image < (images_of(recipe) > 1 ? 16 : 1) && least > 1; ++of_image) {
       PlaneSchedule planes = smallest;
       planes.row_pitch += of_row;
-      planes.channel_pitch = planes.rows * planes.row_pitch;
-      planes.image_pitch = recipe.channels * planes.channel_pitch + of_image;
+      planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
+      planes.image_pitch = narrowed(Index{recipe.channels} * planes.channel_pitch + of_image);
       int const now = wavefronts(sliding, recipe, planes);
       if (now < least) least = now, best = planes;
     }
@@ -128,7 +129,7 @@ double clocks_of(SlidingForm const& sliding, SlidingRecipe const& recipe, Index 
                                  number(filters) + (known ? 6.0 : 4.0 * w.rows.taps);
   Index const lanes = Index{1} << planes.lanes_shift;
   Index const channels_of_line = planes.channels_last ? recipe.channels : 1;
-  Index const width = std::clamp(w.columns.size, 1, planes.columns) * channels_of_line;
+  Index const width = Index{std::clamp(w.columns.size, 1, planes.columns)} * channels_of_line;
   Index const lines =
       Index{images_of(recipe)} * planes.loaded_rows.divisor * recipe.channels / channels_of_line;
   double const scattered = w.columns.image_stride == 1 || planes.channels_last ? 1 : 4;

@@ -18,7 +18,8 @@ constexpr Index sum_lanes = 32;  // FilterTiledTraits
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 double number(Index value) { return static_cast<double>(value); }
-int narrowed(Index value) { return static_cast<int>(value); }
+// More than any shared memory holds stays more.
+int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 Index halo(WindowAxis const& axis, Index outputs) {
   return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
@@ -44,8 +45,8 @@ PlaneSchedule image_planes(SlidingArguments const& w, SlidingRecipe const& recip
   planes.rows = narrowed(halo(w.rows, recipe.tile.rows));
   planes.columns = narrowed(halo(w.columns, w.columns.outputs));
   planes.row_pitch = planes.columns | 1;  // lanes lie along the rows of taps
-  planes.channel_pitch = planes.rows * planes.row_pitch;
-  planes.image_pitch = w.inputs * planes.channel_pitch;
+  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = narrowed(Index{w.inputs} * planes.channel_pitch);
   planes.channels_last = w.image_input == 1 && w.inputs > 1;
   planes.lanes_shift = lanes_shift_of(
       Index{std::clamp(w.columns.size, 1, planes.columns)} * (planes.channels_last ? w.inputs : 1), 3, 5);
@@ -62,8 +63,8 @@ PlaneSchedule gradient_planes(FilterTiledForm const& gradient, SlidingRecipe con
   planes.rows = recipe.tile.rows;
   planes.columns = p.window.columns.outputs;
   planes.row_pitch = narrowed(parts_of(planes.columns, vector) * vector);
-  planes.channel_pitch = planes.rows * planes.row_pitch;
-  planes.image_pitch = recipe.tile.filters * planes.channel_pitch;
+  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = narrowed(Index{recipe.tile.filters} * planes.channel_pitch);
   planes.channels_last = p.gradient_channel == 1 && p.window.outputs > 1;
   planes.lanes_shift =
       lanes_shift_of(Index{planes.columns} * (planes.channels_last ? recipe.tile.filters : 1), 3, 5);
@@ -74,7 +75,7 @@ PlaneSchedule gradient_planes(FilterTiledForm const& gradient, SlidingRecipe con
 
 Index gradient_at(SlidingArguments const& w, SlidingRecipe const& recipe) {
   constexpr Index run = 4, last_run = 4;  // of the planes before, whose filling may end behind them
-  return parts_of(image_planes(w, recipe).image_pitch * Index{recipe.rounds} + last_run, run) * run;
+  return parts_of(Index{recipe.rounds} * image_planes(w, recipe).image_pitch + last_run, run) * run;
 }
 Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe) {
   SlidingArguments const& w = gradient.parameters.window;
