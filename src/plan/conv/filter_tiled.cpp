@@ -286,9 +286,10 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
           consider_tile(shift, filters, run);
   if (chosen.shared_bytes == 0) {
     offer.refusal = fmt::format(
-        "one row of {} columns and {} channels does not fit into the {} bytes of shared memory "
-        "of a block of {}",
-        w.columns.size, w.inputs, gpu.shared_bytes_per_block, gpu.name);
+        "the places of one row of outputs, {} columns of {} channels with {}x{} taps, do not fit into the {} "
+        "bytes "
+        "of shared memory of a block of {}",
+        w.columns.size, w.inputs, w.rows.taps, w.columns.taps, gpu.shared_bytes_per_block, gpu.name);
     return offer;
   }
   Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
