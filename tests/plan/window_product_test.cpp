@@ -58,11 +58,14 @@ TEST(WindowProduct, DataGradientsReadTheirTapsBackward) {
 }
 
 // Strides that leave places without a tap, and taps in steps.
-TEST(WindowProduct, StridedDataGradientsAreALaunchForEachPlace) {
+TEST(WindowProduct, PlacesOfStridedDataGradientsShareALaunch) {
+  PlanOptions options;
+  options.kernel = kernel;
   Geometry strided = windowed_geometries()[1], sparse = strided;
   strided.c = 24, strided.n = 2;
   sparse.r = 1, sparse.s = 2, sparse.dilation[1] = 2, sparse.stride[1] = 2, sparse.c = 16;
   for (Geometry const& geometry : {strided, sparse}) {
+    EXPECT_EQ(make_plan(nhwc(data, geometry), emulated_device(), options).recipe.launches, 1);
     expect_right(nhwc(data, geometry), kernel);
     expect_right(with_epilogue(nhwc(data, geometry)), kernel);
   }
@@ -83,6 +86,13 @@ TEST(WindowProduct, DeepSumsAreSplit) {
   options.policy = "partition=split_k";
   EXPECT_GT(make_plan(p, emulated_device(), options).recipe.product.splits, 1);
   expect_right(p, kernel, options.policy);
+  // Each place has flags and sums of its own.
+  geometry.k = 264, geometry.c = 72, geometry.h = 9, geometry.w = 11,
+  geometry.stride[0] = geometry.stride[1] = 2;
+  auto const places = make_plan(nhwc(data, geometry), emulated_device(), options);
+  EXPECT_GT(places.recipe.product.splits, 1);
+  EXPECT_EQ(places.recipe.launches, 1);
+  expect_right(with_epilogue(nhwc(data, geometry)), kernel, options.policy);
 }
 
 // Pixels are the depth: 144 of them are two steps and a quarter, and boxes have 32 channels of a tap.

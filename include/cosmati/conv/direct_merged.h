@@ -52,63 +52,95 @@ struct DirectMerged {
   Sum* weights;  // (input, row of taps, column of taps and channel)
   Sum* values;   // (input, halo row, halo column)
 
-  // `count` channels of dy from `first` on; places outside it are zeros.
-  COSMATI_DEVICE void load_values(int first, int count) const {
-    int const items = shape.halo() * shape.pieces, turns = (items + Traits::threads - 1) / Traits::threads;
-    COSMATI_NO_UNROLL
-    for (int turn = 0; turn < turns; ++turn) {
-      int const item = turn * Traits::threads + arch::thread();
-      if (item >= items) break;
-      int const at = item / shape.pieces, piece = item - at * shape.pieces;
-      int const halo_row = at / shape.halo_columns();
-      int const row = window.top + first_row + halo_row;
-      int const column = window.left + first_column + at - halo_row * shape.halo_columns();
-      bool const exists = static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
+  // Where an item, an access of `vector` channels of a place, comes from and goes to.
+  struct Item {
+    ElementA const* from;
+    Sum* to;
+    int input;      // its first channel; far beyond all if there is no such item
+    bool is_image;  // else zeros
+  };
+  COSMATI_DEVICE Item item(int number, int first) const {
+    int const at = number / shape.pieces, input = (number - at * shape.pieces) * vector;
+    int const halo_row = at / shape.halo_columns();
+    int const row = window.top + first_row + halo_row;
+    int const column = window.left + first_column + at - halo_row * shape.halo_columns();
+    bool const is_image = static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
                           static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns);
-      int const input = piece * vector;
-      ElementA const* const address = image +
-                                      (exists ? row * window.image_row + column * window.image_column : 0) +
-                                      Index{first} * window.image_input;
-      constexpr int in_flight = 8;
-      int const step = shape.pieces * vector;
+    constexpr int far = 1 << 30;
+    bool const exists = at < shape.halo();
+    int const place = is_image && exists ? row * window.image_row + column * window.image_column : 0;
+    return {image + place + Index{first + input} * window.image_input, values + input * shape.pitch() + at,
+            exists ? input : far, is_image};
+  }
+
+  // `count` channels of dy from `first` on; places outside it are zeros. A few items at a time, so that their
+  // loads are in flight together.
+  COSMATI_DEVICE void load_values(int first, int count) const {
+    int const items = shape.halo() * shape.pieces, step = shape.pieces * vector;
+    constexpr int together = is_copied ? 1 : 4, steps_together = is_copied ? 8 : 1;
+    COSMATI_NO_UNROLL
+    for (int number = arch::thread(); number < items; number += together * Traits::threads) {
+      Item mine[together];
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) mine[i] = item(number + i * Traits::threads, first);
       COSMATI_NO_UNROLL
-      for (int some = input; some < count; some += in_flight * step) {
+      for (int c = 0; c < count; c += steps_together * step) {
+        Vector<ElementA, vector> value[together];
         COSMATI_UNROLL
-        for (int i = 0; i < in_flight; ++i) {
-          int const c = some + i * step;
-          if (c < count)
-            copy(values + c * shape.pitch() + at, address + Index{c} * window.image_input, exists);
+        for (int s = 0; s < steps_together; ++s) {
+          int const channel = c + s * step;
+          COSMATI_UNROLL
+          for (int i = 0; i < together; ++i) fetch(value[i], mine[i], channel, count);
+          COSMATI_UNROLL
+          for (int i = 0; i < together; ++i) put(value[i], mine[i], channel, count);
         }
       }
     }
   }
 
-  COSMATI_DEVICE void copy(Sum* to, ElementA const* from, bool exists) const {
-    if constexpr (is_same<ElementA, Sum> && sizeof(Sum) >= 4 && vector == 1) {
-      if (shape.async) {
-        arch::copy_async<static_cast<int>(sizeof(Sum))>(to, from, exists ? static_cast<int>(sizeof(Sum)) : 0);
-        return;
-      }
+  static constexpr bool is_copied = is_same<ElementA, Sum> && sizeof(Sum) >= 4 && vector == 1;
+  COSMATI_DEVICE void fetch(Vector<ElementA, vector>& value, Item const& mine, int channel, int count) const {
+    if (is_copied && shape.async) return;
+    value = {};
+    if (mine.is_image && channel + mine.input < count)
+      value = arch::load_constant<Vector<ElementA, vector>>(mine.from + Index{channel} * window.image_input);
+  }
+  COSMATI_DEVICE void put(Vector<ElementA, vector> const& value, Item const& mine, int channel,
+                          int count) const {
+    if (channel + mine.input >= count) return;
+    Sum* const to = mine.to + channel * shape.pitch();
+    if constexpr (is_copied) {
+      constexpr int bytes = static_cast<int>(sizeof(Sum));
+      if (shape.async)
+        return arch::copy_async<bytes>(to, mine.from + Index{channel} * window.image_input,
+                                       mine.is_image ? bytes : 0);
     }
-    Vector<ElementA, vector> value{};
-    if (exists) value = arch::load_constant<Vector<ElementA, vector>>(from);
     COSMATI_UNROLL
     for (int v = 0; v < vector; ++v) to[v * shape.pitch()] = arch::number_cast<Sum>(value[v]);
   }
 
   COSMATI_DEVICE void load_weights(int first, int count) const {
     int const of_row = shape.columns.taps * shape.channels, of_input = shape.rows.taps * of_row;
-    for (int i = arch::thread(); i < count * of_input; i += Traits::threads) {
-      int const input = i / of_input, r = (i - input * of_input) / of_row,
-                rest = i - input * of_input - r * of_row;
-      int const s = rest / shape.channels, channel = rest - s * shape.channels;
-      ElementB const* const address = filter + Index{first + input} * window.filter_input +
-                                      (first_channel + channel) * window.filter_output +
-                                      r * window.filter_row + s * window.filter_column;
-      weights[(input * shape.rows.taps + r) * shape.row_pitch() + rest] =
-          first_channel + channel < window.outputs
-              ? arch::number_cast<Sum>(arch::load_constant<ElementB>(address))
-              : Sum{};
+    constexpr int together = 8;  // loads in flight
+    COSMATI_NO_UNROLL
+    for (int i = arch::thread(); i < count * of_input; i += together * Traits::threads) {
+      Sum value[together];
+      int place[together];
+      COSMATI_UNROLL
+      for (int t = 0; t < together; ++t) {
+        int const number = i + t * Traits::threads, input = number / of_input;
+        int const r = (number - input * of_input) / of_row, rest = number - input * of_input - r * of_row;
+        int const s = rest / shape.channels, channel = first_channel + rest - s * shape.channels;
+        place[t] = input < count ? (input * shape.rows.taps + r) * shape.row_pitch() + rest : -1;
+        value[t] = Sum{};
+        if (input < count && channel < window.outputs)
+          value[t] = arch::number_cast<Sum>(arch::load_constant<ElementB>(
+              filter + Index{first + input} * window.filter_input + channel * window.filter_output +
+              r * window.filter_row + s * window.filter_column));
+      }
+      COSMATI_UNROLL
+      for (int t = 0; t < together; ++t)
+        if (place[t] >= 0) weights[place[t]] = value[t];
     }
   }
 
@@ -202,7 +234,7 @@ direct_merged_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   for (int first = 0; first < window.inputs; first += shape.inputs) {
     int const left = window.inputs - first, count = left < shape.inputs ? left : shape.inputs;
     if (first > 0) arch::block_barrier();
-    block.load_values(first, count);
+    block.load_values(first, count);  // where they are copies, they are in flight while weights are loaded
     block.load_weights(first, count);
     if (shape.async) arch::commit_copies(), arch::wait_copies<0>();
     arch::block_barrier();

@@ -11,7 +11,7 @@ inline constexpr int most_places_of_launch = 16;
 // much of place[] as there is.
 template <class Params, int most>
 struct PlacesParameters {
-  int count = 0;
+  int count = 0, blocks = 0;  // blocks: of all places
   int first_block[most_places_of_launch] = {};
   Params place[most];
 };

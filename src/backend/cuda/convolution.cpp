@@ -113,6 +113,7 @@ class ComposedConvolution final : public Kernel<Problem> {
       parameters.schedule = plan::schedule_of(parameters.schedule, place);
       places.first_block[places.count++] = place.first_block;
     }
+    places.blocks = static_cast<int>(places_.blocks);
     // The kernel's parameters end with the places that the plan has.
     std::size_t const bytes = sizeof(places) - (most_places_of_launch - forms_.size()) * sizeof(Parameters);
     constexpr Index most_groups = 65535;

@@ -120,6 +120,7 @@ jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recip
                         OperandTexts const& operands) {
   Whose whose = of_problem;
   whose.header = header;
+  whose.walk = operands.walk.c_str();
   return composed(form, recipe, expression, gpu, whose, operands);
 }
 

@@ -16,6 +16,8 @@ struct OperandTexts {
   std::string a, b;
   std::size_t parameter_bytes;
   std::string epilogue = {}, destination = {};  // empty: as the form has them
+  std::string walk =
+      {};  // the second parameter of warp_specialized_kernel, if it is another than the first's
 };
 jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
                         epilogue::Expression const& expression, Gpu const& gpu, char const* header,

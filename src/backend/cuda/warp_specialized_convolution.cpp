@@ -38,6 +38,7 @@ class WindowProductKernel final : public Kernel<Problem> {
     int const size = size_of(front.a.type);
     a_ = tensor_box(windows_.along_of_a, size, p.block_k, p.block_m, p.cluster_n);
     b_ = tensor_box(windows_.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
+    if (plan::run_together(plan.recipe, windows_)) places_ = plan::places_of(windows_, recipe_);
     if (!windows_.by_digits && plan::stores_by_engine(p, front)) store_ = plan::tensor_store_of(p, front);
     function_.allow_shared_bytes(shared_bytes_);
   }
@@ -45,24 +46,12 @@ class WindowProductKernel final : public Kernel<Problem> {
   void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream stream) const override {
     Current const current(gpu_.ordinal);
     Problem::Arguments const arguments = packing_.enqueue(given, workspace, stream);
-    for (plan::WindowProduct const& part : windows_.parts) {
-      void* const result = plan::pointers_of(problem_, part.form, arguments).d;
-      if (windows_.by_digits)
-        with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
-          fill_epilogue(epilogue, part.form, arguments);
-          launch(part, epilogue, plan::digit_arguments(part.form.d, result), arguments, workspace, stream);
-        });
-      else
-        plan::with_epilogue_arguments(part.product, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
-          fill_epilogue(epilogue, part.product, scalars_, arguments);
-          if (store_)
-            launch(part, epilogue, TensorArguments{result_map(part.product, result)}, arguments, workspace,
-                   stream);
-          else
-            launch(part, epilogue, plan::matrix_arguments(part.product.d, result), arguments, workspace,
-                   stream);
-        });
-    }
+    if (!places_.list.empty())
+      with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+        launch_together(epilogue, arguments, workspace, stream);
+      });
+    else
+      for (plan::WindowProduct const& part : windows_.parts) launch(part, arguments, workspace, stream);
     packing_.finish(given, workspace, stream);
   }
 
@@ -71,20 +60,73 @@ class WindowProductKernel final : public Kernel<Problem> {
     return tensor_map(form.d, data, form.m, form.n, 1, true, store_->columns, tensor_store_rows);
   }
 
+  void launch(plan::WindowProduct const& part, Problem::Arguments const& arguments, std::byte* workspace,
+              Stream stream) const {
+    void* const result = plan::pointers_of(problem_, part.form, arguments).d;
+    if (windows_.by_digits)
+      with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+        fill_epilogue(epilogue, part.form, arguments);
+        launch(part, epilogue, plan::digit_arguments(part.form.d, result), arguments, workspace, stream);
+      });
+    else
+      plan::with_epilogue_arguments(part.product, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
+        fill_epilogue(epilogue, part.product, scalars_, arguments);
+        if (store_)
+          launch(part, epilogue, TensorArguments{result_map(part.product, result)}, arguments, workspace,
+                 stream);
+        else
+          launch(part, epilogue, plan::matrix_arguments(part.product.d, result), arguments, workspace,
+                 stream);
+      });
+  }
+
+  template <class Epilogue>
+  void launch_together(Epilogue& epilogue, Problem::Arguments const& arguments, std::byte* workspace,
+                       Stream stream) const {
+    using Parameters = GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>;
+    PlacesParameters<Parameters, most_places_of_launch> places;
+    places.blocks = static_cast<int>(places_.blocks);
+    for (plan::Place const& place : places_.list) {
+      plan::WindowProduct const& part = windows_.parts[place.form];
+      Parameters& parameters = places.place[places.count];
+      fill_epilogue(epilogue, part.form, arguments);
+      plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
+      fill_operands(parameters, part, pointers);
+      fill(parameters, part.product, epilogue, plan::digit_arguments(part.form.d, pointers.d), workspace);
+      parameters.schedule = plan::schedule_of(parameters.schedule, place);
+      places.first_block[places.count++] = place.first_block;
+    }
+    // The kernel's parameters end with the places that the plan has.
+    std::size_t const bytes =
+        sizeof(places) - (most_places_of_launch - windows_.parts.size()) * sizeof(Parameters);
+    GemmPolicy const& p = recipe_.policy;
+    Index const blocks =
+        std::min(places_.blocks * p.cluster_m * p.cluster_n * p.cluster_k, plan::places_of_clusters(p, gpu_));
+    function_.launch({static_cast<unsigned>(blocks), 1, 1}, static_cast<unsigned>(p.threads()),
+                     static_cast<unsigned>(shared_bytes_), &places, bytes, alignof(Parameters), stream,
+                     Start::early);
+  }
+
+  // With a depth of 0 nothing is loaded.
+  template <class Epilogue, class Destination>
+  void fill_operands(GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination>& parameters,
+                     plan::WindowProduct const& part, plan::ConvolutionPointers const& pointers) const {
+    plan::CanonicalGemm const& form = part.product;
+    parameters.a = part.image_arguments;
+    parameters.b = part.filter_arguments;
+    if (form.k == 0) return;
+    parameters.a.map = image_map(part.image, form.a.type, pointers.a, a_.row, a_.rows);
+    parameters.b.map = filter_map(part.filter, form.b.type, pointers.b, b_.row, b_.slice_rows);
+  }
+
   template <class Epilogue, class Destination>
   void launch(plan::WindowProduct const& part, Epilogue const& epilogue, Destination const& d,
               Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const {
     plan::CanonicalGemm const& form = part.product;
     plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
-    // With a depth of 0 nothing is loaded.
     if (windows_.image_is_a) {
       GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination> parameters;
-      parameters.a = part.image_arguments;
-      parameters.b = part.filter_arguments;
-      if (form.k > 0) {
-        parameters.a.map = image_map(part.image, form.a.type, pointers.a, a_.row, a_.rows);
-        parameters.b.map = filter_map(part.filter, form.b.type, pointers.b, b_.row, b_.slice_rows);
-      }
+      fill_operands(parameters, part, pointers);
       launch(form, parameters, epilogue, d, workspace, stream);
     } else {
       GemmParameters<TensorArguments, ImageArguments, Epilogue, Destination> parameters;
@@ -98,16 +140,22 @@ class WindowProductKernel final : public Kernel<Problem> {
   }
 
   template <class Parameters, class Epilogue, class Destination>
-  void launch(plan::CanonicalGemm const& form, Parameters& parameters, Epilogue const& epilogue,
-              Destination const& d, std::byte* workspace, Stream stream) const {
+  void fill(Parameters& parameters, plan::CanonicalGemm const& form, Epilogue const& epilogue,
+            Destination const& d, std::byte* workspace) const {
     parameters.m = form.m;
     parameters.n = form.n;
     parameters.k = form.k;
     parameters.d = d;
     parameters.epilogue = epilogue;
-    ScheduleArguments& schedule = parameters.schedule;
-    schedule = plan::schedule_of(recipe_, workspace);
-    schedule.tag = fresh_launch_tag();
+    parameters.schedule = plan::schedule_of(recipe_, workspace);
+    parameters.schedule.tag = fresh_launch_tag();
+  }
+
+  template <class Parameters, class Epilogue, class Destination>
+  void launch(plan::CanonicalGemm const& form, Parameters& parameters, Epilogue const& epilogue,
+              Destination const& d, std::byte* workspace, Stream stream) const {
+    fill(parameters, form, epilogue, d, workspace);
+    ScheduleArguments const& schedule = parameters.schedule;
     GemmPolicy const& p = recipe_.policy;
     Index const blocks = schedule.blocks > 0
                              ? schedule.blocks
@@ -120,6 +168,7 @@ class WindowProductKernel final : public Kernel<Problem> {
   Problem problem_;
   GemmRecipe recipe_;
   plan::WindowProducts windows_;
+  plan::Places places_;  // none: a launch for each part
   Gpu gpu_;
   std::size_t scalars_;
   int shared_bytes_;
@@ -148,6 +197,10 @@ jit::Source window_product_source(Plan<Problem> const& plan) {
                                              along(windows.along_of_b))
                                : image;
   std::string header = "#include \"cosmati/conv/tensor_windows.h\"\n";
+  if (plan::run_together(plan.recipe, windows)) {
+    header += "#include \"cosmati/conv/places_walk.h\"\n";
+    texts.walk = fmt::format(", cosmati::WalkOfPlaces<cosmati::ComposedTraits, {}>", windows.parts.size());
+  }
   if (windows.by_digits) {
     header += "#include \"cosmati/conv/digit_destination.h\"\n";
     texts.epilogue = epilogue_text(front.form);

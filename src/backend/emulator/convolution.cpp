@@ -130,6 +130,7 @@ class EmulatedConvolution final : public Kernel<Problem> {
  private:
   void launch_groups(ConvolutionHostPlaces& places, int blocks, Index groups) const {
     constexpr Index most_groups = 65535;
+    places.blocks = blocks;
     for (Index first = 0; first < groups; first += most_groups) {
       for (int i = 0; i < places.count; ++i) {
         places.place[i].schedule.tag = fresh_launch_tag();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cosmati/conv/places_walk.h"
 #include "cosmati/conv/tensor_windows.h"
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/gemm/warp_specialized.h"
@@ -36,13 +37,27 @@ void launch_windows(
                                                            host_threads);
 }
 
-using Launch = void (*)(int blocks, WindowParameters<ImageArguments, FilterArguments> const& parameters,
-                        int host_threads);
+// One product is one place.
+using WindowPlaces =
+    PlacesParameters<WindowParameters<ImageArguments, FilterArguments>, most_places_of_launch>;
+
+template <class SourceA, class SourceB, class Sum>
+void launch_places(int blocks, WindowPlaces const& places, int host_threads) {
+  constexpr GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma,
+                                                static_cast<int>(sizeof(typename SourceA::Element)));
+  using Traits = WarpSpecializedTraits<policy, SourceA, SourceB, Sum, ConvolutionHostEpilogue,
+                                       ConvolutionHostDestination>;
+  launch_kernel_clusters<&warp_specialized_kernel<Traits, WalkOfPlaces<Traits, most_places_of_launch>>>(
+      {blocks}, {Traits::cluster}, Traits::threads, sizeof(typename Traits::SharedStorage), places,
+      host_threads);
+}
+
+using Launch = void (*)(int blocks, WindowPlaces const& places, int host_threads);
 Launch find(DataType type, Along filter_along) {
-  if (type == DataType::s8) return &launch_windows<ImageSource<s8>, FilterSource<s8, Along::depth>, s32>;
+  if (type == DataType::s8) return &launch_places<ImageSource<s8>, FilterSource<s8, Along::depth>, s32>;
   return filter_along == Along::depth
-             ? &launch_windows<ImageSource<f16>, FilterSource<f16, Along::depth>, f32>
-             : &launch_windows<ImageSource<f16>, FilterSource<f16, Along::outer>, f32>;
+             ? &launch_places<ImageSource<f16>, FilterSource<f16, Along::depth>, f32>
+             : &launch_places<ImageSource<f16>, FilterSource<f16, Along::outer>, f32>;
 }
 
 // Nobody steps along an extent of 1, but a stride has to be a multiple of 16 bytes there, too.
@@ -105,64 +120,93 @@ class EmulatedWindowProduct final : public Kernel<Problem> {
         recipe_(plan.recipe.product),
         packing_(plan.recipe.packing),
         windows_(plan::window_products(plan.problem, plan.device.gpu, packing_)),
+        together_(plan::run_together(plan.recipe, windows_)),
         threads_(plan.device.threads) {}
 
   void enqueue(Problem::Arguments const& given, std::byte* workspace, Stream) const override {
     Problem::Arguments const arguments = pack(problem_, packing_, given, workspace, threads_);
     reference::ElementEpilogue const expression(problem_.epilogue, epilogue::convolution_indices,
                                                 arguments.operands, arguments.scalars, arguments.stores);
-    for (plan::WindowProduct const& part : windows_.parts) launch(part, expression, arguments, workspace);
+    plan::Places const all = plan::places_of(windows_, recipe_);
+    WindowPlaces places;
+    for (plan::Place const& place : all.list) {
+      plan::WindowProduct const& part = windows_.parts[place.form];
+      if (!windows_.image_is_a) {
+        launch_gradient(part, expression, arguments, workspace);
+        continue;
+      }
+      if (!together_) places.count = 0;
+      auto& parameters = places.place[places.count];
+      fill(parameters, part, expression, arguments, workspace);
+      if (together_) parameters.schedule = plan::schedule_of(parameters.schedule, place);
+      places.first_block[places.count++] = together_ ? place.first_block : 0;
+      if (together_ && places.count < static_cast<int>(all.list.size())) continue;
+      Index const clusters =
+          together_ ? all.blocks : plan::tiles_of(recipe_.policy, part.product) * recipe_.splits;
+      places.blocks = static_cast<int>(clusters);
+      find(part.product.a.type, windows_.along_of_b)(blocks(clusters), places, threads_);
+    }
     unpack(problem_, packing_, given, workspace, threads_);
   }
 
  private:
-  void launch(plan::WindowProduct const& part, reference::ElementEpilogue const& expression,
-              Problem::Arguments const& arguments, std::byte* workspace) const {
+  static int blocks(Index clusters) { return static_cast<int>(std::min(clusters, Index{emulated_places})); }
+
+  // With a depth of 0 nothing is loaded.
+  void fill(WindowParameters<ImageArguments, FilterArguments>& parameters, plan::WindowProduct const& part,
+            reference::ElementEpilogue const& expression, Problem::Arguments const& arguments,
+            std::byte* workspace) const {
+    plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
+    GemmPolicy const& p = recipe_.policy;
+    int const size = size_of(part.product.a.type);
+    parameters.a = part.image_arguments;
+    parameters.b = part.filter_arguments;
+    fill_rest(parameters, part, expression, pointers, workspace);
+    if (part.product.k == 0) return;
+    parameters.a.map = image_map(part.image, size, pointers.a,
+                                 tensor_box(windows_.along_of_a, size, p.block_k, p.block_m, p.cluster_n));
+    parameters.b.map = filter_map(part.filter, size, pointers.b,
+                                  tensor_box(windows_.along_of_b, size, p.block_k, p.block_n, p.cluster_m));
+  }
+
+  template <class Parameters>
+  void fill_rest(Parameters& parameters, plan::WindowProduct const& part,
+                 reference::ElementEpilogue const& expression, plan::ConvolutionPointers const& pointers,
+                 std::byte* workspace) const {
+    parameters.m = part.product.m;
+    parameters.n = part.product.n;
+    parameters.k = part.product.k;
+    parameters.d = {plan::digit_arguments(part.form.d, pointers.d), part.form.d.type};
+    parameters.epilogue = {&expression, &part.form};
+    parameters.schedule = plan::schedule_of(recipe_, workspace);
+    parameters.schedule.tag = fresh_launch_tag();
+  }
+
+  // Of the filter: dy is a matrix, x has the windows.
+  void launch_gradient(plan::WindowProduct const& part, reference::ElementEpilogue const& expression,
+                       Problem::Arguments const& arguments, std::byte* workspace) const {
     plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
     plan::CanonicalGemm const& product = part.product;
     GemmPolicy const& p = recipe_.policy;
     int const size = size_of(product.a.type);
-    TensorBox const a = tensor_box(windows_.along_of_a, size, p.block_k, p.block_m, p.cluster_n),
-                    b = tensor_box(windows_.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
-    int const blocks =
-        static_cast<int>(std::min(plan::tiles_of(p, product) * recipe_.splits, Index{emulated_places}));
-    auto const fill = [&](auto& parameters) {
-      parameters.m = product.m;
-      parameters.n = product.n;
-      parameters.k = product.k;
-      parameters.d = {plan::digit_arguments(part.form.d, pointers.d), part.form.d.type};
-      parameters.epilogue = {&expression, &part.form};
-      parameters.schedule = plan::schedule_of(recipe_, workspace);
-      parameters.schedule.tag = fresh_launch_tag();
-    };
-    // With a depth of 0 nothing is loaded.
-    if (windows_.image_is_a) {
-      WindowParameters<ImageArguments, FilterArguments> parameters;
-      parameters.a = part.image_arguments;
-      parameters.b = part.filter_arguments;
-      fill(parameters);
-      if (product.k > 0) {
-        parameters.a.map = image_map(part.image, size, pointers.a, a);
-        parameters.b.map = filter_map(part.filter, size, pointers.b, b);
-      }
-      find(product.a.type, windows_.along_of_b)(blocks, parameters, threads_);
-    } else {
-      WindowParameters<TensorArguments, ImageArguments> parameters;
-      parameters.b = part.image_arguments;
-      fill(parameters);
-      if (product.k > 0) {
-        parameters.a.map = gradient_map(product, pointers.a, a);
-        parameters.b.map = image_map(part.image, size, pointers.b, b);
-      }
-      launch_windows<TensorSource<f16, Along::outer>, ImageSource<f16, Along::outer>, f32>(blocks, parameters,
-                                                                                           threads_);
+    WindowParameters<TensorArguments, ImageArguments> parameters;
+    parameters.b = part.image_arguments;
+    fill_rest(parameters, part, expression, pointers, workspace);
+    if (product.k > 0) {
+      parameters.a.map = gradient_map(
+          product, pointers.a, tensor_box(windows_.along_of_a, size, p.block_k, p.block_m, p.cluster_n));
+      parameters.b.map = image_map(part.image, size, pointers.b,
+                                   tensor_box(windows_.along_of_b, size, p.block_k, p.block_n, p.cluster_m));
     }
+    launch_windows<TensorSource<f16, Along::outer>, ImageSource<f16, Along::outer>, f32>(
+        blocks(plan::tiles_of(p, product) * recipe_.splits), parameters, threads_);
   }
 
   Problem problem_;
   GemmRecipe recipe_;
   PackRecipe packing_;
   plan::WindowProducts windows_;
+  bool together_;
   int threads_;
 };
 

@@ -35,7 +35,7 @@ Index largest_offset(TensorDescription const& tensor, int from_dimension) {
 // Of a thread, in words of 4 bytes.
 int registers_of(MergedShape const& shape, int value_bytes) {
   MergedBound const bound = bound_of(shape);
-  int const own = shape.parts > 1 ? 48 : 40;  // of addresses and counters
+  int const own = shape.parts > 1 ? 34 : 26;  // of addresses and counters, as compiled
   int const kept = shape.sums() + bound.value_rows * bound.value_columns + bound.weights;
   return (kept * value_bytes / 4 + own + 7) / 8 * 8;
 }
@@ -75,7 +75,8 @@ void cap_widths(ConvolutionForm& form, int run) {
   for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
 }
 
-// Seconds: what multiplies, what shared memory hands out, or, where few warps are there, how long one takes.
+// Seconds: what multiplies and what shared memory hands out, or, where few warps are there, how long one
+// takes.
 double predicted(Problem const& problem, MergedShape const& shape, MergedGrid const& grid, DataType sum,
                  Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, fill_seconds = 1e-6, load_clocks = 1500, stall_clocks = 60;
@@ -93,11 +94,11 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   double const elements = inputs * (shape.halo() / shape.vector * 6.0 + taps * shape.channels * 25.0) / 32;
   double const issue = (warps * mine * (products * 128 / rate + reads + 8) + elements) / 4;
   double const shared = warps * mine * reads * words;
-  double const alone = mine * (products * 128 / rate + reads + stall_clocks);
+  double const alone = mine * (1.3 * products * 128 / rate + 2 * reads + stall_clocks);
   double const phases = std::ceil(inputs / shape.inputs);
+  // Measured on an H200: a warp's reads stand beside its multiplies, not behind another's.
   auto const clocks = [&](double together) {
-    return std::max({together * issue, together * shared, alone}) / 0.9 +
-           phases * load_clocks / std::min(2.0, together);
+    return std::max(together * (issue + shared), alone) + phases * load_clocks / std::min(2.0, together);
   };
   double const blocks = static_cast<double>(grid.x * grid.y * grid.z);
   double const places = static_cast<double>(gpu.multiprocessors) * shape.blocks;
@@ -142,7 +143,7 @@ class TileSearch {
     Index const outputs = std::max<Index>(1, problem_.w.extent(1));
     for (int channels : {1, 2, 3, 4, 6, 8})
       if (channels <= outputs)
-        for (int cells : {4, 2, 1})
+        for (int cells : {8, 4, 2, 1})
           for (int across : {32, 16, 8})
             for (int split : {1, 2, 4})
               for (int inputs : {16, 64, 8, 32, 4, 2, 1}) {

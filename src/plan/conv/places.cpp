@@ -7,6 +7,7 @@
 
 #include "src/backend/cuda/convolution_epilogue.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 
@@ -42,18 +43,60 @@ Places places_of(std::vector<ConvolutionForm> const& forms, ConvolutionRecipe co
   return places;
 }
 
-std::string together_violation(Problem const& problem, std::vector<ConvolutionForm> const& forms) {
+namespace {
+
+std::string together_violation(std::size_t places, std::size_t bytes) {
   constexpr std::size_t most_bytes = 32764;  // of a kernel's parameters, from compute capability 7.0 on
-  std::size_t const bytes = cuda::with_epilogue_arguments(
-      problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
-  if (forms.size() < 2) return "there is one product";
-  if (forms.size() > most_places_of_launch)
-    return fmt::format("{} places between the strides; a launch takes {}", forms.size(),
-                       most_places_of_launch);
-  if (forms.size() * bytes + sizeof(PlacesParameters<int, 1>) > most_bytes)
-    return fmt::format("{} places with {} bytes of parameters each; a launch takes {}", forms.size(), bytes,
+  constexpr std::size_t most_before = 128;   // what lies before the places
+  if (places < 2) return "there is one product";
+  if (places > most_places_of_launch)
+    return fmt::format("{} places between the strides; a launch takes {}", places, most_places_of_launch);
+  if (places * bytes + most_before > most_bytes)
+    return fmt::format("{} places with {} bytes of parameters each; a launch takes {}", places, bytes,
                        most_bytes);
   return {};
+}
+
+}  // namespace
+
+std::string together_violation(Problem const& problem, std::vector<ConvolutionForm> const& forms) {
+  std::size_t const bytes = cuda::with_epilogue_arguments(
+      problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
+  return together_violation(forms.size(), bytes);
+}
+
+std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
+  if (partition == Partition::stream_k) return "ranges of steps do not go from place to place";
+  if (!windows.image_is_a || !windows.by_digits) return "there is one product";
+  std::size_t const bytes = cuda::with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
+    return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
+  });
+  return together_violation(windows.parts.size(), bytes);
+}
+
+Places places_of(WindowProducts const& windows, GemmRecipe const& product) {
+  Places places;
+  for (std::size_t i = 0; i < windows.parts.size(); ++i) places.list.push_back({i});
+  std::stable_sort(places.list.begin(), places.list.end(), [&](Place const& x, Place const& y) {
+    return windows.parts[x.form].product.k > windows.parts[y.form].product.k;
+  });
+  GemmRecipe recipe = product;
+  GemmPolicy const& p = product.policy;
+  for (Place& place : places.list) {
+    CanonicalGemm const& form = windows.parts[place.form].product;
+    divide(recipe, {p.partition, product.splits}, form, 0);
+    place.first_block = static_cast<int>(places.blocks);
+    place.flags = places.flag_bytes;
+    place.partials = places.partial_bytes;
+    places.blocks += tiles_of(p, form) / (p.cluster_m * p.cluster_n) * product.splits;
+    places.flag_bytes += recipe.flag_bytes;
+    places.partial_bytes += recipe.partial_bytes;
+  }
+  return places;
+}
+
+bool run_together(ConvolutionRecipe const& recipe, WindowProducts const& windows) {
+  return recipe.launches == 1 && windows.parts.size() > 1;
 }
 
 bool run_together(ConvolutionRecipe const& recipe, std::vector<ConvolutionForm> const& forms) {

@@ -7,6 +7,7 @@
 #include "cosmati/conv/tensor_windows.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
+#include "src/plan/conv/places.h"
 #include "src/plan/gemm/canonical.h"
 
 namespace cosmati::plan {
@@ -22,7 +23,7 @@ struct FilterMap {
   Index base = 0;
 };
 
-// One launch: d(m, n) with the depth padded to whole steps of a tap; of a filter's gradient pixels are the
+// One product: d(m, n) with the depth padded to whole steps of a tap; of a filter's gradient pixels are the
 // depth, taps and channels n.
 struct WindowProduct {
   ConvolutionForm form;
@@ -35,7 +36,8 @@ struct WindowProduct {
   FilterArguments filter_arguments;
 };
 
-// All launches of a convolution: of a data gradient with strides one for each place between them.
+// All products of a convolution: of a data gradient with strides one for each place between them, which may
+// share a launch.
 struct WindowProducts {
   std::string refusal;  // not empty: why the copy engine or wgmma cannot take the convolution
   std::vector<WindowProduct> parts;
@@ -48,6 +50,13 @@ struct WindowProducts {
 // Of the operands as `packing` leaves them.
 WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu,
                                PackRecipe const& packing = {});
+
+// Whether the plan's launches are one, and its places, whose blocks are clusters.
+bool run_together(ConvolutionRecipe const& recipe, WindowProducts const& windows);
+Places places_of(WindowProducts const& windows, GemmRecipe const& recipe);
+// Why they cannot be one; empty: they can.
+std::string together_violation(ConvolutionProblem const& problem, WindowProducts const& windows,
+                               Partition partition);
 
 Offer<ConvolutionProblem> warp_specialized_convolution(ConvolutionProblem const& problem,
                                                        Device const& device, PlanOptions const& options);

@@ -118,7 +118,7 @@ class WindowSearch {
     if (!sentence.empty()) return refuse(sentence);
     for (Division const& division :
          divisions_worth_trying(recipe, form, device_.gpu, asked_partition(), !emulated() && is_one()))
-      try_division(recipe, division);
+      for (bool const together : {false, true}) try_division(recipe, division, together);
   }
 
   std::string asked_partition() const {
@@ -128,10 +128,14 @@ class WindowSearch {
     return {};
   }
 
-  void try_division(GemmRecipe recipe, Division const& division) {
+  void try_division(GemmRecipe recipe, Division const& division, bool together) {
+    // The emulator computes places together wherever that is possible.
+    bool const may = together_violation(problem_, windows_, division.partition).empty();
+    if (together ? !may : may && emulated()) return;
     GemmPolicy& p = recipe.policy;
     double seconds = packing_seconds_;
-    std::size_t flags = 0, partials = 0;  // the launches use them one after the other
+    std::size_t flags = 0, partials = 0;
+    Volume all;
     p.whole = !emulated();
     for (WindowProduct const& part : windows_.parts) {
       CanonicalGemm const& form = part.product;
@@ -142,12 +146,19 @@ class WindowSearch {
              emulated() ? emulator::emulated_places : places_of(recipe, form, device_.gpu));
       Volume volume = volume_of(form, recipe);
       volume.operand_bytes = windows_.operand_bytes;  // that windows overlap is for the second cache
-      seconds +=
-          with_engine(predict_seconds(recipe, form, device_.gpu, volume) * (1 + share_outside(p, form)),
-                      engine_seconds(p, volume));
-      if (windows_.along_m) seconds += volume.result_bytes / bytes_along_m;
-      flags = std::max(flags, recipe.flag_bytes);
+      all = {all.tiles + volume.tiles, all.steps + volume.tiles * volume.steps,
+             std::max(all.longest, volume.longest), windows_.operand_bytes,
+             all.result_bytes + volume.result_bytes};
+      if (together) continue;
+      seconds += seconds_of_launch(recipe, form, volume);
+      flags = std::max(flags, recipe.flag_bytes);  // the launches use them one after the other
       partials = std::max(partials, recipe.partial_bytes);
+    }
+    if (together) {
+      all.steps /= std::max(1.0, all.tiles);
+      seconds += seconds_of_launch(recipe, front(), all);
+      Places const places = places_of(windows_, recipe);
+      flags = places.flag_bytes, partials = places.partial_bytes;
     }
     recipe.flag_bytes = flags;
     recipe.partial_bytes = partials;
@@ -165,12 +176,22 @@ class WindowSearch {
     if (!offer_.text.empty() && recipe.predicted_seconds >= share * offer_.predicted_seconds) return;
     made.product = recipe;
     made.stepwise = windows_.image_is_a;  // a tap a step
-    made.launches = static_cast<int>(windows_.parts.size());
+    made.launches = together ? 1 : static_cast<int>(windows_.parts.size());
     std::string text = to_string(recipe) + ", windows by the copy engine";
-    if (!is_one()) text += fmt::format(", {} launches", windows_.parts.size());
+    if (together)
+      text += fmt::format(", {} places between the strides in one launch", windows_.parts.size());
+    else if (!is_one())
+      text += fmt::format(", {} launches", windows_.parts.size());
     std::string const first = packing_text(problem_, packing_, device_.gpu);
     if (!first.empty()) text += ", " + first;
     offer_ = {{}, workspace, recipe.predicted_seconds, made, std::move(text)};
+  }
+
+  double seconds_of_launch(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) const {
+    GemmPolicy const& p = recipe.policy;
+    double const product = predict_seconds(recipe, form, device_.gpu, volume) * (1 + share_outside(p, form));
+    double const results = windows_.along_m ? volume.result_bytes / bytes_along_m : 0;
+    return with_engine(product, engine_seconds(p, volume)) + results;
   }
 
   // What the engine needs for the rows of 128 bytes that it unrolls. Measured on an H200: 4.7 clocks of a
