@@ -16,7 +16,8 @@ struct PrimitiveTraits {
   using Inputs = Inputs_;
   using Outputs = Outputs_;
   static constexpr int threads = 256;
-  static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached, cluster = policy_.cluster;
+  static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached,
+                       cluster = policy_.cluster;
   static constexpr bool runs_of_terms = policy_.runs_of_terms;
   static constexpr WindowPolicy window = policy_.window;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
