@@ -166,7 +166,7 @@ TEST(LeNet5OnADevice, ContinuesInF16ToTheSameBits) {
   h.batch = 4;
   h.type = DataType::f16;
   std::string const path = temporary("f16.safetensors"), parts = temporary("parts.safetensors");
-  for (std::size_t const devices : {1, 2}) {
+  for (std::size_t const devices : {std::size_t{1}, std::size_t{2}}) {
     nets::Team const team(std::vector<Device>(devices, cpu), nullptr);
     Training whole(h, train_set, test_set, team);
     EXPECT_TRUE(whole.run({}));
