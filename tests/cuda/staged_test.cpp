@@ -84,6 +84,7 @@ class Twice final : public Task {
   void make_scalars_absolute() override { host_->make_scalars_absolute(); }
   std::unique_ptr<Task> accumulator_alone() const override { return nullptr; }
   Choice plan(Device const&, PlanOptions const&) const override { return {}; }
+  Findings find(Device const&, FindOptions const&, bool) const override { return {}; }
   std::unique_ptr<PreparedTask> prepare(Device const&, PlanOptions const&) const override {
     return std::make_unique<DeviceTwice>(behaviour_);
   }

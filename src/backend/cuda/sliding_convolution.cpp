@@ -33,12 +33,18 @@ class SlidingConvolution final : public Kernel<Problem> {
         ordinal_(plan.device.gpu.ordinal),
         function_(std::move(function)) {
     function_.allow_shared_bytes(recipe_.sliding.shared_bytes);
+    if (is_depthwise(recipe_)) return;
+    for (plan::SlidingForm const& sliding : forms_)  // a search for pitches, as long as some launches
+      tiles_.push_back(sliding.form.rows() == 0 || sliding.form.columns() == 0
+                           ? DirectTileSchedule{}
+                           : plan::tile_schedule(sliding, recipe_.sliding));
   }
 
   void enqueue(Problem::Arguments const& arguments, std::byte*, Stream stream) const override {
     Current const current(ordinal_);
     with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
-      for (plan::SlidingForm const& sliding : forms_) {
+      for (std::size_t i = 0; i < forms_.size(); ++i) {
+        plan::SlidingForm const& sliding = forms_[i];
         if (sliding.form.rows() == 0 || sliding.form.columns() == 0) continue;
         fill_epilogue(epilogue, sliding.form, arguments);
         plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, sliding.form, arguments);
@@ -50,7 +56,8 @@ class SlidingConvolution final : public Kernel<Problem> {
           enqueue_depthwise(sliding, DepthwiseParameters<Epilogue, DigitArguments>{window, d, epilogue, {}},
                             stream);
         else
-          enqueue_tiles(sliding, DirectTiledParameters<Epilogue, DigitArguments>{window, d, epilogue, {}},
+          enqueue_tiles(sliding,
+                        DirectTiledParameters<Epilogue, DigitArguments>{window, d, epilogue, tiles_[i]},
                         stream);
       }
     });
@@ -67,7 +74,6 @@ class SlidingConvolution final : public Kernel<Problem> {
   template <class Epilogue>
   void enqueue_tiles(plan::SlidingForm const& sliding,
                      DirectTiledParameters<Epilogue, DigitArguments> parameters, Stream stream) const {
-    parameters.schedule = plan::tile_schedule(sliding, recipe_.sliding);
     plan::SlidingGrid grid = plan::tile_grid(sliding, recipe_.sliding);
     constexpr Index most_groups = 65535;
     for (Index first = 0; first < sliding.form.groups; first += most_groups) {
@@ -87,6 +93,7 @@ class SlidingConvolution final : public Kernel<Problem> {
   Problem problem_;
   ConvolutionRecipe recipe_;
   std::vector<plan::SlidingForm> forms_;
+  std::vector<DirectTileSchedule> tiles_;  // of direct_tiled, one for each form
   int ordinal_;
   Function function_;
 };

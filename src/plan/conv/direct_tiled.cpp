@@ -107,8 +107,8 @@ struct Cost {
 // Clocks of one launch. Slots are instructions of a thread, of which a multiprocessor issues 4 for a warp
 // each.
 double clocks_of(SlidingForm const& sliding, SlidingRecipe const& recipe, Index resident, Gpu const& gpu) {
-  constexpr double share_of_issue = 0.65, dependent = 2;
-  constexpr double slots_of_load = 14, slots_of_result = 8, slots_of_block = 100;
+  constexpr double share_of_issue = 0.5, dependent = 2;
+  constexpr double slots_of_load = 30, slots_of_result = 20, slots_of_block = 400;
   constexpr double clocks_of_round = 2000, clocks_of_block = 1500;
   SlidingArguments const& w = sliding.window;
   DirectTile const& tile = recipe.tile;

@@ -89,8 +89,8 @@ Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe
 // Seconds of the kernel that sums; slots are instructions of a thread, of which four warps issue one at a
 // time.
 double seconds_of(FilterTiledForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
-  constexpr double share_of_issue = 0.65, dependent = 2, share_of_memory = 0.75;
-  constexpr double slots_of_load = 14, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
+  constexpr double share_of_issue = 0.4, dependent = 3, share_of_memory = 0.75;
+  constexpr double slots_of_load = 30, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
   SlidingArguments const& w = gradient.parameters.window;
   DirectTile const& tile = recipe.tile;
   DataType const sum = gradient.form.sum;
