@@ -185,6 +185,22 @@ TEST(LeNet5OnADevice, ContinuesInF16ToTheSameBits) {
   std::filesystem::remove(parts);
 }
 
+// Its step reads more tensors than any other: parameter, gradient, two moments, three numbers, scale and sum.
+TEST(LeNet5OnADevice, AdamTrainsInF16) {
+  auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
+  Hyperparameters h = default_hyperparameters(Variant::modern);
+  h.optimizer = OptimizerKind::adam;
+  h.schedule.rate = 1e-3;
+  h.epochs = 1;
+  h.batch = 4;
+  h.type = DataType::f16;
+  Training emulated(h, train_set, test_set, this_device(Backend::emulator, 2));
+  Training truth(h, train_set, test_set, this_device(Backend::cpu, 2));
+  EXPECT_TRUE(emulated.run({}));
+  EXPECT_TRUE(truth.run({}));
+  EXPECT_NEAR(emulated.history()[0].loss, truth.history()[0].loss, 2e-3);
+}
+
 // One memory without overlaps, in the order of the layers; activations lie in the products beside them.
 TEST(LeNet5OnADevice, ExplainsItsMemory) {
   Model model(Variant::modern);

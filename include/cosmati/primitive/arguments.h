@@ -8,7 +8,7 @@
 namespace cosmati {
 
 // A kernel reads tensors [0, primitive_inputs) and writes those from there on.
-inline constexpr int primitive_inputs = 8, primitive_outputs = 4, primitive_scalars = 12;
+inline constexpr int primitive_inputs = 9, primitive_outputs = 4, primitive_scalars = 12;
 
 // Windows whose extents the compiler knows; of local response normalisation, `columns` is the size.
 struct WindowPolicy {

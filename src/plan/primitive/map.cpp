@@ -1,4 +1,6 @@
 // Element by element: maps, and transposes where neighbours of x are no neighbours of y.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "src/plan/primitive/builder.h"
@@ -124,6 +126,12 @@ void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formu
   Seen const first_input = inputs.front();
   inputs.erase(std::remove_if(inputs.begin(), inputs.end(), unused), inputs.end());
   if (inputs.empty()) inputs.push_back(first_input);
+  if (inputs.size() > primitive_inputs || outputs.size() > primitive_outputs) {
+    program.refusal =
+        fmt::format("reads {} tensors and writes {}; these kernels read up to {} and write up to {}",
+                    inputs.size(), outputs.size(), primitive_inputs, primitive_outputs);
+    return;
+  }
   for (Piece const& piece : pieces_of(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank))))
     add_piece(program, piece.shape, formula, piece.of(inputs), piece.of(outputs), target, may_transpose);
 }
