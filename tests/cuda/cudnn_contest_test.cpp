@@ -10,6 +10,7 @@
 #include "cli/gpu_contest.h"
 #include "cli/result_sample.h"
 #include "cosmati/conv/direct.h"
+#include "cosmati/conv/places_arguments.h"
 #include "src/jit/cache.h"
 #include "src/jit/nvrtc.h"
 #include "tests/cuda/fake_libcuda.h"
@@ -26,15 +27,16 @@ double error_of_ours = 0;
 template <class Element>
 constexpr DataType of_type = std::is_same_v<Element, bf16> ? DataType::bf16 : DataType::f32;
 
+using DirectParameters = ConvolutionParameters<NoEpilogueArguments>;
+
 // What the kernel `direct` computes, of its parameters.
 template <class Element>
-void convolve(fake::Launch const& launch) {
-  auto const& params = launch.as<ConvolutionParameters<NoEpilogueArguments>>();
+void convolve_with(DirectParameters const& params, unsigned groups) {
   auto const offset = [](DigitExtents const& extents, Index const(&stride)[3], int index) {
     Digits const at = extents.digits(index);
     return at.first * stride[0] + at.middle * stride[1] + at.last * stride[2];
   };
-  for (unsigned group = 0; group < launch.grid_z; ++group)
+  for (unsigned group = 0; group < groups; ++group)
     for (int m = 0; m < params.m; ++m)
       for (int n = 0; n < params.n; ++n) {
         DirectOperand<Element> const a(params.a, group, m), b(params.b, group, n);
@@ -52,6 +54,18 @@ void convolve(fake::Launch const& launch) {
                   offset(params.d.column_extents, params.d.column_stride, n),
               sum);
       }
+}
+
+template <class Element>
+void convolve(fake::Launch const& launch) {
+  convolve_with<Element>(launch.as<DirectParameters>(), launch.grid_z);
+}
+
+// Of a data gradient with strides: all places between them, as many as `count` says.
+template <class Element>
+void convolve_places(fake::Launch const& launch) {
+  auto const& params = launch.as<PlacesParameters<DirectParameters, 1>>();
+  for (int i = 0; i < params.count; ++i) convolve_with<Element>(params.place[i], launch.grid_z);
 }
 
 void nothing(fake::Launch const&) {}
@@ -100,8 +114,11 @@ class CudnnContest : public ::testing::Test {
     notes.label = "a convolution";
     auto task = make_task(problem, notes);
     auto const composition = task->compose(device, options);
+    bool const bf = problem.x.type == DataType::bf16;
+    bool const places = problem.direction == ConvolutionDirection::data;
     fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
-                     problem.x.type == DataType::bf16 ? convolve<bf16> : convolve<float>);
+                     places ? (bf ? convolve_places<bf16> : convolve_places<float>)
+                            : (bf ? convolve<bf16> : convolve<float>));
     return task;
   }
 

@@ -136,7 +136,8 @@ TEST(DirectMerged, RefusalsSayWhatIsInTheWay) {
   };
   EXPECT_NE(refusal(ConvolutionDirection::forward, {}).find("a data gradient"), std::string::npos);
   Geometry many;
-  many.r = many.s = 17, many.h = many.w = 20;
+  EXPECT_NE(refusal(ConvolutionDirection::data, many).find("strides of 1"), std::string::npos);
+  many.r = many.s = 17, many.h = many.w = 20, many.stride[0] = 2;
   EXPECT_NE(refusal(ConvolutionDirection::data, many).find("17x17 taps"), std::string::npos);
 }
 
@@ -210,7 +211,7 @@ TEST(ConvolutionAlgorithms, EpiloguesSeeTheResultsIndices) {
       }
 }
 
-TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseWhereChannelsLieTogether) {
+TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseForDepthwise) {
   Geometry layer;
   layer.n = 16, layer.c = layer.k = layer.groups = 256, layer.h = layer.w = 28;
   layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 1;
@@ -219,11 +220,8 @@ TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseWhereChannelsLieTogether) {
   for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
     for (ConvolutionDirection const direction : sliding_directions) {
       auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, format, layer), device);
-      bool const channels_last = format == TensorFormat::nhwc;
-      EXPECT_EQ(plan.kernel, channels_last ? "depthwise" : "direct_tiled");
-      if (channels_last) {
-        EXPECT_EQ(plan.recipe.sliding.vector, 8);
-      }
+      EXPECT_EQ(plan.kernel, "depthwise");
+      EXPECT_EQ(plan.recipe.sliding.vector, format == TensorFormat::nhwc ? 8 : 1);
     }
 }
 

@@ -46,6 +46,8 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   if (!options.policy.empty()) return "takes no policy; --policy " + options.policy + " was asked for";
   if (problem.direction != ConvolutionDirection::data)
     return "merges the places between the strides of a data gradient; other directions have none";
+  if (problem.stride[0] * problem.stride[1] == 1 && options.kernel != "direct_merged")
+    return "strides of 1 leave no places to merge; --kernel direct_merged takes such a gradient all the same";
   Index const pixels = problem.x.extent(0) * problem.x.extent(2) * problem.x.extent(3);
   if (pixels > most_extent)
     return fmt::format("{} pixels of dx; at most {}: divide the images", pixels, most_extent);
@@ -107,10 +109,7 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   double const multiply = (waves * clocks(shape.blocks) + (rest > 0 ? clocks(rest) : 0)) / gpu.clock_hertz;
   double const bytes = static_cast<double>(problem.y.layout.span() * grid.y) * size_of(problem.y.type) +
                        static_cast<double>(problem.x.layout.span()) * size_of(problem.x.type);
-  // With nothing to merge, each value meets one place for each tap: 2.1 times the prediction, measured there.
-  bool const alone_in_cell = problem.stride[0] * problem.stride[1] == 1;
-  return launch_seconds + fill_seconds +
-         std::max((alone_in_cell ? 2 : 1) * multiply, bytes / (0.7 * gpu.memory_bytes_per_second));
+  return launch_seconds + fill_seconds + std::max(multiply, bytes / (0.7 * gpu.memory_bytes_per_second));
 }
 
 // How dy's channels are brought.
