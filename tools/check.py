@@ -25,13 +25,14 @@ EPILOGUE = CORE | {"include/cosmati/epilogue"}
 # The host API knows policies and runs, which are plain data.
 OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h",
                   "include/cosmati/conv/direct_tile.h", "include/cosmati/conv/winograd_run.h",
-                  "include/cosmati/conv/fft_doubled.h"}
+                  "include/cosmati/conv/fft_doubled.h", "include/cosmati/conv/merged_shape.h"}
 # What a launch hands to a kernel.
 LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h", "include/cosmati/gemm/arguments.h",
             "include/cosmati/gemm/group_arguments.h", "include/cosmati/gemm/repack_arguments.h",
             "include/cosmati/conv/arguments.h", "include/cosmati/conv/tensor_windows.h", "include/cosmati/conv/sliding.h",
             "include/cosmati/conv/unroll_arguments.h", "include/cosmati/conv/packing_arguments.h",
             "include/cosmati/conv/winograd_arguments.h", "include/cosmati/conv/fft_arguments.h",
+            "include/cosmati/conv/merged_arguments.h", "include/cosmati/conv/places_arguments.h",
             "include/cosmati/primitive/arguments.h"}
 PLAN = OPS | LAUNCHES | {"include/cosmati/tile/shared_tile.h", "include/cosmati/conv/winograd_matrices.h", "include/cosmati/tile/padded_tile.h",
                          "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",
