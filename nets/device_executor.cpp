@@ -171,7 +171,7 @@ Narrow DeviceExecutor::narrow(bool training) const {
 void DeviceExecutor::update(void const* numbers, Stream stream) {
   auto* const scale = static_cast<float*>(scaling_.data());
   bool const scaled = scaling_.bytes() > 0;
-  float *const sum = scale + 1, *const good = scale + 2;
+  float *const sum = scaled ? scale + 1 : nullptr, *const good = scaled ? scale + 2 : nullptr;
   if (scaled) sum_gradients_.run({.x = gradients(), .y = sum}, workspace_.data(), stream);
   update_.run({.parameter = values(),
                .gradient = gradients(),
