@@ -17,10 +17,6 @@ Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
-void const* moved(void const* data, Index elements, DataType type) {
-  auto const address = reinterpret_cast<std::uintptr_t>(data);
-  return reinterpret_cast<void const*>(address + static_cast<std::uintptr_t>(elements * size_of(type)));
-}
 
 WindowForm const& filter_of(ConvolutionForm const& form) { return form.image_is_a ? form.b : form.a; }
 

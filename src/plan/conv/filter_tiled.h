@@ -3,6 +3,7 @@
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
+#include "src/plan/conv/launch.h"
 #include "src/plan/conv/sliding.h"
 
 namespace cosmati::plan {
@@ -42,10 +43,6 @@ template <class Parameters>
 void fill_filter_tiled(Parameters& parameters, FilterTiledForm const& gradient, SlidingRecipe const& recipe,
                        void const* image, void const* dy, void* partials, void* bias, Index bias_stride) {
   auto const& own = gradient.parameters;
-  auto const moved = [](void const* data, Index elements, DataType type) {
-    auto const address = reinterpret_cast<std::uintptr_t>(data);
-    return reinterpret_cast<void const*>(address + static_cast<std::uintptr_t>(elements * size_of(type)));
-  };
   parameters.window = own.window;
   parameters.window.image = moved(image, gradient.image_base, gradient.image);
   parameters.gradient = moved(dy, gradient.gradient_base, gradient.gradient);

@@ -4,15 +4,11 @@
 #include <utility>
 
 namespace cosmati::plan {
-namespace {
 
-// Where the walk begins, which for an operand with padding lies before the tensor.
 void* moved(void const* data, Index elements, DataType type) {
   auto const address = reinterpret_cast<std::uintptr_t>(data);
   return reinterpret_cast<void*>(address + static_cast<std::uintptr_t>(elements * size_of(type)));
 }
-
-}  // namespace
 
 ConvolutionPointers pointers_of(ConvolutionProblem const& problem, ConvolutionForm const& form,
                                 ConvolutionProblem::Arguments const& arguments) {

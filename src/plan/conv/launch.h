@@ -16,6 +16,9 @@ struct ConvolutionPointers {
 ConvolutionPointers pointers_of(ConvolutionProblem const& problem, ConvolutionForm const& form,
                                 ConvolutionProblem::Arguments const& arguments);
 
+// Where a walk over `data` begins, which for an operand with padding lies before the tensor.
+void* moved(void const* data, Index elements, DataType type);
+
 WindowArguments window_arguments(WindowForm const& form, void const* data);
 DigitArguments digit_arguments(DigitForm const& form, void const* data);
 

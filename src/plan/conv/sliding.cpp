@@ -40,11 +40,6 @@ SlidingForm sliding_form(ConvolutionForm const& form) {
   return sliding;
 }
 
-void const* moved(void const* data, Index elements, DataType type) {
-  auto const address = reinterpret_cast<std::uintptr_t>(data);
-  return reinterpret_cast<void const*>(address + static_cast<std::uintptr_t>(elements * size_of(type)));
-}
-
 }  // namespace
 
 FoundDigit find_digit(char letter, ProductIndex const& index, DigitSteps const& steps) {
