@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "src/backend/cuda/driver.h"
@@ -57,6 +58,7 @@ struct State {
   CUctx_st contexts[4] = {{0}, {1}, {2}, {3}};
   std::map<DeviceAddress, std::size_t> memory;  // address -> bytes
   std::set<void*> handles;                      // streams, events, modules, graphs, pinned memory
+  std::recursive_mutex mutex;
   std::vector<std::unique_ptr<CUfunc_st>> functions;
   std::map<std::string, fake::Kernel> kernels;
   std::map<std::string, Result> failures;
@@ -64,9 +66,20 @@ struct State {
   double milliseconds = 0;  // that kernels have said they took
 };
 
-State& state() {
+// One expression at a time: threads of a test have devices of their own, and this in common.
+class LockedState {
+ public:
+  explicit LockedState(State& state) : state_(state), lock_(state.mutex) {}
+  State* operator->() const { return &state_; }
+
+ private:
+  State& state_;
+  std::unique_lock<std::recursive_mutex> lock_;
+};
+
+LockedState state() {
   static State* const one = new State;  // outlives the objects of the tests
-  return *one;
+  return LockedState(*one);
 }
 
 thread_local CUctx_st* current = nullptr;
@@ -79,10 +92,10 @@ int device_count() { return environment("COSMATI_FAKE_DEVICES", 1); }
 
 // A failure that the test ordered, or that there is no context.
 Result refusal(char const* function, bool needs_context = true) {
-  auto const found = state().failures.find(function);
-  if (found != state().failures.end()) {
+  auto const found = state()->failures.find(function);
+  if (found != state()->failures.end()) {
     Result const result = found->second;
-    state().failures.erase(found);
+    state()->failures.erase(found);
     return result;
   }
   return needs_context && current == nullptr ? invalid_context : Result::success;
@@ -92,21 +105,21 @@ template <class Object>
 Result create(char const* function, Object** handle) {
   if (Result const result = refusal(function); result != Result::success) return result;
   *handle = new Object;
-  state().handles.insert(*handle);
+  state()->handles.insert(*handle);
   return Result::success;
 }
 
 template <class Object>
 Result destroy(char const* function, Object* handle) {
   if (Result const result = refusal(function); result != Result::success) return result;
-  if (state().handles.erase(handle) == 0) return invalid_handle;
+  if (state()->handles.erase(handle) == 0) return invalid_handle;
   delete handle;
   return Result::success;
 }
 
 bool is_device_memory(DeviceAddress address, std::size_t bytes) {
-  auto after = state().memory.upper_bound(address);
-  if (after == state().memory.begin()) return false;
+  auto after = state()->memory.upper_bound(address);
+  if (after == state()->memory.begin()) return false;
   --after;
   return address + bytes <= after->first + after->second;
 }
@@ -118,7 +131,7 @@ Number* pointer_to(DeviceAddress address) {
 
 Result enqueue(char const* function, CUstream_st* stream, Work work) {
   if (Result const result = refusal(function); result != Result::success) return result;
-  if (stream != nullptr && !state().handles.contains(stream)) return invalid_handle;
+  if (stream != nullptr && !state()->handles.contains(stream)) return invalid_handle;
   if (stream != nullptr && stream->capturing)
     stream->captured.push_back(std::move(work));
   else
@@ -130,20 +143,20 @@ Result enqueue(char const* function, CUstream_st* stream, Work work) {
 
 namespace fake {
 
-void set_kernel(std::string const& name, Kernel kernel) { state().kernels[name] = kernel; }
-std::vector<Launch> const& launches() { return state().launches; }
-void take_milliseconds(double milliseconds) { state().milliseconds += milliseconds; }
+void set_kernel(std::string const& name, Kernel kernel) { state()->kernels[name] = kernel; }
+std::vector<Launch> const& launches() { return state()->launches; }
+void take_milliseconds(double milliseconds) { state()->milliseconds += milliseconds; }
 void fail_next(std::string const& function, unsigned result) {
-  state().failures[function] = static_cast<Result>(result);
+  state()->failures[function] = static_cast<Result>(result);
 }
-int handles() { return static_cast<int>(state().handles.size()); }
-int allocations() { return static_cast<int>(state().memory.size()); }
+int handles() { return static_cast<int>(state()->handles.size()); }
+int allocations() { return static_cast<int>(state()->memory.size()); }
 void* current_context() { return current; }
 void set_current_context(void* context) { current = static_cast<CUctx_st*>(context); }
 void reset() {
-  state().launches.clear();
-  state().kernels.clear();
-  state().failures.clear();
+  state()->launches.clear();
+  state()->kernels.clear();
+  state()->failures.clear();
 }
 
 }  // namespace fake
@@ -204,7 +217,7 @@ Result cuDeviceGetAttribute(int* value, DeviceAttribute attribute, int) {
 }
 
 Result cuDevicePrimaryCtxRetain(CUctx_st** context, int device) {
-  *context = &state().contexts[device];
+  *context = &state()->contexts[device];
   return refusal("cuDevicePrimaryCtxRetain", false);
 }
 Result cuCtxGetCurrent(CUctx_st** context) {
@@ -220,7 +233,7 @@ Result cuCtxSynchronize() { return refusal("cuCtxSynchronize"); }
 Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   *total = memory_of_device;
   *free = memory_of_device;
-  for (auto const& [address, bytes] : state().memory) *free -= bytes;
+  for (auto const& [address, bytes] : state()->memory) *free -= bytes;
   return refusal("cuMemGetInfo_v2");
 }
 Result cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
@@ -230,24 +243,24 @@ Result cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
   if (bytes == 0) return Result::invalid_value;
   if (bytes > free) return Result::out_of_memory;
   *address = reinterpret_cast<DeviceAddress>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  state().memory[*address] = bytes;
+  state()->memory[*address] = bytes;
   return Result::success;
 }
 Result cuMemFree_v2(DeviceAddress address) {
   if (Result const result = refusal("cuMemFree_v2"); result != Result::success) return result;
-  if (state().memory.erase(address) == 0) return Result::invalid_value;
+  if (state()->memory.erase(address) == 0) return Result::invalid_value;
   std::free(pointer_to<void>(address));
   return Result::success;
 }
 Result cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   if (Result const result = refusal("cuMemHostAlloc"); result != Result::success) return result;
   *address = std::malloc(bytes);
-  state().handles.insert(*address);
+  state()->handles.insert(*address);
   return Result::success;
 }
 Result cuMemFreeHost(void* address) {
   if (Result const result = refusal("cuMemFreeHost"); result != Result::success) return result;
-  if (state().handles.erase(address) == 0) return Result::invalid_value;
+  if (state()->handles.erase(address) == 0) return Result::invalid_value;
   std::free(address);
   return Result::success;
 }
@@ -273,19 +286,19 @@ Result cuMemsetD8Async(DeviceAddress address, unsigned char value, std::size_t b
 Result cuStreamCreate(CUstream_st** stream, unsigned) { return create("cuStreamCreate", stream); }
 Result cuStreamDestroy_v2(CUstream_st* stream) { return destroy("cuStreamDestroy_v2", stream); }
 Result cuStreamSynchronize(CUstream_st* stream) {
-  if (stream != nullptr && !state().handles.contains(stream)) return invalid_handle;
+  if (stream != nullptr && !state()->handles.contains(stream)) return invalid_handle;
   return refusal("cuStreamSynchronize");
 }
 Result cuStreamWaitEvent(CUstream_st*, CUevent_st* event, unsigned) {
-  return state().handles.contains(event) ? refusal("cuStreamWaitEvent") : invalid_handle;
+  return state()->handles.contains(event) ? refusal("cuStreamWaitEvent") : invalid_handle;
 }
 Result cuStreamBeginCapture_v2(CUstream_st* stream, CaptureMode) {
-  if (!state().handles.contains(stream)) return invalid_handle;
+  if (!state()->handles.contains(stream)) return invalid_handle;
   stream->capturing = true;
   return refusal("cuStreamBeginCapture_v2");
 }
 Result cuStreamEndCapture(CUstream_st* stream, CUgraph_st** graph) {
-  if (!state().handles.contains(stream) || !stream->capturing) return invalid_handle;
+  if (!state()->handles.contains(stream) || !stream->capturing) return invalid_handle;
   Result const result = create("cuStreamEndCapture", graph);
   if (result == Result::success) (*graph)->work = std::move(stream->captured);
   stream->captured.clear();
@@ -298,7 +311,7 @@ Result cuEventDestroy_v2(CUevent_st* event) { return destroy("cuEventDestroy_v2"
 Result cuEventRecord(CUevent_st* event, CUstream_st* stream) {
   return enqueue("cuEventRecord", stream, [event] {
     event->recorded = true;
-    event->milliseconds = state().milliseconds;
+    event->milliseconds = state()->milliseconds;
   });
 }
 Result cuEventSynchronize(CUevent_st* event) {
@@ -325,10 +338,10 @@ Result cuGraphExecDestroy(CUgraphExec_st* executable) { return destroy("cuGraphE
 Result cuModuleLoadData(CUmod_st** module, void const*) { return create("cuModuleLoadData", module); }
 Result cuModuleUnload(CUmod_st* module) { return destroy("cuModuleUnload", module); }
 Result cuModuleGetFunction(CUfunc_st** function, CUmod_st* module, char const* name) {
-  if (!state().handles.contains(module)) return invalid_handle;
-  if (!state().kernels.contains(name)) return Result::not_found;
-  state().functions.push_back(std::make_unique<CUfunc_st>(CUfunc_st{name, 0}));
-  *function = state().functions.back().get();
+  if (!state()->handles.contains(module)) return invalid_handle;
+  if (!state()->kernels.contains(name)) return Result::not_found;
+  state()->functions.push_back(std::make_unique<CUfunc_st>(CUfunc_st{name, 0}));
+  *function = state()->functions.back().get();
   return refusal("cuModuleGetFunction");
 }
 Result cuFuncGetAttribute(int* value, FunctionAttribute attribute, CUfunc_st* function) {
@@ -368,8 +381,8 @@ Result cuLaunchKernel(CUfunc_st* function, unsigned grid_x, unsigned grid_y, uns
     std::memcpy(launch.params.data(), extra[1], launch.params.size());
   }
   return enqueue("cuLaunchKernel", stream, [launch] {
-    state().launches.push_back(launch);
-    state().kernels.at(launch.kernel)(launch);
+    state()->launches.push_back(launch);
+    state()->kernels.at(launch.kernel)(launch);
   });
 }
 
