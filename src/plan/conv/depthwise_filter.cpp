@@ -7,8 +7,8 @@
 
 #include "src/backend/emulator/convolution.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
-#include "src/plan/conv/sliding.h"
 
 namespace cosmati::plan {
 namespace {
@@ -58,35 +58,9 @@ int vector_of(DepthwiseFilterForm const& gradient, int taps, bool emulated) {
 
 DepthwiseFilterForm depthwise_filter_form(Problem const& problem) {
   ConvolutionForm const form = forms_of(problem).front();
-  WindowForm const& image = form.image();
-  WindowForm const& dy = form.image_is_a ? form.b : form.a;
-  ProductIndex const& taps = form.image_outer();
-  auto const output = [&](char letter) { return find_digit(letter, form.k, image.arguments.depth); };
-  auto const tap = [&](char letter) { return find_digit(letter, taps, image.arguments.outer); };
-  auto const stride = [&](char letter) { return find_digit(letter, form.k, dy.arguments.depth).step.stride; };
   DepthwiseFilterForm gradient;
   gradient.form = with_all_channels(form);
-  gradient.image = image.type;
-  gradient.gradient = dy.type;
-  auto& p = gradient.parameters;
-  SlidingArguments& window = p.window;
-  WindowArguments const& all = image.arguments;
-  FoundDigit const none;
-  window.rows = window_axis(output('p'), tap('r'), none, &DigitStep::down, all.top, all.height);
-  window.columns = window_axis(output('q'), tap('s'), none, &DigitStep::right, all.left, all.width);
-  window.images = static_cast<int>(output('n').extent);
-  window.image_stride = output('n').step.stride;
-  window.image_group = all.batch_stride;
-  window.outputs = static_cast<int>((form.image_is_a ? form.n : form.m)[2].extent);
-  p.gradient_image = stride('n');
-  p.gradient_row = stride('p');
-  p.gradient_column = stride('q');
-  p.gradient_channel = dy.arguments.outer.last.stride;
-  p.tap_row_number = static_cast<int>(tap('r').number);
-  p.tap_column_number = static_cast<int>(tap('s').number);
-  gradient.image_base =
-      image.base - all.top * window.rows.image_stride - all.left * window.columns.image_stride;
-  gradient.gradient_base = dy.base;
+  describe_gradient(gradient, form);
   return gradient;
 }
 

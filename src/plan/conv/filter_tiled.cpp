@@ -7,6 +7,7 @@
 
 #include "src/backend/emulator/convolution.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
 
 namespace cosmati::plan {
@@ -141,40 +142,15 @@ double seconds_of(FilterTiledForm const& gradient, SlidingRecipe const& recipe, 
 }  // namespace
 
 FilterTiledForm filter_tiled_form(Problem const& problem) {
-  ConvolutionForm const form = forms_of(problem).front();
-  WindowForm const& image = form.image();
-  WindowForm const& dy = form.image_is_a ? form.b : form.a;
-  ProductIndex const& taps = form.image_outer();
-  auto const output = [&](char letter) { return find_digit(letter, form.k, image.arguments.depth); };
-  auto const tap = [&](char letter) { return find_digit(letter, taps, image.arguments.outer); };
-  auto const stride = [&](char letter) { return find_digit(letter, form.k, dy.arguments.depth).step.stride; };
   FilterTiledForm gradient;
-  gradient.form = form;
-  gradient.image = image.type;
-  gradient.gradient = dy.type;
+  ConvolutionForm const& form = gradient.form = forms_of(problem).front();
+  describe_gradient(gradient, form);
   auto& p = gradient.parameters;
-  SlidingArguments& window = p.window;
-  WindowArguments const& all = image.arguments;
-  FoundDigit const none;
-  window.rows = window_axis(output('p'), tap('r'), none, &DigitStep::down, all.top, all.height);
-  window.columns = window_axis(output('q'), tap('s'), none, &DigitStep::right, all.left, all.width);
-  window.images = narrowed(output('n').extent);
-  window.image_stride = output('n').step.stride;
-  window.inputs = narrowed(tap('c').extent);
-  window.image_input = tap('c').step.stride;
-  window.image_group = all.batch_stride;
-  window.outputs = narrowed((form.image_is_a ? form.n : form.m)[2].extent);
-  p.gradient_group = dy.arguments.batch_stride;
-  p.gradient_image = stride('n');
-  p.gradient_row = stride('p');
-  p.gradient_column = stride('q');
-  p.gradient_channel = dy.arguments.outer.last.stride;
-  p.channel_number = narrowed(tap('c').number);
-  p.tap_row_number = narrowed(tap('r').number);
-  p.tap_column_number = narrowed(tap('s').number);
-  gradient.image_base =
-      image.base - all.top * window.rows.image_stride - all.left * window.columns.image_stride;
-  gradient.gradient_base = dy.base;
+  FoundDigit const channel = tap_digit(form, 'c');
+  p.window.inputs = narrowed(channel.extent);
+  p.window.image_input = channel.step.stride;
+  p.gradient_group = (form.image_is_a ? form.b : form.a).arguments.batch_stride;
+  p.channel_number = narrowed(channel.number);
   return gradient;
 }
 
