@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "cosmati/ops/error.h"
 #include "src/parallel/nccl.h"
@@ -23,9 +25,10 @@ class Meeting {
     arrays_[member] = data;
     if (arrived_ == 0) count_ = count;
     if (count != count_) {
-      fail();
-      throw Error(ErrorCode::system, "a device adds " + std::to_string(count) + " numbers, another one " +
-                                         std::to_string(count_));
+      fail(std::make_exception_ptr(Error(
+          ErrorCode::system,
+          "a device adds " + std::to_string(count) + " numbers, another one " + std::to_string(count_))));
+      check();
     }
     if (++arrived_ == arrays_.size()) {
       add();
@@ -35,21 +38,22 @@ class Meeting {
       return;
     }
     auto const now = meeting_;
-    all_came_.wait(lock, [&] { return failed_ || meeting_ != now; });
+    all_came_.wait(lock, [&] { return failure_ || meeting_ != now; });
     if (meeting_ == now) check();
   }
 
   void abort() {
     std::lock_guard const lock(mutex_);
-    fail();
+    fail(std::make_exception_ptr(Error(ErrorCode::system, "another device failed in the middle of a sum")));
   }
 
  private:
   void check() const {
-    if (failed_) throw Error(ErrorCode::system, "another device failed in the middle of a sum");
+    if (failure_) std::rethrow_exception(failure_);
   }
-  void fail() {
-    failed_ = true;
+  // All members say why, whoever is heard first.
+  void fail(std::exception_ptr reason) {
+    if (!failure_) failure_ = std::move(reason);
     all_came_.notify_all();
   }
   // In the order of the members, so that the bits do not depend on who came last.
@@ -60,7 +64,7 @@ class Meeting {
     try {
       if (group_ != nullptr) group_->sum(sum, count_);
     } catch (...) {
-      fail();
+      fail(std::current_exception());
       throw;
     }
     for (std::size_t member = 1; member < arrays_.size(); ++member) std::copy_n(sum, count_, arrays_[member]);
@@ -72,7 +76,7 @@ class Meeting {
   ProcessGroup* group_;
   std::size_t arrived_ = 0, count_ = 0;
   unsigned long long meeting_ = 0;
-  bool failed_ = false;
+  std::exception_ptr failure_;  // why nothing is added any more
 };
 
 class HostAllReduce final : public AllReduce {

@@ -1,6 +1,9 @@
 // Convolution and its gradients on the cpu backend against the reference.
 #include "cosmati/ops/convolution.h"
 
+#include <barrier>
+#include <thread>
+
 #include "cosmati/epilogue/parse.h"
 #include "tests/support/compare.h"
 
@@ -134,6 +137,33 @@ TEST(Convolution, BytesAreExact) {
         if (choice.heads()) problem.y.type = f32;
         Trial(problem, seed, Values::small_integers).expect_fast_and_close(cpu(), {.exact = true});
       }
+}
+
+// Threads that prepare at the same time, as devices that train together do: oneDNN alone would make one bf16
+// kernel of fifty wrong then.
+TEST(Convolution, ThreadsThatPrepareAtOnceGetKernelsThatAreRight) {
+  constexpr int threads = 3;
+  for (Index size = 4; size <= 34; size += 2)
+    for (Index channels : {3, 5, 17}) {
+      ConvolutionProblem problem;
+      problem.x = describe(DataType::bf16, image_layout(TensorFormat::nhwc, 2, channels, size, size));
+      problem.w = describe(DataType::bf16, image_layout(TensorFormat::nhwc, 6, channels, 5, 5));
+      problem.y = describe(DataType::bf16, image_layout(TensorFormat::nhwc, 2, 6, size / 2, size / 2));
+      for (int d : {0, 1}) {
+        problem.stride[d] = 2;
+        problem.pad_begin[d] = 1;
+        problem.pad_end[d] = 2;
+      }
+      std::barrier together(threads);
+      std::vector<std::thread> team;
+      for (int i = 0; i < threads; ++i)
+        team.emplace_back([&] {
+          Trial trial(problem, 1, Values::small_integers);
+          together.arrive_and_wait();
+          trial.expect_close(cpu(1), {.exact = true});
+        });
+      for (std::thread& thread : team) thread.join();
+    }
 }
 
 TEST(Convolution, F64MeetsItsBound) {

@@ -193,6 +193,7 @@ Recipe<GemmProblem> build_matmul(GemmProblem const& problem, Device const& devic
 }  // namespace
 
 bool matmul_applies_epilogue(GemmProblem const& problem, Device const& device) {
+  auto const alone = one_maker_at_a_time();
   try {
     return !build_attempt(problem, device, {true, true}).tail;
   } catch (Unsupported const&) {

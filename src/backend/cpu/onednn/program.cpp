@@ -43,6 +43,11 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
+std::unique_lock<std::recursive_mutex> one_maker_at_a_time() {
+  static std::recursive_mutex making;
+  return std::unique_lock(making);
+}
+
 struct Program::Bound {
   dnnl::stream stream;
   std::vector<dnnl::memory> memories;                   // by slot

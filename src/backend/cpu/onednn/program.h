@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,6 +23,11 @@ Kind kind_of(DataType type);  // undef where oneDNN 2.6 does not compute with th
 Descriptor descriptor(TensorDescription const& description);
 Descriptor any_layout(Descriptor const& descriptor);  // oneDNN may choose
 dnnl::primitive_attr user_scratchpad();
+
+// Held by who describes and creates primitives, from the first description on. oneDNN says that threads may
+// do so at once; but where three threads describe bf16 convolutions, 2.6 makes one of fifty wrong (its
+// results are as far off as they are large) and keeps it in its cache for all that ask later.
+[[nodiscard]] std::unique_lock<std::recursive_mutex> one_maker_at_a_time();
 
 // First arguments and steps are added (primitive descriptors only: cheap enough for a plan); then create()
 // makes the primitives; then run() may be called by many threads at once. Memory objects hold pointers, so

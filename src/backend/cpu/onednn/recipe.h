@@ -75,6 +75,7 @@ class RecipeKernel final : public HostKernel<Problem> {
 
  private:
   static Recipe<Problem> make(Problem const& problem, Device const& device) {
+    auto const alone = one_maker_at_a_time();
     ThreadCount const threads(device.threads);
     Recipe<Problem> recipe = build(problem, device);
     recipe.program.create();
@@ -110,6 +111,7 @@ class Unsupported : public std::runtime_error {
 template <class Problem, auto build>
 std::string violates_build(Problem const& problem, Device const& device) {
   try {
+    auto const alone = one_maker_at_a_time();
     ThreadCount const threads(device.threads);
     build(problem, device);
     return {};
@@ -160,6 +162,7 @@ Candidate<Problem> recipe_candidate(char const* name,
   requirements.push_back({violates_build<Problem, build>});
   return {name, std::move(requirements),
           [](Problem const& problem, Device const& device) {
+            auto const alone = one_maker_at_a_time();
             ThreadCount const threads(device.threads);
             return build(problem, device).workspace_bytes();
           },

@@ -106,6 +106,7 @@ class TiledKernel final : public HostKernel<GemmProblem> {
         grid_(choose_grid(product_, threads_)),
         epilogue_(product_, grid_, DataType::f32, false),
         packs_(is_packed(product_.problem)) {
+    auto const alone = one_maker_at_a_time();
     Index const last_row = (grid_.down() - 1) * grid_.tile_m,
                 last_column = (grid_.across() - 1) * grid_.tile_n;
     for (Index const column : {Index{0}, last_column}) {
@@ -124,6 +125,7 @@ class TiledKernel final : public HostKernel<GemmProblem> {
   }
 
   void create() {
+    auto const alone = one_maker_at_a_time();
     ThreadCount const threads(threads_);
     for (auto& program : packing_)
       if (program) program->create();
