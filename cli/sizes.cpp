@@ -59,7 +59,7 @@ void add_size_options(Options& options, Subject const& subject, SizeRequest& req
   for (std::string const& letter : subject.letters())
     options.text("--" + letter, request.letters[letter], "RANGE", "extent " + letter);
   if (has_images(subject))
-    options.text("--images", request.images, "RANGE", "of a suite's sizes those alone with so many images n");
+    options.text("--images", request.images, "RANGE", "so many images n in the place of a suite's");
 }
 
 std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request) {
@@ -77,10 +77,13 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
     for (auto& size : sizes) size.resize(std::max(size.size(), subject.letters().size()), 1);
   }
   if (!request.images.empty()) {
-    auto const wanted = parse_range(request.images, "--images");
-    std::erase_if(sizes, [&](std::vector<Index> const& size) {
-      return std::find(wanted.begin(), wanted.end(), size.front()) == wanted.end();
-    });
+    std::vector<std::vector<Index>> others;
+    for (Index const images : parse_range(request.images, "--images"))
+      for (auto size : sizes) {
+        size.front() = images;
+        if (std::find(others.begin(), others.end(), size) == others.end()) others.push_back(std::move(size));
+      }
+    sizes = std::move(others);
   }
   for (auto const& size : sizes)
     for (Index const extent : size)

@@ -12,7 +12,7 @@ namespace cosmati::cli {
 struct SizeRequest {
   std::string size;                            // "127x65x333"
   std::map<std::string, std::string> letters;  // "m" -> "64:256:64"
-  std::string images;                          // of a suite's sizes those alone that have so many; empty: all
+  std::string images;                          // "1,16": in the place of a suite's; empty: as it lists them
 
   // For the options of a suite's problem: without a size.
   SizeRequest for_suite() const { return {"", {}, images}; }

@@ -13,5 +13,7 @@ std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend 
 
 }  // namespace cosmati
 
-COSMATI_PLAN(ConvolutionProblem, {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate()}, {},
-             {cpu::im2col_candidate()})
+COSMATI_PLAN(ConvolutionProblem,
+             {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate(),
+              cpu::gemm_convolution_candidate()},
+             {}, {cpu::im2col_candidate()})

@@ -112,6 +112,31 @@ TEST(Convolution, EveryKernelThatAcceptsAProblemComputesIt) {
     }
 }
 
+TEST(Convolution, OneTapIsAProduct) {
+  int planned = 0, named = 0;
+  for (DataType type : {DataType::f32, DataType::bf16, DataType::f64})
+    for (TensorFormat format : {TensorFormat::nhwc, TensorFormat::nchw, TensorFormat::chwn})
+      for (Index stride : {1, 2, 3})
+        for (unsigned seed = 0; seed < std::size(epilogues); ++seed) {
+          bool const large = type == DataType::f32 && seed == 0;  // which the planner gives to the product
+          Index const channels = large ? 512 : 17, filters = large ? 256 : 9, size = 7;
+          ConvolutionProblem p;
+          Index const out = convolution_extent(size, 1, stride, 0, 0, 1);
+          p.x = describe(type, image_layout(format, 2, channels, size, size));
+          p.w = describe(type, Shape{filters, channels, 1, 1});
+          p.y = describe(type, image_layout(format, 2, filters, out, out));
+          p.stride[0] = p.stride[1] = stride;
+          set_epilogue(p, epilogues[seed]);
+          SCOPED_TRACE(std::string(name_of(type)) + " stride " + std::to_string(stride) + " seed " +
+                       std::to_string(seed));
+          planned += make_plan(p, cpu()).kernel == "gemm";
+          Trial(p, seed).expect_close(cpu(), sums(p), "gemm");
+          ++named;
+        }
+  EXPECT_EQ(planned, 3);  // NHWC, with each stride
+  EXPECT_EQ(named, 3 * 3 * 3 * 7);
+}
+
 TEST(Convolution, SmallIntegersAreExactInEveryType) {
   using enum DataType;
   for (DataType type : {f64, f32, bf16, f16, tf32})

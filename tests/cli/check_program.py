@@ -322,8 +322,10 @@ def suites():
             program.check(len(chosen) == len(set(chosen)) == problems, f"{name} {words}: {len(chosen)} problems are planned")
             kinds = {problem.split()[0] for problem in chosen}
             program.check(kinds == {"data" if name == "dcgan" else "forward" if "cpu" in words else "filter"}, f"{name}: the command line's direction, where the suite has none: {kinds}")
-    only = json_lines(program.call("explain", "conv", "--suite", "odd", "--images", "1,31", "--json"), "problem")
-    program.check({line["problem"].split()[1] for line in only} == {"n1", "n31"}, "--images takes some batch sizes")
+    only = json_lines(program.call("explain", "conv", "--suite", "odd", "--images", "1,16", "--json"), "problem", "verdict")
+    only = [line["problem"] for line in only if line["verdict"] == "chosen"]
+    program.check({problem.split()[1] for problem in only} == {"n1", "n16"} and len(only) == len(set(only)) == 24,
+                  f"--images takes the place of a suite's batch sizes: {len(only)} problems")
     verified = json_lines(program.call("verify", "conv", "--suite", "odd", "--images", "1", "--most-operations", "3e7", "--json"), "correct")
     program.check(len(verified) == 7 and all(line["correct"] for line in verified), f"of the suite odd, {len(verified)} verified")
     says(program.call("verify", "conv", "--suite", "odd", "--most-operations", "10", expect=2), "all 36 problems", "--most-operations 10")
