@@ -128,23 +128,28 @@ def check_headers(compiler):
     warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
     headers = files((".h",))
     yield from compile_each(headers, compiler, [*warnings, "-x", "c++", "-"])
+    public = [f for f in headers if f.startswith("include/")]
+    yield from compile_each([public, public[::-1]], compiler, [*warnings, "-x", "c++", "-"])
     yield from compile_each([f for f in headers if f.startswith(C_HEADERS)], compiler, [*warnings, "-x", "c", "-"], "c11")
     yield from compile_each([f for f in headers if f.startswith(C_HEADERS)], compiler, [*warnings, "-x", "c++", "-"], "c++11")
 
 
 def check_device_headers(compiler):
-    """What device code may include compiles for the GPU, without the relaxed rules for constexpr."""
+    """What device code may include compiles for the GPU, all in one file, in both orders and without the relaxed rules for constexpr
+    (each alone by NVRTC: CompileTest.EveryEmbeddedHeaderCompilesAlone)."""
     headers = [f for f in files((".h",)) if f.startswith(STANDARD_LIBRARY_FREE)]
-    yield from compile_each(headers, compiler, ["-gencode=arch=compute_90a,code=sm_90a", "-Werror", "all-warnings",
-                                                "-o", "/dev/null", "-c", "-x", "cu", "-"])
+    options = ["-gencode=arch=compute_90a,code=sm_90a", "-Werror", "all-warnings", "-o", "/dev/null", "-c", "-x", "cu", "-"]
+    yield from compile_each([headers, headers[::-1]], compiler, options)
 
 
 def compile_each(headers, compiler, options, standard="c++20"):
+    """A file for each, or for each list of them, that includes it twice."""
     def compile_alone(path):
         command = [compiler, f"-std={standard}", f"-I{ROOT}", f"-I{ROOT}/include", *options]
-        text = f'#include "{path}"\n#include "{path}"\n'
+        text = "".join(f'#include "{one}"\n' for one in ([path, path] if isinstance(path, str) else path))
         result = subprocess.run(command, input=text, text=True, capture_output=True)
-        return f"{path}: does not compile alone with {compiler} as {standard}:\n{result.stderr[:2000]}" if result.returncode else None
+        name = path if isinstance(path, str) else "all in one file"
+        return f"{name}: does not compile with {compiler} as {standard}:\n{result.stderr[:2000]}" if result.returncode else None
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(compile_alone, headers))

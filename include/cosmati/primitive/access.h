@@ -7,8 +7,8 @@
 
 namespace cosmati {
 
-// How a run begins and what of it exists: `count` of the elements from `offset` on.
-struct Run {
+// The part of a run that exists: `count` of its elements, from `offset` on.
+struct Stretch {
   Index offset;
   int count;
 };
@@ -30,7 +30,7 @@ struct Elements {
   static constexpr bool random = false;
 
   template <class Real, int width>
-  COSMATI_DEVICE static void load(PrimitiveParameters const&, PrimitiveTensor const& tensor, Run run,
+  COSMATI_DEVICE static void load(PrimitiveParameters const&, PrimitiveTensor const& tensor, Stretch run,
                                   Real (&to)[width]) {
     Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
     if constexpr (same) {
@@ -52,7 +52,7 @@ struct Elements {
   }
 
   template <class Real, int width>
-  COSMATI_DEVICE static void store(PrimitiveTensor const& tensor, Run run, Real const (&from)[width]) {
+  COSMATI_DEVICE static void store(PrimitiveTensor const& tensor, Stretch run, Real const (&from)[width]) {
     Element* const to = arch::as_global(static_cast<Element*>(tensor.data)) + run.offset;
     if (width > 1 && run.count >= width) {
       constexpr int piece = pieces_of<width>();
@@ -88,7 +88,7 @@ struct Elements {
 struct KeptElements {
   static constexpr bool random = true;
   template <class Real, int width>
-  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const&, Run run,
+  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const&, Stretch run,
                                   Real (&to)[width]) {
     auto const number = static_cast<unsigned long long>(run.offset);
     if (width % 4 == 0 && number % 4 == 0) {

@@ -53,7 +53,8 @@ struct ChannelKernel {
       if (run >= params.terms) continue;
       Place const place(params.axis + policy.kept, policy.terms, run);
       batch.count[u] = count_of(place);
-      X::load(params, params.tensor[0], Run{offset(params.tensor[0], place), batch.count[u]}, batch.value[u]);
+      X::load(params, params.tensor[0], Stretch{offset(params.tensor[0], place), batch.count[u]},
+              batch.value[u]);
     }
   }
 
@@ -197,7 +198,7 @@ struct ChannelKernel {
         Traits::Function::apply(params, in, result);
         out[e] = result[0];
       }
-      Y::store(y, Run{offset(y, place), count_of(place)}, out);
+      Y::store(y, Stretch{offset(y, place), count_of(place)}, out);
     }
     arch::cluster_wait();
   }
@@ -206,7 +207,7 @@ struct ChannelKernel {
   COSMATI_DEVICE void read_one(Real& to) const {
     using Access = typename AccessAt<i, typename Traits::Inputs>::type;
     Real one[1];
-    Access::load(params, params.tensor[i], Run{kept.offset(params.tensor[i].stride), 1}, one);
+    Access::load(params, params.tensor[i], Stretch{kept.offset(params.tensor[i].stride), 1}, one);
     to = one[0];
   }
   template <int i>
@@ -214,7 +215,7 @@ struct ChannelKernel {
     using Access = typename AccessAt<i, typename Traits::Outputs>::type;
     PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
     Real const one[1] = {from};
-    Access::store(tensor, Run{kept.offset(tensor.stride), 1}, one);
+    Access::store(tensor, Stretch{kept.offset(tensor.stride), 1}, one);
   }
 };
 

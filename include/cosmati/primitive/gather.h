@@ -10,14 +10,14 @@ template <class Traits>
 COSMATI_KERNEL(Traits::threads, 1)
 gather_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Real = typename Traits::Real;
-  using Order = typename Traits::Function::Indices;
+  using Indices = typename Traits::Function::Indices;
   constexpr int width = Traits::width;
   auto const position =
       static_cast<unsigned>(arch::block_x()) * Traits::threads + static_cast<unsigned>(arch::thread());
   if (position >= params.positions) return;
   Place const place(params.axis, 2, position);
   PrimitiveTensor const& order = params.tensor[primitive_inputs - 1];
-  Index const row = Order::integer(order, place.at[1] * order.stride[1]);
+  Index const row = Indices::integer(order, place.at[1] * order.stride[1]);
   int const count = run_count<width>(params.run_extent, place.at[0]);
   Real in[Traits::inputs][width], out[Traits::outputs][width];
   load_inputs<Traits>(

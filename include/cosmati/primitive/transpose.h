@@ -60,7 +60,8 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e)
       if (line + e < left0 && column < left1)
-        From::load(params, x, Run{from + (line + e) * x.stride[0] + column, there(left1 - column)}, in[i][e]);
+        From::load(params, x, Stretch{from + (line + e) * x.stride[0] + column, there(left1 - column)},
+                   in[i][e]);
   }
   COSMATI_UNROLL
   for (int i = 0; i < cells; ++i) {
@@ -81,7 +82,7 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
     int const number_of_run = arch::thread() + i * threads;
     int const unit = number_of_run % Tile::units_y, line = number_of_run / Tile::units_y;
     if (line >= left1 || unit * width >= left0) continue;
-    To::store(y, Run{to + unit * width + line * y.stride[1], there(left0 - unit * width)},
+    To::store(y, Stretch{to + unit * width + line * y.stride[1], there(left0 - unit * width)},
               tile.run[line][Tile::place_of(line, unit)].element);
   }
 }

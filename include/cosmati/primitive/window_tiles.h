@@ -59,7 +59,7 @@ struct WindowTile {
         Real some[run] = {};
         // A run of columns is in the image or not: the image has whole runs.
         if (has_row(r) && ((!padded && !of_columns) || (w >= 0 && w < side1.image)))
-          Image::load(params, x, Run{line + w * side1.tap_step, run}, some);
+          Image::load(params, x, Stretch{line + w * side1.tap_step, run}, some);
         COSMATI_UNROLL
         for (int e = 0; e < run; ++e) taps[r][i + e] = some[e];
       }
@@ -137,7 +137,7 @@ struct WindowTile {
       }
     }
     PrimitiveTensor const& y = params.tensor[primitive_inputs];
-    AccessAt<0, typename Traits::Outputs>::type::store(y, Run{place.offset(y.stride), count}, out);
+    AccessAt<0, typename Traits::Outputs>::type::store(y, Stretch{place.offset(y.stride), count}, out);
   }
 
   // The share of every tap of a window in its gradient; nothing where there is no window.
@@ -153,7 +153,7 @@ struct WindowTile {
     if (is_window) {
       using Source = typename AccessAt<0, typename Traits::Inputs>::type;
       Source::load(params, dy,
-                   Run{place.offset(dy.stride) + row * side0.pair_step + column * side1.pair_step, count},
+                   Stretch{place.offset(dy.stride) + row * side0.pair_step + column * side1.pair_step, count},
                    gradient);
       if (!max) {
         COSMATI_UNROLL
@@ -192,7 +192,8 @@ struct WindowTile {
         Real out[width * along];
         COSMATI_UNROLL
         for (int j = 0; j < width * along; ++j) out[j] = share(i, j % along, j / along);
-        Result::store(dx, Run{to + h * side0.tap_step + first_column() * side1.tap_step, width * along}, out);
+        Result::store(dx, Stretch{to + h * side0.tap_step + first_column() * side1.tap_step, width * along},
+                      out);
       } else {
         COSMATI_UNROLL
         for (int j = 0; j < along; ++j) {
@@ -201,7 +202,7 @@ struct WindowTile {
           Real out[width];
           COSMATI_UNROLL
           for (int e = 0; e < width; ++e) out[e] = share(i, j, e);
-          Result::store(dx, Run{to + h * side0.tap_step + w * side1.tap_step, count}, out);
+          Result::store(dx, Stretch{to + h * side0.tap_step + w * side1.tap_step, count}, out);
         }
       }
     }
