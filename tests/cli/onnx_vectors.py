@@ -288,7 +288,7 @@ def main():
             counts += fared
             if wrong:
                 failed.append(case.name)
-                print(f"FAIL {case.name}: {wrong}")
+                print(f"FAIL {case.name}: {wrong}", flush=True)
     print(f"not run, three spatial dimensions ({len(deep)}): {' '.join(deep)}")
     if large:
         print(f"NOT RUN, more than {a.most_products:g} products ({len(large)}): {' '.join(large)}")
