@@ -17,6 +17,11 @@ void check_decay(char const* name, double value) {
 
 }  // namespace
 
+void check_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments) {
+  if (problem.kind == OptimizerKind::adam && !problem.numbers.present() && arguments.step < 1)
+    refuse("adam", fmt::format("step is {}; steps are counted from 1", arguments.step));
+}
+
 StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step) {
   auto const t = static_cast<double>(step);
   return {rate, 1 - std::pow(problem.beta1, t), 1 - std::pow(problem.beta2, t)};

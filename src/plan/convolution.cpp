@@ -3,6 +3,7 @@
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/host_product.h"
 
 namespace cosmati {
 
@@ -15,5 +16,5 @@ std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend 
 
 COSMATI_PLAN(ConvolutionProblem,
              {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate(),
-              cpu::gemm_convolution_candidate()},
+              plan::host_product_candidate()},
              {}, {cpu::im2col_candidate()})

@@ -1,4 +1,5 @@
 // The parts of planning that do not depend on the kind of problem.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
@@ -82,6 +83,17 @@ void check_argument(char const* name, TensorDescription const& description, void
   auto const promised = static_cast<std::uintptr_t>(description.alignment);
   if (takes_promises(backend) && address % promised != 0)
     refuse(promised, ", the alignment that the problem promises; its description may promise less");
+}
+
+void check_pointers(char const* name, TensorDescription const& description, void const* array,
+                    Backend backend) {
+  if (description.layout.size() == 0) return;
+  auto const* const pointers = static_cast<void const* const*>(array);
+  auto const alignment = static_cast<std::uintptr_t>(
+      std::max(size_of(description.type), takes_promises(backend) ? description.alignment : 1));
+  for (Index i = 0; i < description.extent(0); ++i)
+    if (pointers[i] == nullptr || reinterpret_cast<std::uintptr_t>(pointers[i]) % alignment != 0)
+      check_argument((name + ('[' + std::to_string(i) + ']')).c_str(), description, pointers[i], backend);
 }
 
 void check_workspace(std::size_t bytes, void const* workspace, Backend backend) {

@@ -211,9 +211,9 @@ TEST(Convolution, LayersOfNetworks) {
   for (Layer layer : {Layer{4, 1, 32, 6, 5, 1, 0},
                       {4, 6, 14, 16, 5, 1, 0},
                       {4, 16, 5, 120, 5, 1, 0},
-                      {2, 64, 14, 64, 3, 1, 1},
-                      {1, 3, 56, 64, 7, 2, 3},
-                      {2, 64, 14, 128, 1, 1, 0}})
+                      {2, 64, 7, 64, 3, 1, 1},
+                      {1, 3, 28, 64, 7, 2, 3},
+                      {2, 64, 7, 128, 1, 1, 0}})
     for (auto format : {TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn})
       for (ConvolutionDirection direction : {forward, data, filter}) {
         ConvolutionProblem p;

@@ -160,6 +160,29 @@ TEST(Reduce, LargeTensorsAreSharedByThreads) {
     }
 }
 
+TEST(Optimizer, StepsOfAdamAreCountedFromOne) {
+  OptimizerProblem problem;
+  problem.kind = OptimizerKind::adam;
+  problem.parameter = problem.gradient = problem.state = describe(DataType::f32, Shape(3));
+  alignas(16) float parameter[4] = {1, 2, 3}, gradient[4] = {}, first[4] = {}, second[4] = {};
+  for (Backend const backend : {Backend::reference, Backend::cpu, Backend::emulator}) {
+    auto const adam = prepare(make_plan(problem, this_device(backend)));
+    auto const run = [&](long long step) {
+      adam.run({.parameter = parameter,
+                .gradient = gradient,
+                .velocity = first,
+                .second = second,
+                .rate = 0.1,
+                .step = step},
+               nullptr);
+    };
+    EXPECT_THROW(run(0), Error);
+    EXPECT_THROW(run(-1), Error);
+    EXPECT_NO_THROW(run(1));
+    EXPECT_EQ(parameter[2], 3);
+  }
+}
+
 TEST(Optimizer, EveryKindTypeAndLayout) {
   for (DataType type : {f32, f64, bf16})
     for (OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam})

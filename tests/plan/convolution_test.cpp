@@ -179,5 +179,28 @@ TEST(ComposedConvolution, Compiles) {
     }
 }
 
+// Without images, channels or filters: sums of nothing, or nothing at all, by every kernel that takes it.
+TEST(EmulatedConvolution, EmptyExtents) {
+  int computed = 0;
+  for (ConvolutionDirection const direction : directions)
+    for (DataType const type : {DataType::f32, DataType::f16})
+      for (TensorFormat const format : formats)
+        for (int empty = 1; empty < 8; ++empty)
+          for (Index const taps : {1, 3})
+            for (Index const groups : {1, 4}) {
+              Geometry g;
+              g.n = empty & 1 ? 0 : 2, g.c = empty & 2 ? 0 : 4, g.k = empty & 4 ? 0 : 4;
+              g.r = g.s = taps, g.groups = groups;
+              auto const problem = problem_of(direction, type, type, format, g);
+              for (Considered const& entry : make_plan(problem, emulated_device()).considered)
+                if (entry.refusal.empty()) {
+                  SCOPED_TRACE(to_string(problem.x) + " " + to_string(problem.w));
+                  expect_right(problem, entry.kernel);
+                  ++computed;
+                }
+            }
+  EXPECT_GT(computed, 504);
+}
+
 }  // namespace
 }  // namespace cosmati

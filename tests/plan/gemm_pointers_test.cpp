@@ -115,6 +115,33 @@ TEST(GemmPointers, ThroughTheCopyEngine) {
       }
 }
 
+TEST(GemmPointers, EachOneIsLookedAt) {
+  GemmProblem problem = batched(DataType::f32);
+  problem.epilogue = {};
+  problem.c = {};
+  problem.by_pointers = true;
+  Tensor const a = filled(problem.a, 1), b = filled(problem.b, 2);
+  Tensor d(problem.d);
+  for (Backend const backend : {Backend::reference, Backend::cpu, Backend::emulator}) {
+    auto const prepared = prepare(make_plan(problem, this_device(backend)));
+    Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
+    auto const error_of = [&](std::ptrdiff_t past, bool null) {
+      auto as = pointers_to(a), bs = pointers_to(b), ds = pointers_to(d);
+      as[1] = null ? nullptr : static_cast<std::byte const*>(as[1]) + past;
+      try {
+        prepared.run({.a = as.data(), .b = bs.data(), .d = const_cast<void const**>(ds.data())},
+                     workspace.data());
+      } catch (Error const& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    EXPECT_EQ(error_of(0, false), "");
+    EXPECT_TRUE(error_of(0, true).starts_with("argument a[1] is null")) << error_of(0, true);
+    EXPECT_TRUE(error_of(2, false).starts_with("argument a[1] lies 2 bytes past")) << error_of(2, false);
+  }
+}
+
 TEST(GemmPointers, KernelsThatKnowStridesOnlyRefuse) {
   GemmProblem problem = batched(DataType::f32);
   problem.by_pointers = true;

@@ -5,6 +5,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "reference/reference.h"
+#include "src/plan/conv/choice.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -44,6 +45,35 @@ TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
               std::string::npos)
         << error.what();
   }
+}
+
+// The limit of error is that of the slices.
+TEST(ImageSlices, TheirErrorIsLimited) {
+  Geometry g;
+  g.n = 3'000'000, g.c = 64, g.k = 64, g.h = g.w = 30;
+  PlanOptions options;
+  for (double const limit : {1e-3, 6e-7}) {
+    options.max_error = limit;
+    auto const plan = make_plan(
+        problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, g),
+        emulated_device(), options);
+    ASSERT_EQ(plan.kernel, "image_slices");
+    EXPECT_LE(entry_of(plan, "image_slices").expected_error, limit);
+    auto const slice = plan::plan_of_slice(plan);
+    // The fastest is off by more than the second limit.
+    EXPECT_EQ(entry_of(slice, slice.kernel).expected_error <= 6e-7, limit == 6e-7) << slice.kernel;
+  }
+}
+
+// Ten million images of which a workspace holds none or a few: found by halving.
+TEST(ImageSlices, SlicesOfTransformsAreFoundAtOnce) {
+  EXPECT_EQ(plan::fewest_slices(10, [](Index slice) { return slice <= 4; }), 4);  // 4, 4, 2
+  EXPECT_EQ(plan::fewest_slices(10, [](Index) { return false; }), 1);
+  EXPECT_EQ(plan::fewest_slices(10, [](Index) { return true; }), 10);
+  EXPECT_EQ(plan::fewest_slices(0, [](Index) { return true; }), 0);
+  int asked = 0;
+  EXPECT_EQ(plan::fewest_slices(10'000'000, [&](Index slice) { return ++asked, slice <= 3; }), 3);
+  EXPECT_LT(asked, 30);
 }
 
 // Five images, two at a time: the last slice is smaller. Against the reference, exactly.

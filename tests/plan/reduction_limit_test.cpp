@@ -4,6 +4,7 @@
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/normalization.h"
+#include "cosmati/ops/softmax.h"
 #include "src/plan/primitive/candidate.h"
 
 namespace cosmati {
@@ -44,6 +45,30 @@ TEST(ReductionLimit, FewerPartsWhereTheirSumsDoNotFit) {
     EXPECT_EQ(make_plan(problem, device(backend), within(free.workspace_bytes)).workspace_bytes,
               free.workspace_bytes);
   }
+}
+
+// More terms than an unsigned counts: planned within a moment, with as many parts as keep the memory busy.
+TEST(ReductionLimit, BillionsOfTerms) {
+  for (Index const terms : {Index{3'000'000'000}, Index{1} << 32}) {
+    auto const plan = make_plan(sum_of(terms), device(Backend::cuda));
+    auto const passes = plan::program_of(plan).passes;
+    ASSERT_GT(passes.size(), 2u);
+    for (std::size_t i = 0; i + 1 < passes.size(); ++i) {
+      EXPECT_LE(passes[i].parameters.terms, 1u << 30);
+      EXPECT_GT(passes[i].blocks * passes[i].splits, 132u) << "pass " << i;
+    }
+  }
+  SoftmaxProblem softmax;
+  softmax.x = softmax.y = describe(DataType::f32, Shape(1, 3'000'000'000));
+  auto const refused = plan::lower_within(~std::size_t{0}, softmax, device(Backend::cuda));
+  EXPECT_NE(refused.refusal.find("rows of 3000000000 terms"), std::string::npos) << refused.refusal;
+  // Two axes that no stride walks, the inner of them too long for a part.
+  ReduceProblem odd = sum_of(1);
+  odd.x = describe(DataType::f16, Shape(2, Index{1} << 31));
+  odd.x.layout.stride[0] += 1;
+  odd.y = describe(DataType::f16, Shape(1, 1));
+  auto const axes = plan::lower_within(~std::size_t{0}, odd, device(Backend::cuda));
+  EXPECT_NE(axes.refusal.find("terms lie in one of several axes"), std::string::npos) << axes.refusal;
 }
 
 TEST(ReductionLimit, ThePreparedProgramKeepsIt) {

@@ -1,5 +1,7 @@
 // How a GPU kernel, composed or emulated, computes a convolution: what a plan holds beyond its name.
 #pragma once
+#include <optional>
+
 #include "cosmati/conv/direct_tile.h"
 #include "cosmati/conv/fft_doubled.h"
 #include "cosmati/conv/merged_shape.h"
@@ -107,7 +109,8 @@ struct ConvolutionRecipe {
   MergedShape merged;  // of direct_merged
   WinogradRecipe winograd;
   FftRecipe fft;
-  Index images = 0;            // of image_slices: that are computed at a time
+  Index images = 0;                   // of image_slices: that are computed at a time
+  std::optional<double> slice_error;  // the limit that their plans were given
   std::size_t bias_bytes = 0;  // of workspace, the last: for the bias gradient, alone or with the filter's
 
   // That the kernels themselves write.

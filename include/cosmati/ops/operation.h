@@ -155,6 +155,14 @@ void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* co
                               std::span<double const> scalars, std::span<void* const> stores,
                               Backend backend);
 
+// The same of the pointers in a host's array of them: one for each matrix of `description`.
+void check_pointers(char const* name, TensorDescription const& description, void const* array,
+                    Backend backend);
+
+// Of the numbers in the arguments; overloaded for problems that do not take all of them.
+template <class Problem>
+void check_numbers(Problem const&, typename Problem::Arguments const&) {}
+
 // What run() is given, against the problem; overloaded for problems that are no list of tensors.
 template <class Problem>
 void check_arguments(Problem const& problem, typename Problem::Arguments const& arguments, Backend backend) {
@@ -164,7 +172,10 @@ void check_arguments(Problem const& problem, typename Problem::Arguments const& 
                          [&](char const* name, Role, TensorDescription const& description, auto member) {
                            check_argument(name, by_pointers ? array_of_pointers(description) : description,
                                           arguments.*member, backend);
+                           if (by_pointers && backend != Backend::cuda)
+                             check_pointers(name, description, arguments.*member, backend);
                          });
+  check_numbers(problem, arguments);
   if constexpr (requires { arguments.scalars; })
     check_epilogue_arguments(problem.epilogue, arguments.operands, arguments.scalars, arguments.stores,
                              backend);

@@ -57,6 +57,7 @@ struct OptimizerProblem {
 };
 
 void validate(OptimizerProblem const& problem);  // throws Error(bad_request)
+void check_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
 
 // The numbers of one step: as OptimizerProblem::numbers holds them, or from rate and step.
 struct StepNumbers {

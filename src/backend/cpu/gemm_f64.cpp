@@ -24,6 +24,11 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
     if (extent > largest_int)
       return "m, n, k are " + std::to_string(p.m()) + ", " + std::to_string(p.n()) + ", " +
              std::to_string(p.k()) + "; each must be below 2^31";
+  BlasOperand operand;
+  for (TensorDescription const* t : {&p.a, &p.b, &p.d})
+    if (read_blas_operand(*t, operand) && operand.leading > largest_int)
+      return "rows or columns of " + to_string(*t) + " are " + std::to_string(operand.leading) +
+             " elements apart; it must be below 2^31";
   return violates_blas_strides(p, device);
 }
 

@@ -13,9 +13,8 @@
 
 namespace cosmati::cpu {
 
-Candidate<GemmProblem> openblas_candidate();                 // f64, products by OpenBLAS
-Candidate<ConvolutionProblem> im2col_candidate();            // any types, in double, products by OpenBLAS
-Candidate<ConvolutionProblem> gemm_convolution_candidate();  // one tap; products as planned
+Candidate<GemmProblem> openblas_candidate();       // f64, products by OpenBLAS
+Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();
 Candidate<PoolingProblem> pooling_candidate();
 Candidate<ActivationProblem> activation_candidate();

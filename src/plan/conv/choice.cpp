@@ -146,6 +146,7 @@ std::unique_ptr<Kernel<Problem>> prepare_on(Plan<Problem> const& plan) {
 
 // All forms of a problem run by one kernel: with the widths and the direction that each of them has.
 void unify(std::vector<ConvolutionForm>& forms) {
+  if (forms.empty()) return;
   auto const common = [&](WindowForm ConvolutionForm::*operand) {
     OperandAccess access = (forms.front().*operand).access;
     for (ConvolutionForm const& form : forms) {
@@ -171,6 +172,12 @@ void unify(std::vector<ConvolutionForm>& forms) {
 
 std::string problem_violation(Problem const& problem, Backend backend) {
   if (problem.direction == ConvolutionDirection::bias) return "the bias gradient is no product";
+  for (int i : {0, 1}) {
+    Index const extent = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i];
+    if (extent > most_extent)
+      return fmt::format("an image with its padding has {} {}; at most {}", extent,
+                         i == 0 ? "rows" : "columns", most_extent);
+  }
   auto const& expression = problem.epilogue.expression;
   if (backend == Backend::cuda && (expression.operands().size() > max_convolution_operands ||
                                    expression.scalars().size() > max_convolution_operands ||

@@ -22,6 +22,21 @@ void unify(std::vector<ConvolutionForm>& forms);
 std::string problem_violation(ConvolutionProblem const& problem, Backend backend);
 std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 
+// The largest of the even slices of [0, extent) that fits; 1 if none does. What fits a slice fits a smaller
+// one.
+template <class Fits>
+Index fewest_slices(Index extent, Fits const& fits) {
+  Index fewest = 1, most = extent < 1 ? 1 : extent;
+  while (fewest < most) {
+    Index const slices = fewest + (most - fewest) / 2;
+    if (fits((extent + slices - 1) / slices))
+      most = slices;
+    else
+      fewest = slices + 1;
+  }
+  return (extent + fewest - 1) / fewest;
+}
+
 // The product's extents and types as the planner of matrix products sees them.
 CanonicalGemm gemm_view(ConvolutionForm const& form);
 

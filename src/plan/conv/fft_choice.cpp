@@ -178,10 +178,12 @@ class Choice {
   // The slice, and what lies where. False if not even the least slice can be numbered.
   bool fit(FftRecipe& recipe) const {
     Index const all = outers();
-    recipe.slice = all;
     std::size_t const most = limit();
-    for (Index slices = 1; slices <= all && (!numbered(recipe) || place(recipe, 0) > most); ++slices)
-      recipe.slice = parts(all, slices);
+    auto const fits = [&](Index slice) {
+      recipe.slice = slice;
+      return numbered(recipe) && place(recipe, 0) <= most;
+    };
+    recipe.slice = fewest_slices(all, fits);
     place(recipe, 0);
     return numbered(recipe);
   }

@@ -206,7 +206,9 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   SlidingRecipe base;
   base.taps = w.columns.taps, base.output_step = w.columns.output_step, base.tap_step = w.columns.tap_step;
   bool const in_catalogue = (base.taps == 3 || base.taps == 1) && base.output_step <= 2 && base.tap_step == 1;
-  if (emulated ? !in_catalogue : base.taps > most_taps)
+  if (w.inputs == 0 || w.outputs == 0)
+    offer.refusal = "the filters have no element";
+  else if (emulated ? !in_catalogue : base.taps > most_taps)
     offer.refusal = fmt::format("filters of {} taps in a row with steps {} and {} of outputs and taps; {}",
                                 base.taps, base.output_step, base.tap_step,
                                 emulated ? "the emulator has 1 or 3 taps, steps of at most 2 and 1"

@@ -372,6 +372,7 @@ std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOr
   for (Parity const& rows : parities_of(axis_of(problem, 0)))
     for (Parity const& columns : parities_of(axis_of(problem, 1)))
       forms.push_back(data_form(problem, rows, columns, order));
+  if (forms.empty()) forms.push_back(whole_gradient_form(problem));  // of no pixel
   return forms;
 }
 

@@ -91,8 +91,9 @@ std::size_t bytes_of_sums(Problem const& problem, Index images) {
   return padded(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
 }
 
-PlanOptions within(std::size_t workspace_bytes) {
+PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error) {
   PlanOptions options;
+  options.max_error = max_error;
   options.max_workspace = workspace_bytes / buffer_alignment * buffer_alignment;
   return options;
 }
@@ -116,7 +117,7 @@ class ImageSlices final : public Kernel<Problem> {
         images_(plan.recipe.images),
         slice_(cosmati::prepare(plan_of_slice(plan))),
         sums_(own_bytes(plan)) {
-    PlanOptions const own = within(sums_);
+    PlanOptions const own = within(sums_, plan.recipe.slice_error);
     Index const last = last_of(problem_, images_);
     if (last != images_)
       last_ = cosmati::prepare(make_plan(slice_of(problem_, images_, last), plan.device, own));
@@ -180,7 +181,7 @@ class ImageSlices final : public Kernel<Problem> {
 
 Plan<Problem> plan_of_slice(Plan<Problem> const& plan) {
   return make_plan(slice_of(plan.problem, plan.recipe.images, plan.recipe.images), plan.device,
-                   within(own_bytes(plan)));
+                   within(own_bytes(plan), plan.recipe.slice_error));
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_image_slices(Plan<Problem> const& plan) {
@@ -195,7 +196,8 @@ Offer<Problem> slices_of_images(Problem const& problem, Device const& device, Pl
   if (!offer.refusal.empty()) return offer;
   Index const last = last_of(problem, images), slices = slices_of(problem, images);
   std::size_t const sums = bytes_of_sums(problem, images);
-  PlanOptions const left = within(options.max_workspace - std::min(sums, options.max_workspace));
+  PlanOptions const left =
+      within(options.max_workspace - std::min(sums, options.max_workspace), options.max_error);
   auto const slice = make_plan(slice_of(problem, images, images), device, left);
   std::size_t own = slice.workspace_bytes;
   if (last != images)
@@ -204,6 +206,7 @@ Offer<Problem> slices_of_images(Problem const& problem, Device const& device, Pl
     own = std::max(own, make_plan(sum_of_slices(problem, slices), device, left).workspace_bytes);
   offer.recipe.algorithm = ConvolutionAlgorithm::image_slices;
   offer.recipe.images = images;
+  offer.recipe.slice_error = options.max_error;
   offer.workspace_bytes = padded(own) + sums;
   for (Considered const& entry : slice.considered)
     if (entry.kernel == slice.kernel) {

@@ -174,7 +174,7 @@ std::vector<PackRecipe> packings_of_rows(Problem const& p) {
   int const size = size_of(p.x.type);
   Index const channels = p.x.extent(1), rows = p.w.extent(2), columns = p.w.extent(3);
   bool const dense = p.dilation[0] == 1 && p.dilation[1] == 1 && p.groups == 1;
-  if (p.direction == ConvolutionDirection::data || !dense || rows * columns == 1 ||
+  if (p.direction == ConvolutionDirection::data || !dense || rows * columns == 1 || channels == 0 ||
       channels * size > step_bytes / 2)
     return list;
   for (int place = unit / size; place * size <= step_bytes / 2; place += unit / size) {

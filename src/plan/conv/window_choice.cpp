@@ -228,6 +228,9 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
   Offer<Problem> best;
   best.refusal = problem_violation(problem, device.backend);
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
+  for (TensorDescription const* tensor : {&problem.x, &problem.w, &problem.y})
+    if (best.refusal.empty() && tensor->layout.size() == 0)
+      best.refusal = fmt::format("{} has no element for the copy engine", to_string(*tensor));
   if (!best.refusal.empty()) return best;
   // As the operands lie, or, if the copy engine cannot read one of them, with that one packed; and with rows
   // put together.

@@ -106,9 +106,7 @@ class Tile {
     WinogradRecipe& own = recipe_.winograd;
     std::size_t const most = limit();
     Index const images = form_.window.images;
-    own.slice = images;
-    for (Index slices = 1; slices <= images && bytes() > most; ++slices)
-      own.slice = (images + slices - 1) / slices;
+    own.slice = 1;
     if (std::size_t const least = bytes(); least > most) {
       own.slice = images;
       offer.refusal = fmt::format(
@@ -118,6 +116,10 @@ class Tile {
           own.tile, least, bytes(), most);
       return offer;
     }
+    own.slice = fewest_slices(images, [&](Index slice) {
+      own.slice = slice;
+      return bytes() <= most;
+    });
     Plan<Problem> plan;
     plan.problem = problem_, plan.device = device_, plan.recipe = recipe_;
     PlanOptions of_product = options_;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <mutex>
 
 #include "src/backend/cpu/parallel.h"
 
@@ -65,22 +63,13 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   // Each thread takes the next member that nobody has taken.
   void run_small(GroupedGemmProblem::Arguments const& arguments, std::byte* workspace) const {
     std::atomic<std::size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex failing;
     int const threads = static_cast<int>(std::min(small_.size(), static_cast<std::size_t>(device_.threads)));
     cpu::parallel_parts(threads, [&](int part, int) {
       cpu::ThreadCount const one(1);
       std::byte* const own = workspace + static_cast<std::size_t>(part) * workspaces_.of_thread;
-      try {
-        for (std::size_t at = next++; at < small_.size(); at = next++)
-          prepared_[small_[at]].run(arguments.members[small_[at]],
-                                    workspaces_.of_thread == 0 ? nullptr : own);
-      } catch (...) {
-        std::lock_guard const lock(failing);
-        failure = std::current_exception();
-      }
+      for (std::size_t at = next++; at < small_.size(); at = next++)
+        prepared_[small_[at]].run(arguments.members[small_[at]], workspaces_.of_thread == 0 ? nullptr : own);
     });
-    if (failure) std::rethrow_exception(failure);
   }
 
   Device device_;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "cosmati/epilogue/parse.h"
@@ -261,11 +262,7 @@ std::size_t reserve(PrimitiveProgram& program, Index elements, DataType type) {
   return at;
 }
 
-unsigned power_of_two_from(unsigned number) {
-  unsigned power = 1;
-  while (power < number) power *= 2;
-  return power;
-}
+unsigned power_of_two_from(unsigned number) { return std::bit_ceil(std::min(number, 1U << 31)); }
 
 std::string describe(CollapsedSpace const& space) {
   auto const extents = [](std::vector<SpaceAxis> const& axes) {

@@ -106,7 +106,7 @@ void add_reduction(PrimitiveProgram& program, Reduction const& reduction, Primit
 // Room in the workspace, in bytes from its beginning, 256-byte aligned.
 std::size_t reserve(PrimitiveProgram& program, Index elements, DataType type);
 
-unsigned power_of_two_from(unsigned number);  // the least that is not below
+unsigned power_of_two_from(unsigned number);  // the least that is not below; at most 2^31
 std::string describe(CollapsedSpace const& space);
 void finish(PrimitivePass& pass, CollapsedSpace const& space);  // bytes, text
 

@@ -122,18 +122,26 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   constexpr Index most_terms = Index{1} << 30;
   Index terms = 1, parts = 1;
   for (SpaceAxis const& axis : stage.space.terms) terms *= axis.extent;
-  Index slowest_extent = 1;
+  Index slowest_extent = 1, of_part = terms;
   if (terms > most_terms) {
     SpaceAxis& slowest = stage.space.terms.back();
     Index const others = terms / slowest.extent;
     slowest_extent = std::max<Index>(1, most_terms / std::max<Index>(others, 1) / 64 * 64);
     parts = (slowest.extent + slowest_extent - 1) / slowest_extent;
+    of_part = others * slowest_extent;
+    if (of_part > most_terms)
+      program.refusal =
+          fmt::format("{} terms lie in one of several axes that no stride walks; a launch counts {}", of_part,
+                      most_terms);
+    if (!program.refusal.empty()) return;
   }
   PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
   // Moments of four results take 80 registers: three blocks at a time. Else there are two or four.
   unsigned const waves = !of_terms && r.combine == moments && width == 4 ? 6 : 8;
-  Shares shares = shares_of(pass.parameters.positions, pass.parameters.terms, of_terms,
-                            pass.parameters.policy.unroll, waves, target);
+  auto const counted = static_cast<unsigned>(
+      parts == 1 ? pass.parameters.terms : std::max<Index>(1, of_part / (of_terms ? width : 1)));
+  Shares shares =
+      shares_of(pass.parameters.positions, counted, of_terms, pass.parameters.policy.unroll, waves, target);
   if (parts == 1 && shares.splits == 1) {
     size_launch(pass, shares, target, stage.space);
     program.passes.push_back(std::move(pass));

@@ -83,11 +83,12 @@ PrimitivePass row_pass(Shape const& shape, int axis, int operation, std::vector<
   return pass;
 }
 
+constexpr Index most_counted = Index{1} << 30;
+
 std::string too_many(Index rows, Index classes) {
-  constexpr Index most = Index{1} << 30;
-  if (rows <= most && classes <= most) return {};
+  if (rows <= most_counted && classes <= most_counted) return {};
   return fmt::format("{} rows of {} classes; one launch of this kernel counts up to {} of either", rows,
-                     classes, most);
+                     classes, most_counted);
 }
 
 // Of (N, classes) scores: the loss of each row into `losses` of the workspace, and the gradient.
@@ -133,6 +134,10 @@ PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& tar
   bool const forward = problem.direction == Direction::forward;
   Shape const& shape = problem.y.shape();
   if (shape.size() == 0) return program;
+  if (shape[problem.axis] > most_counted)
+    program.refusal = fmt::format("rows of {} terms; one launch of this kernel counts up to {}",
+                                  shape[problem.axis], most_counted);
+  if (!program.refusal.empty()) return program;
   std::vector<Seen> inputs, outputs;
   if (forward) {
     inputs = {seen("x", problem.x, argument_named(problem, "x"))};

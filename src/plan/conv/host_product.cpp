@@ -1,14 +1,16 @@
-// Convolutions with one tap as products of pixels and filters, which the planner of matrix products plans.
+// A copy of the pixels that are seen, where there is a stride; then the product.
+#include "src/plan/conv/host_product.h"
+
 #include <string>
 #include <utility>
 
 #include "src/backend/cpu/converted.h"
-#include "src/backend/cpu/own.h"
 #include "src/plan/conv/plain_gemm.h"
 
-namespace cosmati::cpu {
+namespace cosmati::plan {
 namespace {
 
+using cpu::convert_elements, cpu::converted_description, cpu::round_up;
 using Problem = ConvolutionProblem;
 
 // The pixels of x that the filters see, where they lie.
@@ -36,7 +38,7 @@ class GemmConvolution final : public HostKernel<Problem> {
   GemmConvolution(Problem const& problem, Device const& device)
       : problem_(problem),
         dense_(without_stride(problem)),
-        product_(prepare(make_plan(plan::plain_gemm_problem(dense_).problem, device, {}))),
+        product_(prepare(make_plan(plain_gemm_problem(dense_).problem, device, {}))),
         threads_(device.threads) {}
 
   void run(Problem::Arguments const& arguments, std::byte* workspace) const override {
@@ -63,9 +65,10 @@ class GemmConvolution final : public HostKernel<Problem> {
 
 std::string violates_product(Problem const& problem, Device const& device) {
   if (problem.direction != ConvolutionDirection::forward) return "the direction must be forward";
+  if (problem.y.layout.size() == 0) return "y has no element";
   if (has_stride(problem) && (problem.x.layout.overlaps() || problem.groups != 1))
     return "with a stride, x must not overlap and there must be one group";
-  plan::PlainGemm const made = plan::plain_gemm_problem(without_stride(problem));
+  PlainGemm const made = plain_gemm_problem(without_stride(problem));
   if (!made.refusal.empty()) return made.refusal;
   if (make_plan(made.problem, device, {}).kernel == "reference") return "no fast kernel takes the product";
   return {};
@@ -92,13 +95,13 @@ std::string advises_against_product(Problem const& problem, Device const&) {
 
 std::size_t workspace_bytes(Problem const& problem, Device const& device) {
   Problem const dense = without_stride(problem);
-  std::size_t const product = make_plan(plan::plain_gemm_problem(dense).problem, device, {}).workspace_bytes;
+  std::size_t const product = make_plan(plain_gemm_problem(dense).problem, device, {}).workspace_bytes;
   return has_stride(problem) ? round_up(product) + static_cast<std::size_t>(dense.x.bytes()) : product;
 }
 
 }  // namespace
 
-Candidate<Problem> gemm_convolution_candidate() {
+Candidate<Problem> host_product_candidate() {
   return {"gemm",
           {{violates_product}, {advises_against_product, true}},
           workspace_bytes,
@@ -107,4 +110,4 @@ Candidate<Problem> gemm_convolution_candidate() {
           }};
 }
 
-}  // namespace cosmati::cpu
+}  // namespace cosmati::plan
