@@ -6,6 +6,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <ctime>
 
 namespace cosmati::cli {
 namespace {
@@ -24,6 +25,15 @@ void put(char const* text, std::size_t length) {
   if (::write(STDERR_FILENO, text, length) < 0) return;
 }
 
+}  // namespace
+
+void linger() {
+  timespec const moment{0, 200'000'000};
+  nanosleep(&moment, nullptr);
+}
+
+namespace {
+
 extern "C" void end_with_words(int) {
   char digits[24];
   std::size_t at = sizeof digits;
@@ -33,6 +43,7 @@ extern "C" void end_with_words(int) {
   put(before, length_of(before));
   put(digits + at, sizeof digits - at);
   put(after, length_of(after));
+  linger();
   _exit(128 + SIGTERM);
 }
 

@@ -9,4 +9,8 @@ namespace cosmati::cli {
 void say_farewell(std::string const& files, long long count);
 void farewell_progress(long long images);
 
+// In a signal handler, before the end: mpirun, once it ends a job, may drop what a process wrote just before
+// it ended.
+void linger();
+
 }  // namespace cosmati::cli

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/farewell.h"
 #include "cli/lenet5_report.h"
 #include "cli/options.h"
 #include "cli/train_dcgan.h"
@@ -28,6 +29,7 @@ std::string* last_words = nullptr;
 
 extern "C" void end_at_once(int) {
   [[maybe_unused]] auto const written = write(STDERR_FILENO, last_words->data(), last_words->size());
+  linger();
   _exit(1);
 }
 

@@ -49,11 +49,10 @@ double seconds_now() {
 template <class Body>
 void in_parallel(int threads, Index count, Body const& body) {
   Index const parts = std::clamp<Index>(threads, 1, std::max<Index>(count, 1));
-  std::vector<std::thread> pool;
+  std::vector<std::jthread> pool;
   for (Index part = 1; part < parts; ++part)
     pool.emplace_back([&, part] { body(count * part / parts, count * (part + 1) / parts); });
   body(0, count / parts);
-  for (std::thread& thread : pool) thread.join();
 }
 
 }  // namespace

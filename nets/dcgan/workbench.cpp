@@ -2,8 +2,6 @@
 #include "nets/dcgan/workbench.h"
 
 #include <atomic>
-#include <exception>
-#include <mutex>
 
 #include "src/backend/cpu/parallel.h"
 
@@ -16,20 +14,9 @@ void Workbench::finish() {
           ? static_cast<int>(std::min<std::size_t>(count, static_cast<std::size_t>(device_.threads)))
           : 1;  // libraries of the host have threads of their own
   std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex lock;
   cpu::parallel_parts(threads, [&](int, int) {
-    for (std::size_t i; (i = next++) < count;) {
-      try {
-        preparations_[i]();
-      } catch (...) {
-        std::lock_guard const guard(lock);
-        failure = std::current_exception();
-        next = count;
-      }
-    }
+    for (std::size_t i; (i = next++) < count;) preparations_[i]();
   });
-  if (failure) std::rethrow_exception(failure);
   preparations_.clear();
   workspace_ = DeviceMemory(device_, bytes_);
 }

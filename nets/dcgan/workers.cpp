@@ -34,7 +34,7 @@ Workers::Workers(FoldedWeights const& weights, std::vector<Device> const& device
 Workers::Workers(std::size_t devices, Make const& make, Warn warn)
     : pipelines_(devices), drawn_(devices), warn_(std::move(warn)) {
   std::vector<std::exception_ptr> failures(devices);
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < devices; ++i)
     threads.emplace_back([&, i] {
       try {
@@ -43,7 +43,7 @@ Workers::Workers(std::size_t devices, Make const& make, Warn warn)
         failures[i] = std::current_exception();
       }
     });
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // which waits for them
   std::size_t left = devices;
   for (std::exception_ptr const& failure : failures)
     if (failure && --left == 0) std::rethrow_exception(failure);

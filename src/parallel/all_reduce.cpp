@@ -23,11 +23,13 @@ class Meeting {
     std::unique_lock lock(mutex_);
     check();
     arrays_[member] = data;
-    if (arrived_ == 0) count_ = count;
+    if (arrived_ == 0) count_ = count, first_ = member;
     if (count != count_) {
-      fail(std::make_exception_ptr(Error(
-          ErrorCode::system,
-          "a device adds " + std::to_string(count) + " numbers, another one " + std::to_string(count_))));
+      auto const of = [&](std::size_t who) { return std::to_string(who == member ? count : count_); };
+      auto const [low, high] = std::minmax(member, first_);
+      fail(std::make_exception_ptr(Error(ErrorCode::system, "device " + std::to_string(low) + " adds " +
+                                                                of(low) + " numbers, device " +
+                                                                std::to_string(high) + " adds " + of(high))));
       check();
     }
     if (++arrived_ == arrays_.size()) {
@@ -74,7 +76,7 @@ class Meeting {
   std::condition_variable all_came_;
   std::vector<float*> arrays_;
   ProcessGroup* group_;
-  std::size_t arrived_ = 0, count_ = 0;
+  std::size_t arrived_ = 0, first_ = 0, count_ = 0;  // the first that came, and how many it brought
   unsigned long long meeting_ = 0;
   std::exception_ptr failure_;  // why nothing is added any more
 };

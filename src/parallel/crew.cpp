@@ -6,10 +6,17 @@
 namespace cosmati::parallel {
 
 Crew::Crew(int members, std::function<void()> on_failure) : on_failure_(std::move(on_failure)) {
-  for (int member = 0; member < members; ++member) threads_.emplace_back([this, member] { work(member); });
+  try {
+    for (int member = 0; member < members; ++member) threads_.emplace_back([this, member] { work(member); });
+  } catch (...) {  // the system refuses a thread
+    dismiss();
+    throw;
+  }
 }
 
-Crew::~Crew() {
+Crew::~Crew() { dismiss(); }
+
+void Crew::dismiss() {
   {
     std::lock_guard const lock(mutex_);
     over_ = true;

@@ -24,6 +24,7 @@ class Crew {
 
  private:
   void work(int member);
+  void dismiss();  // the threads end
 
   std::function<void()> on_failure_;
   std::mutex mutex_;

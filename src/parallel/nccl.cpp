@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "cosmati/ops/error.h"
@@ -65,6 +67,7 @@ class NcclAllReduce final : public AllReduce {
   NcclAllReduce& operator=(NcclAllReduce const&) = delete;
 
   void sum(float* data, std::size_t count, double weight, Stream stream) override {
+    std::lock_guard const lock(enqueuing_);
     ncclComm* const mine = communicator_;
     if (mine == nullptr) throw Error(ErrorCode::system, "another device failed in the middle of a sum");
     cuda::Current const current(ordinal_);
@@ -73,7 +76,10 @@ class NcclAllReduce final : public AllReduce {
                                   cuda::handle_of(stream)),
           mine);
   }
+  // From another device's thread: after what is being enqueued, which takes microseconds; but what waits for
+  // a device that is gone, as the first of all sums may, only the abort itself ends.
   void abort() noexcept override {
+    std::unique_lock const lock(enqueuing_, std::chrono::seconds(1));
     if (ncclComm* const mine = communicator_.exchange(nullptr)) give_back(library().ncclCommAbort, mine);
   }
 
@@ -102,6 +108,7 @@ class NcclAllReduce final : public AllReduce {
   }
 
   int ordinal_;
+  std::timed_mutex enqueuing_;
   std::atomic<ncclComm*> communicator_;
   std::map<float, Operation> operations_;
 };

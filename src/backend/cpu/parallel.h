@@ -9,10 +9,10 @@
 namespace cosmati::cpu {
 
 // Calls body(context, part, parts) for each part in [0, parts), each on a thread of its own; returns when all
-// have.
+// have. Rethrows what the lowest of the parts that threw has thrown.
 void run_parts(int parts, void (*body)(void* context, int part, int parts), void* context);
 
-// body(part, parts) for each part. The body must not throw.
+// body(part, parts) for each part, as run_parts.
 template <class Body>
 void parallel_parts(int parts, Body&& body) {
   if (parts <= 1) {
