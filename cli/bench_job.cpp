@@ -173,7 +173,7 @@ class Session {
  private:
   void report(Measurement const& measurement, PeerResult const* peer) {
     std::string const line = bench_record(measurement, peer).json();
-    if (!request_.json_file.empty()) io::append_to_file(request_.json_file, line);
+    if (!request_.json_file.empty()) io::append_line(request_.json_file, line);
     if (request_.common.json) print_text(line);
     table_.add(bench_row(measurement, peer));
   }

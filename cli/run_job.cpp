@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 
 #include "cli/arrays.h"
 #include "cli/record.h"
 #include "cli/staged.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "src/io/file.h"
 
 namespace cosmati::cli {
 namespace {
@@ -54,7 +56,18 @@ Files files_of(RunRequest const& request) {
   }
   add_named(request.operands, "--operand", operand_prefix, files.inputs);
   add_named(request.stores, "--store", store_prefix, files.outputs);
-  if (request.subject->takes_lists()) return {lists_of(files.inputs), lists_of(files.outputs)};
+  if (request.subject->takes_lists()) files = {lists_of(files.inputs), lists_of(files.outputs)};
+  std::map<std::string, std::string> options;  // by path
+  for (auto const& [option, path] : files.outputs) {
+    std::error_code failed;
+    bool const device =
+        std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed);
+    auto const [other, first] = options.emplace(path, option);
+    if (!first && !device)
+      throw Error(ErrorCode::bad_request, "--" + other->second + " and --" + option + " both name " + path +
+                                              "; each output needs a file of its own");
+    io::check_writable(path);
+  }
   return files;
 }
 
@@ -111,6 +124,7 @@ class Execution {
     TensorDescription description;
     void const* data = nullptr;  // null: the problem has no such output
   };
+  bool has_output(std::string const& slot) const { return output(slot).data != nullptr; }
   Output output(std::string const& slot) const {
     for (std::size_t i = 0; i < slots_.size(); ++i)
       if (slots_[i].name == slot && slots_[i].role != Role::input)
@@ -205,13 +219,16 @@ void run_job(RunRequest const& request) {
     tensors.insert_or_assign(job.before_output, std::move(result));
   }
   Execution execution(*job.task, job, device, options, tensors);
+  for (Port const& port : job.outputs)
+    if (auto const path = files.outputs.find(port.option);
+        path != files.outputs.end() && !execution.has_output(port.slot))
+      refuse_output(port.option, path->second);
   double const seconds = execution.run();
   std::vector<std::string> written;
   for (Port const& port : job.outputs) {
     auto const path = files.outputs.find(port.option);
     if (path == files.outputs.end()) continue;
     auto const output = execution.output(port.slot);
-    if (output.data == nullptr) refuse_output(port.option, path->second);
     save_array(path->second, port, output.description, output.data);
     written.push_back(path->second);
   }

@@ -69,6 +69,9 @@ class Dropout final : public Subject {
     job.outputs.push_back({"y", "out", identity_order(problem.x.layout.rank())});
     if (backward) job.input_options["x"] = "dy";
     DropoutProblem::Arguments arguments;
+    if (step_ < 0)
+      throw Error(ErrorCode::bad_request,
+                  "--step " + std::to_string(step_) + " is negative; legal: 0 and more");
     arguments.step = static_cast<unsigned long long>(step_);
     job.task = make_task(std::move(problem), notes, arguments);
     return job;

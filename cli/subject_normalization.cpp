@@ -26,6 +26,22 @@ TensorDescription made_image(std::vector<Index> const& size, DataType type, Tens
   return dense_shape(type, extents);
 }
 
+// Scale, bias, mean and variance, given and computed, are of one type, in which none of them is rounded:
+// their own if it is the same 16-bit type as that of x, else f64 where one of them or x is, else f32.
+DataType statistics_type(Inputs const& inputs, DataType x) {
+  bool all_as_x = size_of(x) == 2, wide = x == DataType::f64;
+  int given = 0;
+  for (std::string const name : {"scale", "bias", "mean", "variance"})
+    if (inputs.has(name)) {
+      DataType const type = inputs.at(name).type;
+      all_as_x = all_as_x && type == x;
+      wide = wide || type == DataType::f64;
+      ++given;
+    }
+  if (given > 0 && all_as_x) return x;
+  return wide ? DataType::f64 : DataType::f32;
+}
+
 class BatchNorm final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<BatchNorm>(*this); }
@@ -85,6 +101,7 @@ class BatchNorm final : public Subject {
     DataType const parameter = problem.x.type == DataType::f64 ? DataType::f64 : DataType::f32;
     TensorDescription const made = describe(parameter, Shape(problem.x.extent(1)));
     problem.statistics = inputs.at_or_like("scale", made);
+    problem.statistics.type = statistics_type(inputs, problem.x.type);
     bool const backward = is_backward(direction_);
     if (backward && training_)
       throw Error(ErrorCode::bad_request,

@@ -74,7 +74,13 @@ class Optimizer final : public Subject {
     return {draw_between(random, 1, 17), draw_between(random, 1, 65)};
   }
 
-  Job job(Inputs const& inputs, Common const&) const override {
+  Job job(Inputs const& inputs, Common const& common) const override {
+    if (!common.types.d.empty())
+      throw Error(ErrorCode::bad_request,
+                  "--d-type " + common.types.d + ": a parameter keeps its type; without --d-type");
+    if (arguments_.step < 1)
+      throw Error(ErrorCode::bad_request,
+                  "--step " + std::to_string(arguments_.step) + ": steps are counted from 1");
     OptimizerProblem problem = problem_;
     problem.parameter = inputs.at("parameter");
     problem.gradient = inputs.at("gradient");

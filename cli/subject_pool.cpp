@@ -118,7 +118,11 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
         inputs.made_here
             ? image(problem.x.type)
             : with_two_spatial(from_file(inputs.at("dy", {spatial + 2}, "of the rank of x"), format()));
-    problem.x.type = inputs.made_here || problem.backward_needs_x() ? problem.x.type : type;
+    if (problem.backward_needs_x() && type != problem.x.type)
+      throw Error(ErrorCode::bad_request, "--d-type " + common.types.d +
+                                              ": the gradient of a maximum is of x's type, " +
+                                              name_of(problem.x.type));
+    problem.x.type = inputs.made_here ? problem.x.type : type;
     job.outputs.push_back({"dx", "out", order});
   } else {
     problem.y = image(type);

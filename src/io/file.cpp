@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <system_error>
 
@@ -188,6 +189,27 @@ void append_to_file(std::string const& path, std::string_view text) {
   if (!file) system_error(path, "cannot open for appending");
   FileWriter(file.get(), path).write(text);
   if (file.close() != 0) system_error(path, "cannot be closed");
+}
+
+void append_line(std::string const& path, std::string const& line) {
+  std::error_code error;
+  char last = '\n';
+  if (std::filesystem::is_regular_file(path, error)) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file.seekg(-1, std::ios::end) || !file.get(last)) last = '\n';
+  }
+  append_to_file(path, last == '\n' ? line : '\n' + line);
+}
+
+void check_writable(std::string const& path) {
+  std::string const target = link_target(path);
+  struct stat status {};
+  bool const exists = ::stat(target.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    throw Error(ErrorCode::system, path + ": is a folder, and cannot be written as a file");
+  std::string const parent = std::filesystem::path(target).parent_path().string();
+  std::string const place = exists && !S_ISREG(status.st_mode) ? target : parent.empty() ? "." : parent;
+  if (::access(place.c_str(), W_OK) != 0) system_error(path, "cannot be written");
 }
 
 }  // namespace cosmati::io

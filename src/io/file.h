@@ -50,5 +50,11 @@ void write_atomically(std::string const& path, std::string_view contents);
 
 // Adds `text` at the end of the file, which is made if it does not exist, by one write. Throws Error(system).
 void append_to_file(std::string const& path, std::string_view text);
+// The same, on a line of its own: if the file ends within a line, that one is ended first.
+void append_line(std::string const& path, std::string const& line);
+
+// Before work whose result is to be written there: throws Error(system) if `path` is a folder, or lies in one
+// that does not exist or cannot be written.
+void check_writable(std::string const& path);
 
 }  // namespace cosmati::io

@@ -2,8 +2,6 @@
 #include "src/io/json_lines.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,14 +12,6 @@ namespace cosmati::io {
 namespace {
 
 constexpr int deepest = 100;
-
-bool ends_within_a_line(std::string const& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;
-  std::ifstream file(path, std::ios::binary);
-  char last = '\n';
-  return file.seekg(-1, std::ios::end) && file.get(last) && last != '\n';
-}
 
 nlohmann::json parse_line(std::string_view line, std::string const& where) {
   using Json = nlohmann::json;
@@ -47,7 +37,7 @@ std::string json_line(nlohmann::json const& value) {
 }
 
 void append_json_line(std::string const& path, nlohmann::json const& value) {
-  append_to_file(path, (ends_within_a_line(path) ? "\n" : "") + json_line(value));
+  append_line(path, json_line(value));
 }
 
 std::vector<nlohmann::json> read_json_lines(std::string const& path) {

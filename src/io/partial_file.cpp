@@ -82,13 +82,21 @@ void PartialFile::discard() {
 }
 
 ProgressFile::ProgressFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
-  if (descriptor_ < 0) fail(path_, "cannot open for writing");
-  // Where the file system has no locks, one run at a time is the user's care.
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(descriptor_);
-    throw Error(ErrorCode::unavailable, path_ + ": another process is writing these files");
-  }
+  struct stat mine {
+  }, named{};
+  do {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
+    if (descriptor_ < 0) fail(path_, "cannot open for writing");
+    // Where the file system has no locks, one run at a time is the user's care.
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(descriptor_);
+      throw Error(ErrorCode::unavailable, path_ + ": another process is writing these files");
+    }
+    // Who had the lock before may have removed the file: then what is locked is no longer what the name
+    // means.
+  } while (::fstat(descriptor_, &mine) == 0 && (::stat(path_.c_str(), &named) != 0 ||
+                                                mine.st_ino != named.st_ino || mine.st_dev != named.st_dev));
 }
 
 ProgressFile::~ProgressFile() {

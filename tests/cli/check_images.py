@@ -129,6 +129,10 @@ def normalisations():
         program.close(f"inference {shape} {layout}", got, there((X - c(mean)) / np.sqrt(c(variance) + 1e-3) * c(scale) + c(bias)), 2)
         own_mean, own_variance = X.mean(sums), X.var(sums)
         hat = (X - c(own_mean)) / np.sqrt(c(own_variance) + 1e-3)
+        # Of mixed types, none is rounded to another's.
+        whole, double = np.arange(1, C + 1, dtype=np.int8), mean.astype(np.float64)
+        mixed = program.run("batchnorm", *words("x", "bias", "variance"), "--scale", program.save("whole", whole), "--mean", program.save("double", double), *l)
+        program.close(f"mixed types {shape} {layout}", mixed, there((X - c(mean)) / np.sqrt(c(variance) + 1e-3) * c(whole) + c(bias)), 2 * C)
         got = program.run("batchnorm", *words("x", "scale", "bias"), "--training", *l, "--save-mean", program.file("m.npy"), "--save-variance", program.file("v.npy"))
         program.close(f"training {shape} {layout}", got, there(hat * c(scale) + c(bias)), 4, 1e-4)
         program.close("saved mean", program.load("m.npy", keep=True), own_mean, 1)

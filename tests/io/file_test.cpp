@@ -177,6 +177,20 @@ TEST(File, AppendsAtTheEnd) {
   append_to_file(folder / "a", "one");
   append_to_file(folder / "a", "two");
   EXPECT_EQ(read_file(folder / "a"), "onetwo");
+  append_line(folder / "a", "three\n");
+  append_line(folder / "a", "four\n");
+  append_line(folder / "b", "five\n");
+  EXPECT_EQ(read_file(folder / "a"), "onetwo\nthree\nfour\n");
+  EXPECT_EQ(read_file(folder / "b"), "five\n");
+}
+
+TEST(File, SaysBeforeTheWorkWhatCannotBeWritten) {
+  TemporaryFolder const folder;
+  EXPECT_NO_THROW(check_writable(folder / "new"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "new"));
+  EXPECT_NO_THROW(check_writable("/dev/null"));
+  EXPECT_THROW(check_writable(folder / "none/new"), Error);
+  EXPECT_THROW(check_writable(folder / "."), Error);
 }
 
 }  // namespace
