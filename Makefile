@@ -56,4 +56,4 @@ clean:  ## remove what was built
 	rm -rf build
 
 help:
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/'
+	@grep -E '^[a-z_]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/'

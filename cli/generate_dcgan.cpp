@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
+#include <initializer_list>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "cli/farewell.h"
@@ -60,11 +64,12 @@ dcgan::Latents walk(GenerateRequest const& request) {
   if (request.walk < 2 || request.walk > dcgan::most_images_of_a_picture)
     refuse(fmt::format("--walk {} is out of range; expected 2 to {}", request.walk,
                        dcgan::most_images_of_a_picture));
-  if (request.count != -1)
+  if (request.count != request.not_given)
     refuse("--walk counts its frames itself: without --count; --walk-stops says how many vectors it visits");
-  if (!request.input.empty() && request.walk_stops != -1)
+  if (!request.input.empty() && request.walk_stops != request.not_given)
     refuse("--walk-stops is for random vectors; the stops of this walk are those of " + request.input);
-  Index const random_stops = request.walk_stops == -1 ? std::min<Index>(8, request.walk) : request.walk_stops;
+  Index const random_stops =
+      request.walk_stops == request.not_given ? std::min<Index>(8, request.walk) : request.walk_stops;
   if (random_stops < 2 || random_stops > request.walk)
     refuse(fmt::format("--walk-stops {} is out of range; expected 2 to {}, the frames of the walk",
                        random_stops, request.walk));
@@ -77,15 +82,36 @@ dcgan::Latents walk(GenerateRequest const& request) {
   return dcgan::Latents(dcgan::walk(z, request.walk));
 }
 
-dcgan::Latents latents(GenerateRequest const& request) {
-  if (request.walk != -1) return walk(request);
-  if (request.walk_stops != -1) refuse("--walk-stops is for --walk FRAMES");
-  if (request.input.empty() == (request.count == -1))
-    refuse("generate dcgan needs either --input FILE or --count N or --walk FRAMES");
-  if (!request.input.empty()) return vectors_of_file(request.input);
+void check_count(GenerateRequest const& request) {
   if (request.count < 1 || request.count > 1'000'000'000)
     refuse(fmt::format("--count {} is out of range; expected 1 to 1000000000", request.count));
+}
+
+dcgan::Latents latents(GenerateRequest const& request) {
+  if (request.walk != request.not_given) return walk(request);
+  if (request.walk_stops != request.not_given) refuse("--walk-stops is for --walk FRAMES");
+  if (request.input.empty() == (request.count == request.not_given))
+    refuse("generate dcgan needs either --input FILE or --count N or --walk FRAMES");
+  if (!request.input.empty()) return vectors_of_file(request.input);
+  check_count(request);
   return random_vectors(request, request.count);
+}
+
+struct NamedFile {
+  char const* option;
+  std::string const& path;
+};
+
+void check_distinct(std::initializer_list<NamedFile> files) {
+  auto const place = [](NamedFile const& file) {
+    std::error_code failed;
+    auto const path = std::filesystem::weakly_canonical(std::filesystem::absolute(file.path, failed), failed);
+    return failed ? file.path : path.string();
+  };
+  for (NamedFile const* a = files.begin(); a != files.end(); ++a)
+    for (NamedFile const* b = a + 1; b != files.end(); ++b)
+      if (!a->path.empty() && !b->path.empty() && place(*a) == place(*b))
+        refuse(fmt::format("{} and {} both name {}; they are two files", a->option, b->option, b->path));
 }
 
 void check_files(GenerateRequest const& request) {
@@ -94,14 +120,20 @@ void check_files(GenerateRequest const& request) {
   if (!request.animation.empty() && !request.animation.ends_with(".png") &&
       !request.animation.ends_with(".apng"))
     refuse("--animation " + request.animation + ": the name must end in .png or .apng");
-  if (request.frames_per_second != -1 && request.animation.empty())
+  if (request.frames_per_second != request.not_given && request.animation.empty())
     refuse("--frames-per-second is for --animation FILE");
-  if (request.frames_per_second != -1 && (request.frames_per_second < 1 || request.frames_per_second > 100))
+  if (request.frames_per_second != request.not_given &&
+      (request.frames_per_second < 1 || request.frames_per_second > 100))
     refuse(
         fmt::format("--frames-per-second {} is out of range; expected 1 to 100", request.frames_per_second));
   if (!request.timeline.empty() && !request.timeline.ends_with(".svg") &&
       !request.timeline.ends_with(".json"))
     refuse("--timeline " + request.timeline + ": the name must end in .svg or .json");
+  check_distinct({{"--output", request.output},
+                  {"--image", request.image},
+                  {"--animation", request.animation},
+                  {"--save-weights", request.save_weights},
+                  {"--timeline", request.timeline}});
   bool const writes = !request.output.empty() || !request.image.empty() || !request.animation.empty();
   if (!request.measure.empty()) {
     one_of(request.measure, {"host", "device"}, "--measure");
@@ -123,8 +155,6 @@ std::vector<std::string> files(GenerateRequest const& request) {
 }
 
 void check_pictures(GenerateRequest const& request, Index count) {
-  if (!request.image.empty() && request.image == request.animation)
-    refuse("--image and --animation both name " + request.image + "; they are two files");
   constexpr Index longest_strip = io::largest_image_extent / dcgan::image_size;
   if (!request.image.empty() && request.walk > longest_strip)
     refuse(fmt::format(
@@ -182,13 +212,41 @@ dcgan::OutputRequest output_request(GenerateRequest const& request) {
   result.image = request.image;
   result.animation = request.animation;
   result.output_type = parse_data_type(request.output_type);
-  if (request.walk != -1) result.columns = request.walk;
-  if (request.frames_per_second != -1) result.frames_per_second = static_cast<int>(request.frames_per_second);
+  if (request.walk != request.not_given) result.columns = request.walk;
+  if (request.frames_per_second != request.not_given)
+    result.frames_per_second = static_cast<int>(request.frames_per_second);
   return result;
 }
 
+void check_types(TypeChoice const& types) {
+  struct Ignored {
+    char const* option;
+    std::string const& type;
+  };
+  for (Ignored const& one : {Ignored{"--compute", types.compute}, Ignored{"--accumulator", types.accumulator},
+                             Ignored{"--a-type", types.a}, Ignored{"--b-type", types.b},
+                             Ignored{"--c-type", types.c}, Ignored{"--d-type", types.d}})
+    if (!one.type.empty())
+      refuse(fmt::format("{} {}: the numbers of generate dcgan are chosen by --type: f32, tf32, f16 or bf16",
+                         one.option, one.type));
+}
+
+void check_naive(GenerateRequest const& request, dcgan::GeneratorOptions const& options, Backend backend) {
+  auto const& method = options.method;
+  if (std::find(method.begin(), method.end(), dcgan::Method::naive) == method.end()) return;
+  auto const& list = candidates<ConvolutionProblem>(backend);
+  if (std::none_of(list.begin(), list.end(),
+                   [](auto const& one) { return std::string_view(one.name) == "direct"; }))
+    throw Error(ErrorCode::unavailable,
+                fmt::format("--method {}: naive is the kernel 'direct', which the backend {} does not have; "
+                            "legal there are auto, gradient, merged and zeros",
+                            request.method, name_of(backend)));
+}
+
 dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backend backend) {
-  Index const largest = request.batch != -1 ? request.batch : backend == Backend::cuda ? 1024 : 64;
+  Index const largest = request.batch != request.not_given ? request.batch
+                        : backend == Backend::cuda         ? 1024
+                                                           : 64;
   if (largest < 1 || largest > 16384)
     refuse(fmt::format("--batch {} is out of range; expected 1 to 16384", request.batch));
   dcgan::GeneratorOptions options;
@@ -197,14 +255,20 @@ dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backen
   options.image_type = request.measure.empty() ? dcgan::image_type_for(output_request(request))
                                                : parse_data_type(request.output_type);
   options.method = methods(request.method);
+  check_naive(request, options, backend);
   options.plan = request.common.plan_options();
   return options;
+}
+
+// Else it writes the weights alone.
+bool draws_images(GenerateRequest const& request) {
+  return !files(request).empty() || !request.measure.empty();
 }
 
 // Images of a chunk, of `largest` at most. A GPU's chunks are smaller where there are few images, so that
 // they can be shared by several GPUs; the number of devices has no say, so that it does not change a byte.
 Index batch_of(GenerateRequest const& request, Backend backend, Index count, Index largest) {
-  bool const chosen = request.batch == -1 && backend == Backend::cuda;
+  bool const chosen = request.batch == request.not_given && backend == Backend::cuda;
   return dcgan::even_batch(count, chosen ? std::clamp<Index>((count + 15) / 16, 128, largest) : largest);
 }
 
@@ -214,6 +278,10 @@ std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const
   std::string text = fmt::format("1 {} {} {} {} {} {} {}", name_of(options.type), request.output_type,
                                  options.batch, request.method, name_of(device.backend), device.gpu.name,
                                  request.image.empty() && request.animation.empty());
+  // A plan may depend on these.
+  PlanOptions const& plan = options.plan;
+  text += fmt::format(" {} {} {} ", plan.max_workspace, plan.max_error.value_or(-1), plan.deterministic) +
+          request.common.tuning;
   text += request.common.kernel + request.common.policy + request.output + request.image + request.animation;
   auto key = dcgan::fingerprint(text.data(), text.size(), latents.fingerprint());
   key = dcgan::fingerprint(weights.data(), weights.size() * sizeof(float), key);
@@ -307,12 +375,13 @@ void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group)
 }
 
 void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
+  check_types(request.common.types);
   check_files(request);
   auto const weights = dcgan::Weights::read(request.weights.empty() ? shipped_generator() : request.weights);
   if (group != nullptr && !request.timeline.empty())
     refuse("--timeline shows the devices of one process; without mpirun");
   if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
-  if (files(request).empty() && request.measure.empty()) return;
+  if (!draws_images(request)) return;
   auto const list = devices(request, group);
   auto const z = latents(request);
   Index const count = z.count();
@@ -333,7 +402,8 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   dcgan::Workers workers(dcgan::FoldedWeights(weights), list, options, request.measure != "device",
                          [](std::string const& text) { print_warning(text); });
   if (group != nullptr) {
-    say_farewell(files(request).front(), count);
+    auto const written = files(request);
+    say_farewell(written.empty() ? "" : written.front(), count);
     farewell_progress(output.images());
     group->barrier();
   }
@@ -377,17 +447,20 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
 
 void generate_dcgan(GenerateRequest const& request) {
   if (request.explain) {
+    check_types(request.common.types);
     Device const device = request.common.device_to_plan_for();
     auto options = generator_options(request, device.backend);
-    if (request.count > 0) options.batch = batch_of(request, device.backend, request.count, options.batch);
+    if (request.count != request.not_given) check_count(request);
+    if (request.count != request.not_given)
+      options.batch = batch_of(request, device.backend, request.count, options.batch);
     print_plan(dcgan::plan_generator(device, options), options.batch, request.common.json);
     return;
   }
   parallel::ProcessGroup* const group = parallel::process_group();
-  if (group != nullptr && group->rank() > 0)
-    draw_as_rank(request, *group);
-  else
+  if (group == nullptr || group->rank() == 0)
     draw(request, group);
+  else if (draws_images(request))
+    draw_as_rank(request, *group);
   if (group != nullptr) group->finish();
 }
 

@@ -1,5 +1,6 @@
 // What `cosmati generate dcgan` was asked for.
 #pragma once
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,16 +9,17 @@
 namespace cosmati::cli {
 
 struct GenerateRequest {
+  static constexpr long long not_given = std::numeric_limits<long long>::lowest();
   std::string weights, input, output, image, animation, timeline, save_weights;
   std::string output_type = "f32";
   std::string method = "auto";  // one, or four separated by commas
   std::string measure;          // host or device: no files
-  long long count = -1;
-  long long batch = -1;  // -1: 64, on GPUs 1024
+  long long count = not_given;
+  long long batch = not_given;  // then 64, on GPUs 1024
   long long gpus = 0;
-  long long walk = -1;               // frames of a walk
-  long long walk_stops = -1;         // -1: 8, or the vectors of `input`
-  long long frames_per_second = -1;  // of the animation; -1: 20
+  long long walk = not_given;               // frames of a walk
+  long long walk_stops = not_given;         // then 8, or the vectors of `input`
+  long long frames_per_second = not_given;  // of the animation; then 20
   bool explain = false;
   Common common;
 };

@@ -1,6 +1,7 @@
 // Training and prediction with LeNet-5 as the command line shows them.
 #pragma once
 #include <atomic>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,13 +9,15 @@
 
 namespace cosmati::cli {
 
-// Numbers below zero and empty texts: not given.
+// Empty texts: not given.
 struct TrainRequest {
+  static constexpr long long not_given = std::numeric_limits<long long>::lowest();
+  static constexpr double no_number = std::numeric_limits<double>::lowest();
   std::string data, save, resume, picture;
   std::string variant, optimizer, schedule;
-  long long epochs = -1, batch = -1, gpus = 0;
+  long long epochs = not_given, batch = not_given, gpus = 0;
   bool explain = false;
-  double learning_rate = -1, momentum = -1, weight_decay = -1;
+  double learning_rate = no_number, momentum = no_number, weight_decay = no_number;
   Common common;
 };
 

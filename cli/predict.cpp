@@ -18,7 +18,8 @@ void add_predict_command(CLI::App& program) {
   Options options(*lenet5);
   options.text("--model", request->model, "FILE", "what `train lenet5` saved (required)")
       .text("--data", request->data, "FOLDER", "classify its t10k images and compare with the labels")
-      .texts("--image", request->images, "FILE", "PNG or BMP; may be given more than once");
+      .texts("--image", request->images, "FILE", "PNG or BMP; several files, or the option more than once");
+  lenet5->get_option("--image")->allow_extra_args(true);
   add_common_options(options, request->common);
   lenet5->callback([request] { predict_lenet5(*request); });
 }

@@ -1,17 +1,20 @@
 // What `cosmati train dcgan` was asked for.
 #pragma once
 #include <atomic>
+#include <limits>
 #include <string>
 
 #include "cli/options.h"
 
 namespace cosmati::cli {
 
-// Numbers below zero and empty texts: not given.
+// Empty texts: not given.
 struct TrainDcganRequest {
+  static constexpr long long not_given = std::numeric_limits<long long>::lowest();
+  static constexpr double no_number = std::numeric_limits<double>::lowest();
   std::string data, save, resume, samples, generator;
-  long long steps = -1, batch = -1, width = -1, report = 100, gpus = 0;
-  double learning_rate = -1;
+  long long steps = not_given, batch = not_given, width = not_given, report = 100, gpus = 0;
+  double learning_rate = no_number;
   Common common;
 };
 

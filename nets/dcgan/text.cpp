@@ -5,7 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <thread>
+#include <type_traits>
 
 #include "cosmati/ops/error.h"
 #include "nets/dcgan/weights.h"
@@ -45,7 +48,13 @@ class Reader {
   bool parse(std::string_view word, Number& value) const {
     if (word.size() > 1 && word.front() == '+' && word[1] != '-') word.remove_prefix(1);
     auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return error == std::errc() && end == word.data() + word.size();
+    if (end != word.data() + word.size()) return false;
+    if constexpr (std::is_floating_point_v<Number>)
+      if (error == std::errc::result_out_of_range) {  // too large, or too small: that is 0
+        value = static_cast<Number>(std::strtod(std::string(word).c_str(), nullptr));
+        return std::isfinite(value);
+      }
+    return error == std::errc();
   }
 
  private:
@@ -127,12 +136,12 @@ std::vector<std::string> image_lines(float const* images, Index count, Index ele
   };
   auto const parts = static_cast<std::size_t>(std::clamp<Index>(threads, 1, std::max<Index>(count, 1)));
   std::vector<std::string> text(parts);
-  std::vector<std::thread> pool;
+  std::vector<std::jthread> pool;
   for (std::size_t part = 0; part < parts; ++part) {
     auto const at = [=](std::size_t p) { return count * static_cast<Index>(p) / static_cast<Index>(parts); };
     pool.emplace_back([&, part, at] { text[part] = format(at(part), at(part + 1)); });
   }
-  for (std::thread& thread : pool) thread.join();
+  pool.clear();  // which waits for them
   return text;
 }
 

@@ -1,4 +1,5 @@
 // LeNet-5 in safetensors files: parameters by name, optimiser state as optimizer.<number>.<name>.
+#include <cmath>
 #include <cstring>
 
 #include "nets/lenet5/model.h"
@@ -12,6 +13,12 @@ std::string state_name(int number, std::string const& parameter) {
   return "optimizer." + std::to_string(number) + "." + parameter;
 }
 
+Index first_not_finite(float const* values, Index count) {
+  Index at = 0;
+  while (at < count && std::isfinite(values[at])) ++at;
+  return at;
+}
+
 void read_into(io::SafetensorsFile const& file, std::string const& name, TensorDescription const& expected,
                float* target, std::string const& path) {
   Tensor const tensor = file.tensor(name);
@@ -19,6 +26,10 @@ void read_into(io::SafetensorsFile const& file, std::string const& name, TensorD
     throw Error(ErrorCode::bad_file, path + ": tensor " + name + " is " + to_string(tensor.description()) +
                                          "; expected " + to_string(expected));
   std::memcpy(target, tensor.data(), tensor.bytes());
+  Index const at = first_not_finite(target, tensor.size());
+  if (at < tensor.size())
+    throw Error(ErrorCode::bad_file, path + ": element " + std::to_string(at) + " of tensor " + name +
+                                         " is " + std::to_string(target[at]) + "; expected a finite number");
 }
 
 }  // namespace
@@ -31,6 +42,15 @@ void save(Model& model, std::string const& path, nets::Metadata metadata) {
     tensors.push_back({parameter.name, parameter.description, parameters.value(i)});
     for (int s = 0; parameter.trainable && s < parameters.state_count(); ++s)
       tensors.push_back({state_name(s, parameter.name), parameter.description, parameters.state(s, i)});
+  }
+  for (io::NamedTensor const& tensor : tensors) {
+    Index const size = tensor.description.layout.size();
+    auto const* const values = static_cast<float const*>(tensor.data);
+    Index const at = first_not_finite(values, size);
+    if (at < size)
+      throw Error(ErrorCode::system, "the network can no longer be saved to " + path + ": element " +
+                                         std::to_string(at) + " of tensor " + tensor.name + " is " +
+                                         std::to_string(values[at]));
   }
   metadata["model"] = "lenet5";
   metadata["variant"] = name_of(model.variant());

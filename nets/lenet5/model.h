@@ -59,14 +59,16 @@ class Model {
   nets::Parameters parameters_;
 };
 
-// Writes parameters, optimiser state and `metadata` (beside what the model itself needs). Crash-safe.
+// Writes parameters, optimiser state and `metadata` (beside what the model itself needs). Crash-safe. Throws
+// Error(system), and leaves a file that is there, if a number is not finite.
 void save(Model& model, std::string const& path, nets::Metadata metadata);
 
 struct Loaded {
   std::unique_ptr<Model> model;
   nets::Metadata metadata;
 };
-// Throws Error(bad_file) if the file is no LeNet-5 of ours, or a tensor has another shape than it should.
+// Throws Error(bad_file) if the file is no LeNet-5 of ours, or a tensor has another shape than it should
+// or a number that is not finite.
 Loaded load(std::string const& path, bool with_state);
 
 struct Evaluation {

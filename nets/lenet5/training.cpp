@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace cosmati::lenet5 {
@@ -145,6 +146,13 @@ void Training::begin_epoch() {
   executor_->begin(std::move(epoch));
 }
 
+void Training::take_loss() {
+  loss_sum_ = executor_->loss_sum();
+  if (!std::isfinite(loss_sum_))
+    throw Error(ErrorCode::system, "the losses are no longer finite at step " + std::to_string(steps_) +
+                                       ", in epoch " + std::to_string(epoch_ + 1));
+}
+
 bool Training::run(Callbacks const& callbacks) {
   Index const count = train_.count();
   while (epoch_ < hyperparameters_.epochs) {
@@ -157,16 +165,16 @@ bool Training::run(Callbacks const& callbacks) {
       images_ = std::min(count, images_ + steps * hyperparameters_.batch);
       steps_ += steps;
       if (callbacks.progress && seconds_now() - shown >= callbacks.progress_seconds) {
-        loss_sum_ = executor_->loss_sum();
+        take_loss();
         callbacks.progress({epoch_ + 1, images_, count, loss_sum_ / static_cast<double>(images_)});
         shown = seconds_now();
       }
       if (callbacks.stop != nullptr && images_ < count && executor_->any(*callbacks.stop)) {
-        loss_sum_ = executor_->loss_sum();
+        take_loss();
         return false;
       }
     }
-    loss_sum_ = executor_->loss_sum();
+    take_loss();
     double const trained = seconds_now();
     EpochReport report;
     report.epoch = epoch_ + 1;

@@ -65,7 +65,8 @@ class Training {
   Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
            nets::Team const& team);
 
-  // Trains to the last epoch, or until callbacks.stop is true; true if it is done.
+  // Trains to the last epoch, or until callbacks.stop is true; true if it is done. Throws Error(system) once
+  // a loss is not finite.
   bool run(Callbacks const& callbacks);
   void save(std::string const& path);
 
@@ -80,6 +81,7 @@ class Training {
  private:
   void prepare();
   void begin_epoch();
+  void take_loss();
   double learning_rate(long long step) const;
 
   Hyperparameters hyperparameters_;

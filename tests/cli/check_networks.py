@@ -93,6 +93,8 @@ def check_lenet5(folder):
     answer = json.loads(run("predict", "lenet5", "--model", model, "--json",
                             "--image", make_bmp(f"{folder}/l.bmp", large)).stdout)
     expect("a large picture, inverted", answer["class"] == labels[1], answer)
+    both = run("predict", "lenet5", "--model", model, "--json", "--image", f"{folder}/i.bmp", f"{folder}/l.bmp").stdout
+    expect("two files behind one --image", [json.loads(line)["class"] for line in both.splitlines()] == list(labels[:2]), both)
 
     check_interrupt(folder, data, model)
     refused("train", "lenet5", "--data", f"{folder}/nowhere", saying="nowhere")
@@ -115,6 +117,38 @@ def check_lenet5(folder):
     refused("train", "lenet5", "--data", data, "--resume", half, "--type", "f32", saying="--type")
     refused("train", "lenet5", "--data", data, "--gpus", 99, saying="--gpus 99")
     refused("train", "lenet5", "--data", data, "--gpus", 4, "--backend", "cpu", "--batch", 2, saying="at least one for each")
+    check_lenet5_refusals(folder, data, model)
+
+
+def check_lenet5_refusals(folder, data, model):
+    train = ["train", "lenet5", "--data", data]
+    for option in ("--epochs", "--batch", "--learning-rate", "--momentum", "--weight-decay"):
+        refused(*train, option, -1, saying=f"{option} -1 is out of range")
+    for option, name in (("--save", "none/m.safetensors"), ("--save", "data"), ("--picture", "none/p.png")):
+        refused(*train, option, f"{folder}/{name}", saying=f"{option} {folder}/{name}: ")
+    refused(*train, "--picture", f"{folder}/p.jpg", saying="p.jpg: the name must end in .png")
+    refused(*train, "--resume", model, "--seed", 9, saying="--seed 9: --resume continues with the seed of")
+    refused(*train, "--seed", 2**62 + 1, saying="expected 0 to 4611686018427387904")
+    kept = f"{folder}/kept.safetensors"
+    with open(kept, "wb") as file:
+        file.write(read(model))
+    refused(*train, "--epochs", 2, "--batch", 32, "--learning-rate", 1000, "--save", kept, saying="no longer finite")
+    expect("a training that diverges leaves the file that was there", read(kept) == read(model))
+    broken = f"{folder}/broken.safetensors"
+    poison(model, broken, "c1.weight")
+    refused("predict", "lenet5", "--model", broken, "--data", data, saying="element 0 of tensor c1.weight is nan")
+    poison(model, broken, "optimizer.0.f6.weight")
+    refused(*train, "--resume", broken, saying="element 0 of tensor optimizer.0.f6.weight is nan")
+
+
+def poison(source, target, tensor):
+    """A copy of a safetensors file whose `tensor` begins with a NaN."""
+    data = bytearray(read(source))
+    header = struct.unpack("<Q", data[:8])[0]
+    at = 8 + header + json.loads(data[8:8 + header])[tensor]["data_offsets"][0]
+    data[at:at + 4] = struct.pack("<f", float("nan"))
+    with open(target, "wb") as file:
+        file.write(data)
 
 
 def check_interrupt(folder, data, model):
@@ -366,6 +400,12 @@ def check_dcgan_training(folder):
     refused(*base, "--resume", parts, saying="--resume")
     refused("train", "dcgan", "--data", data, "--resume", f"{folder}/m.safetensors", saying="lenet5")
     refused("generate", "dcgan", "--weights", whole, "--count", 1, "--image", samples, saying="expected f32 or f16")
+    for option in ("--steps", "--batch", "--width", "--learning-rate"):
+        refused(*base[:4], option, -1, saying=f"{option} -1 is out of range")
+    for option, name in (("--save", "none/m.safetensors"), ("--generator", "data"), ("--samples", "none/s.png")):
+        refused(*base, option, f"{folder}/{name}", saying=f"{option} {folder}/{name.replace('s.png', 's-001.png')}: ")
+    refused("train", "dcgan", "--data", data, "--resume", whole, "--steps", 8, "--threads", 2, "--seed", 9,
+            saying="--seed 9: --resume continues with the seed of")
 
 
 def check_shipped_generator(folder):
@@ -377,6 +417,12 @@ def check_shipped_generator(folder):
         expect("the shipped generator draws", read(f"{folder}/shipped.png")[:4] == b"\x89PNG")
     else:
         refused(*draw, saying="share/cosmati/dcgan-fashion.safetensors is in no folder")
+
+
+def check_make_help():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    text = subprocess.run(["make", "-s", "-C", root, "help"], capture_output=True, text=True, timeout=60).stdout
+    expect("make help names every target", all(f"{name}:" in text for name in ("run", "run_parallel", "test")), text)
 
 
 def check_dcgan_refusals(folder, network, values):
@@ -403,6 +449,30 @@ def check_dcgan_refusals(folder, network, values):
     latents("1\n" + "0.5 " * 50 + "abc " + "0.5 " * 49, "'abc' is not a finite number")
     latents("1\n" + "inf " * 100, "'inf'")
     latents("", "empty")
+    latents("1\n" + "1e400 " * 100, "'1e400' is not a finite number")
+    drawn = []
+    for first in ("0", "1e-400"):
+        with open(text, "w", encoding="ascii") as file:
+            file.write(f"1\n{first} " + "0.5 " * 99)
+        run("generate", "dcgan", "--weights", network, "--input", text, "--output", f"{folder}/x.txt")
+        drawn.append(read(f"{folder}/x.txt"))
+    expect("a number too small for a double is 0", drawn[0] == drawn[1])
+
+    base, one = ["generate", "dcgan", "--weights", network], ["--count", 1, "--output", f"{folder}/x.npy"]
+    for words in (["--save-weights", f"{folder}/x.npy"], ["--save-weights", f"{folder}/./x.npy"],
+                  ["--image", f"{folder}/x.png", "--animation", f"{folder}/x.png"],
+                  ["--image", f"{folder}/x.png", "--save-weights", f"{folder}/x.png"],
+                  ["--timeline", f"{folder}/x.json", "--save-weights", f"{folder}/x.json"]):
+        refused(*base, *one, *words, saying="they are two files")
+    refused(*base, *one, "--batch", -1, saying="--batch -1 is out of range")
+    refused(*base, *one, "--animation", f"{folder}/x.png", "--frames-per-second", -1, saying="--frames-per-second -1 is out of range")
+    for words in (["--count", -1], ["--walk", -1], ["--walk", 4, "--walk-stops", -1]):
+        refused(*base, *words, *one[2:], saying=f"{words[-2]} -1 is out of range")
+    for option in ("--compute", "--accumulator", "--a-type", "--b-type", "--c-type", "--d-type"):
+        refused(*base, *one, option, "tf32", saying=f"{option} tf32: the numbers of generate dcgan are chosen by --type")
+    for backend, method in (("cpu", "naive"), ("reference", "auto,auto,auto,naive")):
+        error = run(*base, *one, "--backend", backend, "--method", method, status=3).stderr
+        expect(f"--method {method} on {backend}", f"--method {method}: naive" in error and error.count("\n") == 1, error)
 
 
 parser = argparse.ArgumentParser()
@@ -416,5 +486,6 @@ with tempfile.TemporaryDirectory() as temporary:
     check_dcgan(temporary, arguments.dcgan)
     check_dcgan_training(temporary)
     check_shipped_generator(temporary)
+    check_make_help()
 print(f"{checks - len(failures)} passed, {len(failures)} failed in {time.time() - started:.0f} s")
 sys.exit(1 if failures else 0)

@@ -121,6 +121,15 @@ def main(folder):
     record = json.loads(run(*command(count, first, "--json")).strip().split("\n")[-1])
     expect("files of another request are begun anew", record["resumed_images"] == 0 and read(first) == read(one), record)
 
+    # Ranks that have nothing to write.
+    measured = command(64, one)
+    measured[measured.index("--output"):] = ["--measure", "host", "--json"]
+    record = json.loads(run(*MPIRUN, *measured).strip().split("\n")[-1])
+    expect("4 ranks, only measured", record["images"] == 64, record)
+    saved = f"{folder}/saved.safetensors"
+    run(*MPIRUN, COSMATI, "generate", "dcgan", "--backend", "cpu", "--weights", weights, "--save-weights", saved)
+    expect("4 ranks, weights saved by one", os.path.getsize(saved) > 10_000_000)
+
     bad = subprocess.run([*MPIRUN, *command(0, one)], capture_output=True, text=True, timeout=60)
     expect("a bad request of 4 ranks: one sentence", bad.returncode == 2 and bad.stderr.count("--count 0 is out of range") == 1, bad)
 
