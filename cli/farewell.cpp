@@ -25,15 +25,6 @@ void put(char const* text, std::size_t length) {
   if (::write(STDERR_FILENO, text, length) < 0) return;
 }
 
-}  // namespace
-
-void linger() {
-  timespec const moment{0, 200'000'000};
-  nanosleep(&moment, nullptr);
-}
-
-namespace {
-
 extern "C" void end_with_words(int) {
   char digits[24];
   std::size_t at = sizeof digits;
@@ -57,5 +48,10 @@ void say_farewell(std::string const& files, long long count) {
 }
 
 void farewell_progress(long long images) { images_done = images; }
+
+void linger() {
+  timespec const moment{0, 200'000'000};
+  nanosleep(&moment, nullptr);
+}
 
 }  // namespace cosmati::cli

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <filesystem>
-#include <initializer_list>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include "cli/farewell.h"
 #include "cli/generate_report.h"
+#include "cli/output_files.h"
 #include "cli/shipped.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -64,12 +62,12 @@ dcgan::Latents walk(GenerateRequest const& request) {
   if (request.walk < 2 || request.walk > dcgan::most_images_of_a_picture)
     refuse(fmt::format("--walk {} is out of range; expected 2 to {}", request.walk,
                        dcgan::most_images_of_a_picture));
-  if (request.count != request.not_given)
+  if (request.count != not_given)
     refuse("--walk counts its frames itself: without --count; --walk-stops says how many vectors it visits");
-  if (!request.input.empty() && request.walk_stops != request.not_given)
+  if (!request.input.empty() && request.walk_stops != not_given)
     refuse("--walk-stops is for random vectors; the stops of this walk are those of " + request.input);
   Index const random_stops =
-      request.walk_stops == request.not_given ? std::min<Index>(8, request.walk) : request.walk_stops;
+      request.walk_stops == not_given ? std::min<Index>(8, request.walk) : request.walk_stops;
   if (random_stops < 2 || random_stops > request.walk)
     refuse(fmt::format("--walk-stops {} is out of range; expected 2 to {}, the frames of the walk",
                        random_stops, request.walk));
@@ -88,30 +86,13 @@ void check_count(GenerateRequest const& request) {
 }
 
 dcgan::Latents latents(GenerateRequest const& request) {
-  if (request.walk != request.not_given) return walk(request);
-  if (request.walk_stops != request.not_given) refuse("--walk-stops is for --walk FRAMES");
-  if (request.input.empty() == (request.count == request.not_given))
+  if (request.walk != not_given) return walk(request);
+  if (request.walk_stops != not_given) refuse("--walk-stops is for --walk FRAMES");
+  if (request.input.empty() == (request.count == not_given))
     refuse("generate dcgan needs either --input FILE or --count N or --walk FRAMES");
   if (!request.input.empty()) return vectors_of_file(request.input);
   check_count(request);
   return random_vectors(request, request.count);
-}
-
-struct NamedFile {
-  char const* option;
-  std::string const& path;
-};
-
-void check_distinct(std::initializer_list<NamedFile> files) {
-  auto const place = [](NamedFile const& file) {
-    std::error_code failed;
-    auto const path = std::filesystem::weakly_canonical(std::filesystem::absolute(file.path, failed), failed);
-    return failed ? file.path : path.string();
-  };
-  for (NamedFile const* a = files.begin(); a != files.end(); ++a)
-    for (NamedFile const* b = a + 1; b != files.end(); ++b)
-      if (!a->path.empty() && !b->path.empty() && place(*a) == place(*b))
-        refuse(fmt::format("{} and {} both name {}; they are two files", a->option, b->option, b->path));
 }
 
 void check_files(GenerateRequest const& request) {
@@ -120,9 +101,9 @@ void check_files(GenerateRequest const& request) {
   if (!request.animation.empty() && !request.animation.ends_with(".png") &&
       !request.animation.ends_with(".apng"))
     refuse("--animation " + request.animation + ": the name must end in .png or .apng");
-  if (request.frames_per_second != request.not_given && request.animation.empty())
+  if (request.frames_per_second != not_given && request.animation.empty())
     refuse("--frames-per-second is for --animation FILE");
-  if (request.frames_per_second != request.not_given &&
+  if (request.frames_per_second != not_given &&
       (request.frames_per_second < 1 || request.frames_per_second > 100))
     refuse(
         fmt::format("--frames-per-second {} is out of range; expected 1 to 100", request.frames_per_second));
@@ -212,8 +193,8 @@ dcgan::OutputRequest output_request(GenerateRequest const& request) {
   result.image = request.image;
   result.animation = request.animation;
   result.output_type = parse_data_type(request.output_type);
-  if (request.walk != request.not_given) result.columns = request.walk;
-  if (request.frames_per_second != request.not_given)
+  if (request.walk != not_given) result.columns = request.walk;
+  if (request.frames_per_second != not_given)
     result.frames_per_second = static_cast<int>(request.frames_per_second);
   return result;
 }
@@ -244,9 +225,7 @@ void check_naive(GenerateRequest const& request, dcgan::GeneratorOptions const& 
 }
 
 dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backend backend) {
-  Index const largest = request.batch != request.not_given ? request.batch
-                        : backend == Backend::cuda         ? 1024
-                                                           : 64;
+  Index const largest = request.batch != not_given ? request.batch : backend == Backend::cuda ? 1024 : 64;
   if (largest < 1 || largest > 16384)
     refuse(fmt::format("--batch {} is out of range; expected 1 to 16384", request.batch));
   dcgan::GeneratorOptions options;
@@ -268,7 +247,7 @@ bool draws_images(GenerateRequest const& request) {
 // Images of a chunk, of `largest` at most. A GPU's chunks are smaller where there are few images, so that
 // they can be shared by several GPUs; the number of devices has no say, so that it does not change a byte.
 Index batch_of(GenerateRequest const& request, Backend backend, Index count, Index largest) {
-  bool const chosen = request.batch == request.not_given && backend == Backend::cuda;
+  bool const chosen = request.batch == not_given && backend == Backend::cuda;
   return dcgan::even_batch(count, chosen ? std::clamp<Index>((count + 15) / 16, 128, largest) : largest);
 }
 
@@ -450,9 +429,10 @@ void generate_dcgan(GenerateRequest const& request) {
     check_types(request.common.types);
     Device const device = request.common.device_to_plan_for();
     auto options = generator_options(request, device.backend);
-    if (request.count != request.not_given) check_count(request);
-    if (request.count != request.not_given)
+    if (request.count != not_given) {
+      check_count(request);
       options.batch = batch_of(request, device.backend, request.count, options.batch);
+    }
     print_plan(dcgan::plan_generator(device, options), options.batch, request.common.json);
     return;
   }

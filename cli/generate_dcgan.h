@@ -1,6 +1,5 @@
 // What `cosmati generate dcgan` was asked for.
 #pragma once
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -9,7 +8,6 @@
 namespace cosmati::cli {
 
 struct GenerateRequest {
-  static constexpr long long not_given = std::numeric_limits<long long>::lowest();
   std::string weights, input, output, image, animation, timeline, save_weights;
   std::string output_type = "f32";
   std::string method = "auto";  // one, or four separated by commas

@@ -1,7 +1,6 @@
 // Training and prediction with LeNet-5 as the command line shows them.
 #pragma once
 #include <atomic>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,6 @@ namespace cosmati::cli {
 
 // Empty texts: not given.
 struct TrainRequest {
-  static constexpr long long not_given = std::numeric_limits<long long>::lowest();
-  static constexpr double no_number = std::numeric_limits<double>::lowest();
   std::string data, save, resume, picture;
   std::string variant, optimizer, schedule;
   long long epochs = not_given, batch = not_given, gpus = 0;

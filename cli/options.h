@@ -1,6 +1,7 @@
 // Declaring options without the parser's header, and the options that every compute verb takes.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ class Options {
   CLI::App& app_;
   std::string group_ = "Parameters";
 };
+
+// What an option's value is until it is given: no value that a user may mean.
+inline constexpr long long not_given = std::numeric_limits<long long>::lowest();
+inline constexpr double no_number = std::numeric_limits<double>::lowest();
 
 // Types as they were asked for; empty where nothing was said.
 struct TypeChoice {

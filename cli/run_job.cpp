@@ -8,11 +8,11 @@
 #include <filesystem>
 
 #include "cli/arrays.h"
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/staged.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "src/io/file.h"
 
 namespace cosmati::cli {
 namespace {
@@ -57,17 +57,14 @@ Files files_of(RunRequest const& request) {
   add_named(request.operands, "--operand", operand_prefix, files.inputs);
   add_named(request.stores, "--store", store_prefix, files.outputs);
   if (request.subject->takes_lists()) files = {lists_of(files.inputs), lists_of(files.outputs)};
-  std::map<std::string, std::string> options;  // by path
+  std::vector<OutputFile> outputs;  // but for devices, such as /dev/null
   for (auto const& [option, path] : files.outputs) {
+    check_output("--" + option, path);
     std::error_code failed;
-    bool const device =
-        std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed);
-    auto const [other, first] = options.emplace(path, option);
-    if (!first && !device)
-      throw Error(ErrorCode::bad_request, "--" + other->second + " and --" + option + " both name " + path +
-                                              "; each output needs a file of its own");
-    io::check_writable(path);
+    if (!std::filesystem::exists(path, failed) || std::filesystem::is_regular_file(path, failed))
+      outputs.push_back({"--" + option, path});
   }
+  check_distinct(outputs);
   return files;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/sizes.h"
 
 #include <algorithm>
+#include <set>
 
 #include "cli/text.h"
 
@@ -78,10 +79,11 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
   }
   if (!request.images.empty()) {
     std::vector<std::vector<Index>> others;
+    std::set<std::vector<Index>> seen;
     for (Index const images : parse_range(request.images, "--images"))
       for (auto size : sizes) {
         size.front() = images;
-        if (std::find(others.begin(), others.end(), size) == others.end()) others.push_back(std::move(size));
+        if (seen.insert(size).second) others.push_back(std::move(size));
       }
     sizes = std::move(others);
   }

@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/table.h"
-#include "cli/train_files.h"
 #include "cli/train_team.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/training.h"
@@ -32,14 +32,14 @@ void check_range(char const* option, long long given, long long low, long long h
 
 dcgan::Settings settings_of(TrainDcganRequest const& request) {
   dcgan::Settings settings;
-  if (request.width != request.not_given) {
+  if (request.width != not_given) {
     check_range("--width", request.width, 1, 1024);
     settings.architecture = dcgan::architecture_of_width(request.width);
   }
-  if (request.batch != request.not_given) settings.batch = request.batch;
+  if (request.batch != not_given) settings.batch = request.batch;
   check_range("--batch", settings.batch, 2, 65536);
-  if (request.steps != request.not_given) settings.steps = request.steps;
-  if (request.learning_rate != request.no_number) settings.rate = request.learning_rate;
+  if (request.steps != not_given) settings.steps = request.steps;
+  if (request.learning_rate != no_number) settings.rate = request.learning_rate;
   if (!(settings.rate >= 0 && settings.rate <= 1))
     refuse(fmt::format("--learning-rate {} is out of range; expected 0 to 1", settings.rate));
   check_range("--seed", request.common.seed, 0, 1LL << 62);
@@ -55,7 +55,7 @@ dcgan::Settings settings_of(TrainDcganRequest const& request) {
 std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
                                                dcgan::Pictures const& pictures, nets::Team const& team) {
   if (request.resume.empty()) return std::make_unique<dcgan::Training>(settings_of(request), pictures, team);
-  long long const steps = request.steps == request.not_given ? 0 : request.steps;
+  long long const steps = request.steps == not_given ? 0 : request.steps;
   auto training = std::make_unique<dcgan::Training>(request.resume, steps, pictures, team);
   auto const seed = training->settings().seed;
   if (request.common.seed != Common().seed && static_cast<unsigned long long>(request.common.seed) != seed)
@@ -109,12 +109,12 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   constexpr Index sample_count = 64;
   if (request.data.empty())
     refuse("train dcgan needs --data PATH: a folder with MNIST's or Fashion-MNIST's IDX files, or with PNGs");
-  if (!request.resume.empty() && (request.batch != request.not_given || request.width != request.not_given ||
-                                  request.learning_rate != request.no_number ||
-                                  !request.common.types.all.empty() || !request.common.types.compute.empty()))
+  if (!request.resume.empty() &&
+      (request.batch != not_given || request.width != not_given || request.learning_rate != no_number ||
+       !request.common.types.all.empty() || !request.common.types.compute.empty()))
     refuse("--resume continues with the settings of " + request.resume +
            "; leave out --batch, --width, --learning-rate, --type and --compute");
-  if (request.steps != request.not_given) check_range("--steps", request.steps, 1, most_steps);
+  if (request.steps != not_given) check_range("--steps", request.steps, 1, most_steps);
   check_range("--report", request.report, 1, most_steps);
   if (!request.samples.empty() && !request.samples.ends_with(".png"))
     refuse("--samples " + request.samples + ": the name must end in .png");

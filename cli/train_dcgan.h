@@ -1,7 +1,6 @@
 // What `cosmati train dcgan` was asked for.
 #pragma once
 #include <atomic>
-#include <limits>
 #include <string>
 
 #include "cli/options.h"
@@ -10,8 +9,6 @@ namespace cosmati::cli {
 
 // Empty texts: not given.
 struct TrainDcganRequest {
-  static constexpr long long not_given = std::numeric_limits<long long>::lowest();
-  static constexpr double no_number = std::numeric_limits<double>::lowest();
   std::string data, save, resume, samples, generator;
   long long steps = not_given, batch = not_given, width = not_given, report = 100, gpus = 0;
   double learning_rate = no_number;

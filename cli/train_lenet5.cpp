@@ -8,9 +8,9 @@
 
 #include "cli/lenet5_picture.h"
 #include "cli/lenet5_report.h"
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/table.h"
-#include "cli/train_files.h"
 #include "cli/train_team.h"
 #include "nets/lenet5/training.h"
 
@@ -27,34 +27,31 @@ OptimizerKind parse_optimizer(std::string const& name) {
   refuse("--optimizer " + name + " is not known; there is: sgd, adam");
 }
 
-TrainRequest const not_given;  // as an option that is not given leaves it
-
 constexpr long long largest_seed = 1LL << 62;  // that a checkpoint may have
 
 lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
   auto const variant =
       request.variant.empty() ? lenet5::Variant::modern : lenet5::parse_variant(request.variant);
   lenet5::Hyperparameters h = lenet5::default_hyperparameters(variant);
-  if (request.epochs != not_given.epochs) {
+  if (request.epochs != not_given) {
     if (request.epochs < 1 || request.epochs > 1'000'000)
       refuse(fmt::format("--epochs {} is out of range; expected 1 to 1000000", request.epochs));
     h.epochs = static_cast<int>(request.epochs);
   }
-  if (request.batch != not_given.batch) {
+  if (request.batch != not_given) {
     if (request.batch < 1 || request.batch > 1 << 20)
       refuse(fmt::format("--batch {} is out of range; expected 1 to {}", request.batch, 1 << 20));
     h.batch = request.batch;
   }
-  auto const set = [&request](char const* option, double TrainRequest::*field, double& value, double limit) {
-    double const given = request.*field;
-    if (given == not_given.*field) return;
+  auto const set = [](char const* option, double given, double& value, double limit) {
+    if (given == no_number) return;
     if (!(given >= 0 && given <= limit))
       refuse(fmt::format("{} {} is out of range; expected 0 to {}", option, given, limit));
     value = given;
   };
-  set("--learning-rate", &TrainRequest::learning_rate, h.schedule.rate, 1000);
-  set("--momentum", &TrainRequest::momentum, h.momentum, 1);
-  set("--weight-decay", &TrainRequest::weight_decay, h.weight_decay, 1000);
+  set("--learning-rate", request.learning_rate, h.schedule.rate, 1000);
+  set("--momentum", request.momentum, h.momentum, 1);
+  set("--weight-decay", request.weight_decay, h.weight_decay, 1000);
   if (!request.optimizer.empty()) h.optimizer = parse_optimizer(request.optimizer);
   if (!request.schedule.empty()) h.schedule.kind = parse_schedule_kind(request.schedule);
   if (request.common.seed < 0 || request.common.seed > largest_seed)
@@ -122,8 +119,7 @@ std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, net
     return std::make_unique<lenet5::Training>(hyperparameters_of(request), train, test, team);
   auto training = std::make_unique<lenet5::Training>(request.resume, train, test, team);
   auto const seed = training->hyperparameters().seed;
-  if (request.common.seed != not_given.common.seed &&
-      static_cast<unsigned long long>(request.common.seed) != seed)
+  if (request.common.seed != Common().seed && static_cast<unsigned long long>(request.common.seed) != seed)
     refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; leave out --seed",
                        request.common.seed, request.resume, seed));
   return training;
@@ -137,11 +133,10 @@ void check_settings(TrainRequest const& request) {
     hyperparameters_of(request);
     return;
   }
-  if (!request.variant.empty() || request.epochs != not_given.epochs || request.batch != not_given.batch ||
-      !request.optimizer.empty() || !request.schedule.empty() ||
-      request.learning_rate != not_given.learning_rate || request.momentum != not_given.momentum ||
-      request.weight_decay != not_given.weight_decay || !request.common.types.all.empty() ||
-      !request.common.types.compute.empty())
+  if (!request.variant.empty() || request.epochs != not_given || request.batch != not_given ||
+      !request.optimizer.empty() || !request.schedule.empty() || request.learning_rate != no_number ||
+      request.momentum != no_number || request.weight_decay != no_number ||
+      !request.common.types.all.empty() || !request.common.types.compute.empty())
     refuse("--resume continues with the hyperparameters of " + request.resume +
            "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, "
            "--momentum, --weight-decay, --type and --compute");

@@ -11,8 +11,6 @@
 
 namespace cosmati::cli {
 
-constexpr long long not_given = -1'000'000;
-
 struct VerifyRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;

@@ -67,12 +67,12 @@ TEST(ImageSlices, TheirErrorIsLimited) {
 
 // Ten million images of which a workspace holds none or a few: found by halving.
 TEST(ImageSlices, SlicesOfTransformsAreFoundAtOnce) {
-  EXPECT_EQ(plan::fewest_slices(10, [](Index slice) { return slice <= 4; }), 4);  // 4, 4, 2
-  EXPECT_EQ(plan::fewest_slices(10, [](Index) { return false; }), 1);
-  EXPECT_EQ(plan::fewest_slices(10, [](Index) { return true; }), 10);
-  EXPECT_EQ(plan::fewest_slices(0, [](Index) { return true; }), 0);
+  EXPECT_EQ(plan::largest_slice(10, [](Index slice) { return slice <= 4; }), 4);  // 4, 4, 2
+  EXPECT_EQ(plan::largest_slice(10, [](Index) { return false; }), 1);
+  EXPECT_EQ(plan::largest_slice(10, [](Index) { return true; }), 10);
+  EXPECT_EQ(plan::largest_slice(0, [](Index) { return true; }), 0);
   int asked = 0;
-  EXPECT_EQ(plan::fewest_slices(10'000'000, [&](Index slice) { return ++asked, slice <= 3; }), 3);
+  EXPECT_EQ(plan::largest_slice(10'000'000, [&](Index slice) { return ++asked, slice <= 3; }), 3);
   EXPECT_LT(asked, 30);
 }
 

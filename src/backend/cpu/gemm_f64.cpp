@@ -12,8 +12,6 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index largest_int = 2147483647;
-
 std::string violates_openblas(GemmProblem const& p, Device const& device) {
   if (!device.openblas) return "OpenBLAS cannot be opened: " + openblas_description();
   for (TensorDescription const* t : {&p.a, &p.b, &p.d})
@@ -21,12 +19,12 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
       return "a, b and d are " + std::string(name_of(p.a.type)) + ", " + name_of(p.b.type) + " and " +
              name_of(p.d.type) + "; all three must be f64";
   for (Index extent : {p.m(), p.n(), p.k()})
-    if (extent > largest_int)
+    if (extent > largest_blas_index)
       return "m, n, k are " + std::to_string(p.m()) + ", " + std::to_string(p.n()) + ", " +
              std::to_string(p.k()) + "; each must be below 2^31";
   BlasOperand operand;
   for (TensorDescription const* t : {&p.a, &p.b, &p.d})
-    if (read_blas_operand(*t, operand) && operand.leading > largest_int)
+    if (read_blas_operand(*t, operand) && operand.leading > largest_blas_index)
       return "rows or columns of " + to_string(*t) + " are " + std::to_string(operand.leading) +
              " elements apart; it must be below 2^31";
   return violates_blas_strides(p, device);

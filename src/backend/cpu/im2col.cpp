@@ -234,9 +234,8 @@ class Im2colKernel final : public HostKernel<Problem> {
 std::string violates_im2col(Problem const& p, Device const& device) {
   if (!device.openblas) return "OpenBLAS cannot be opened: " + openblas_description();
   if (p.direction == ConvolutionDirection::bias) return "the direction must be forward, data or filter";
-  constexpr Index largest_int = 2147483647;
   Index const places = p.y.extent(2) * p.y.extent(3), depth = p.w.extent(1) * p.w.extent(2) * p.w.extent(3);
-  if (places > largest_int || depth > largest_int)
+  if (places > largest_blas_index || depth > largest_blas_index)
     return "an image of y has " + std::to_string(places) + " places, a filter " + std::to_string(depth) +
            " elements; each must be below 2^31";
   std::string violation;
@@ -244,7 +243,7 @@ std::string violates_im2col(Problem const& p, Device const& device) {
     if (t.layout.size() == 0)
       violation = std::string("tensor ") + name + " " + to_string(t.shape()) + " has no element";
     for (int d = 0; d < t.layout.rank(); ++d)
-      if (t.extent(d) > largest_int)
+      if (t.extent(d) > largest_blas_index)
         violation =
             std::string("tensor ") + name + " " + to_string(t.shape()) + ": each extent must be below 2^31";
   });

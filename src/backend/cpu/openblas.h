@@ -6,6 +6,8 @@
 
 namespace cosmati::cpu {
 
+inline constexpr Index largest_blas_index = 2147483647;  // extents and leading dimensions
+
 bool openblas_available();
 std::string const& openblas_description();  // version and core type, or why it cannot be opened
 

@@ -25,7 +25,7 @@ std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 // The largest of the even slices of [0, extent) that fits; 1 if none does. What fits a slice fits a smaller
 // one.
 template <class Fits>
-Index fewest_slices(Index extent, Fits const& fits) {
+Index largest_slice(Index extent, Fits const& fits) {
   Index fewest = 1, most = extent < 1 ? 1 : extent;
   while (fewest < most) {
     Index const slices = fewest + (most - fewest) / 2;

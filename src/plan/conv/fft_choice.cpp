@@ -183,7 +183,7 @@ class Choice {
       recipe.slice = slice;
       return numbered(recipe) && place(recipe, 0) <= most;
     };
-    recipe.slice = fewest_slices(all, fits);
+    recipe.slice = largest_slice(all, fits);
     place(recipe, 0);
     return numbered(recipe);
   }

@@ -116,7 +116,7 @@ class Tile {
           own.tile, least, bytes(), most);
       return offer;
     }
-    own.slice = fewest_slices(images, [&](Index slice) {
+    own.slice = largest_slice(images, [&](Index slice) {
       own.slice = slice;
       return bytes() <= most;
     });
