@@ -67,7 +67,7 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
 
 }  // namespace
 
-std::string to_cuda(Expression const& expression) {
+std::string to_cuda(Expression const& expression, bool coarse) {
   std::vector<std::string> names;
   std::string text;
   auto const name_of = [&names](int node) { return node < 0 ? "" : names[static_cast<std::size_t>(node)]; };
@@ -89,6 +89,7 @@ std::string to_cuda(Expression const& expression) {
         define(name + "_low", value_text(Op::max, a, b, ""));
         define(name, value_text(Op::min, name + "_low", c, ""));
         break;
+      case Op::gelu: define(name, coarse ? "coarse_gelu(" + a + ")" : value_text(node.op, a, b, c)); break;
       default: define(name, value_text(node.op, a, b, c));
     }
     names.push_back(name);

@@ -32,6 +32,9 @@ COSMATI_DEVICE T* as_global(T* pointer) {
   return static_cast<T*>(__cvta_global_to_generic(__cvta_generic_to_global(pointer)));
 }
 
+// From here on the compiler knows nothing of the word.
+COSMATI_DEVICE void opaque(unsigned& word) { asm volatile("" : "+r"(word)); }
+
 // A vector to an aligned address of global memory, by one instruction: of a plain store the compiler may
 // make one for each element, where it has lost sight of the alignment.
 template <class Vector>
@@ -131,6 +134,7 @@ template <class T>
 COSMATI_DEVICE T* as_global(T* pointer) {
   return pointer;
 }
+COSMATI_DEVICE void opaque(unsigned&) {}
 template <class Vector>
 COSMATI_DEVICE Vector load_constant(void const* address) {
   return load<Vector>(address);

@@ -16,8 +16,10 @@ struct Stretch {
 // Exact where Real holds Element.
 template <class Real, class Element>
 COSMATI_DEVICE Real widened(Element value) {
-  if constexpr (is_same<Element, double> || is_same<Element, int> || is_same<Element, signed char> ||
-                is_same<Element, unsigned char> || is_same<Element, float>)
+  if constexpr (is_same<Element, Real>)
+    return value;
+  else if constexpr (is_same<Element, double> || is_same<Element, int> || is_same<Element, signed char> ||
+                     is_same<Element, unsigned char> || is_same<Element, float>)
     return static_cast<Real>(value);
   else
     return static_cast<Real>(arch::Widen<Element>::of(value));
@@ -68,6 +70,29 @@ struct Elements {
       for (int i = 0; i < width; ++i)
         if (i < run.count) to[i] = arch::number_cast<Element>(from[i]);
     }
+  }
+
+  // Two neighbours of a type of 16 bits as they lie in memory: one register.
+  struct Pair {
+    unsigned word;
+
+    template <class Real>
+    COSMATI_DEVICE Real get(int which) const {
+      return widened<Real>(Element::from_bits(static_cast<unsigned short>(which == 0 ? word : word >> 16)));
+    }
+    // What was made of the pair is made anew from here on: the compiler would keep it, in two registers.
+    COSMATI_DEVICE void forget() { arch::opaque(word); }
+  };
+  template <int pairs>
+  COSMATI_DEVICE static void load_pairs(PrimitiveTensor const& tensor, Index offset, Pair (&to)[pairs]) {
+    Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + offset;
+    auto const words = arch::load<Vector<unsigned, pairs>>(from);
+    COSMATI_UNROLL
+    for (int i = 0; i < pairs; ++i) to[i].word = words[i];
+  }
+  template <class Real>
+  COSMATI_DEVICE static Pair pair_of(Real value) {
+    return {static_cast<unsigned>(arch::number_cast<Element>(value).bits) * 0x10001u};
   }
 
   COSMATI_DEVICE static int integer(PrimitiveTensor const& tensor, Index offset) {

@@ -27,6 +27,7 @@ struct PrimitivePolicy {
   int along = 1;               // threads that share the terms of one position; a power of two
   bool runs_of_terms = false;  // runs lie along the first axis of the terms, else along that of the positions
   int cached = 0;              // runs of a row that a thread keeps in registers; 0: it reads them twice
+  bool packed = false;         // what is kept of a row stays in the type of the input
   int operation = 0;           // Combine, RowOperation or WindowOperation
   int indices = 0;             // of maximum pooling: 0 none, 1 places in the image, 2 taps of the window
   int columns_axis = 0;        // of a window: which axis are the columns; the rows are the next

@@ -10,8 +10,8 @@ COSMATI_CLUSTER_KERNEL(Traits::threads, 1, Traits::cluster)
 row_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Team const team(Traits::policy(params), Traits::threads);
   auto const number = static_cast<unsigned>(arch::block_x());
-  RowKernel<Traits> kernel(params, team, static_cast<int>(number % Traits::cluster),
-                           number / Traits::cluster);
+  typename RowKernelOf<Traits, Traits::packed>::Kernel kernel(
+      params, team, static_cast<int>(number % Traits::cluster), number / Traits::cluster);
   kernel.run(arch::shared_storage<RowShared<Traits>>());
 }
 

@@ -72,7 +72,8 @@ struct RowTotals {
   }
   // The exponentials take the place of the scores that they are made from.
   COSMATI_DEVICE bool keeps_exponentials() const {
-    return cached > 0 && (operation == RowOperation::softmax || operation == RowOperation::loss_and_gradient);
+    return cached > 0 && !Traits::packed &&
+           (operation == RowOperation::softmax || operation == RowOperation::loss_and_gradient);
   }
   COSMATI_DEVICE bool leads() const { return team.member == 0 && block == 0; }
 

@@ -1,7 +1,7 @@
 // Softmax, its logarithm, their gradients, and the losses of a classifier: everything that needs one sum over
 // a row before it can write the row. A row that fits is read once and kept in registers.
 #pragma once
-#include "cosmati/primitive/row_totals.h"
+#include "cosmati/primitive/packed_rows.h"
 
 namespace cosmati {
 
@@ -224,14 +224,23 @@ struct RowKernel : RowTotals<Traits> {
   }
 };
 
+template <class Traits, bool packed>
+struct RowKernelOf {
+  using Kernel = RowKernel<Traits>;
+};
+template <class Traits>
+struct RowKernelOf<Traits, true> {
+  using Kernel = PackedRowKernel<Traits>;
+};
+
 // One axis of terms: the row. Grid: ceil(positions / across) blocks.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 1)
+COSMATI_KERNEL(Traits::threads, Traits::packed ? 5 : 1)
 row_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Team const team(Traits::policy(params), Traits::threads);
   unsigned const position = static_cast<unsigned>(arch::block_x()) * static_cast<unsigned>(team.across) +
                             static_cast<unsigned>(team.column);
-  RowKernel<Traits> kernel(params, team, 0, position);
+  typename RowKernelOf<Traits, Traits::packed>::Kernel kernel(params, team, 0, position);
   kernel.run(arch::shared_storage<RowShared<Traits>>());
 }
 

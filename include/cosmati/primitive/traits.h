@@ -18,7 +18,7 @@ struct PrimitiveTraits {
   static constexpr int threads = 256;
   static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached,
                        cluster = policy_.cluster;
-  static constexpr bool runs_of_terms = policy_.runs_of_terms;
+  static constexpr bool runs_of_terms = policy_.runs_of_terms, packed = policy_.packed;
   static constexpr WindowPolicy window = policy_.window;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
   // In the emulator, which has one kernel for many policies, it comes with the parameters.

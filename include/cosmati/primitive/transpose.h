@@ -19,6 +19,13 @@ struct TransposeTile {
   // Lanes that write have neighbouring cells of one line, lanes that read neighbouring runs: both find banks
   // of their own.
   COSMATI_DEVICE static int place_of(int x, int unit_y) { return unit_y ^ (x / width % units_x); }
+
+  // Cell or run `i` of this thread; the column and the line of a cell, in cells.
+  COSMATI_DEVICE static unsigned number_of(int i) {
+    return static_cast<unsigned>(arch::thread() + i * Traits::threads);
+  }
+  COSMATI_DEVICE static int column_of(int i) { return static_cast<int>(number_of(i) % units_x); }
+  COSMATI_DEVICE static int unit_of(int i) { return static_cast<int>(number_of(i) / units_x); }
 };
 
 // Axis 0: y's neighbours, axis 1: x's neighbours (both cut into tiles), then the others. Strides of axes 0
@@ -55,8 +62,7 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Real in[cells][width][width];  // (cell, line, element)
   COSMATI_UNROLL
   for (int i = 0; i < cells; ++i) {
-    int const cell = arch::thread() + i * threads;
-    int const column = cell % Tile::units_x * width, line = cell / Tile::units_x * width;
+    int const column = Tile::column_of(i) * width, line = Tile::unit_of(i) * width;
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e)
       if (line + e < left0 && column < left1)
@@ -65,8 +71,7 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   }
   COSMATI_UNROLL
   for (int i = 0; i < cells; ++i) {
-    int const cell = arch::thread() + i * threads;
-    int const column = cell % Tile::units_x * width, unit = cell / Tile::units_x;
+    int const column = Tile::column_of(i) * width, unit = Tile::unit_of(i);
     COSMATI_UNROLL
     for (int c = 0; c < width; ++c) {
       typename Tile::Run run;
@@ -79,8 +84,9 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Index const to = place.offset(y.stride + 2) + first0 + first1 * y.stride[1];
   COSMATI_UNROLL
   for (int i = 0; i < runs; ++i) {
-    int const number_of_run = arch::thread() + i * threads;
-    int const unit = number_of_run % Tile::units_y, line = number_of_run / Tile::units_y;
+    unsigned const number_of_run = Tile::number_of(i);
+    auto const unit = static_cast<int>(number_of_run % Tile::units_y),
+               line = static_cast<int>(number_of_run / Tile::units_y);
     if (line >= left1 || unit * width >= left0) continue;
     To::store(y, Stretch{to + unit * width + line * y.stride[1], there(left0 - unit * width)},
               tile.run[line][Tile::place_of(line, unit)].element);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cosmati/epilogue/cuda_text.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
@@ -27,7 +29,7 @@ std::string list_text(std::vector<PassTensor> const& tensors) {
 
 // One element: the expression's names become inputs, outputs and scalars of the parameters.
 std::string function_text(char const* name, PrimitiveFunction const& function, char const* real,
-                          std::string const& more) {
+                          std::string const& more, bool coarse = false) {
   auto const& expression = function.expression;
   std::string text = fmt::format(
       "struct {} {{\nusing Real = {};\n{}static constexpr int inputs = {}, outputs = {};\n"
@@ -36,7 +38,7 @@ std::string function_text(char const* name, PrimitiveFunction const& function, c
       "{}}}\n"
       "COSMATI_DEVICE static void apply(PrimitiveParameters const& params, Real const (&in)[inputs], "
       "Real (&out)[outputs]) {{\n",
-      name, real, more, function.inputs, function.outputs, epilogue::to_cuda(expression));
+      name, real, more, function.inputs, function.outputs, epilogue::to_cuda(expression, coarse));
   auto const array = [&text](char const* array_name, std::vector<std::string> const& values, bool is_const) {
     std::string list;
     for (std::string const& value : values) list += (list.empty() ? "" : ", ") + value;
@@ -91,13 +93,16 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
   std::string const more =
       fmt::format("using Labels = Elements<{0}>;\nusing Indices = Elements<{0}>;\n", counts);
   bool const composed = pass.family == PrimitiveFamily::map || pass.family == PrimitiveFamily::reduce ||
-                        pass.family == PrimitiveFamily::transpose || pass.family == PrimitiveFamily::gather ||
-                        pass.family == PrimitiveFamily::channels;
+                        pass.family == PrimitiveFamily::gather || pass.family == PrimitiveFamily::channels;
   bool const reduces = pass.family == PrimitiveFamily::reduce || pass.family == PrimitiveFamily::channels;
   std::string text =
       fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass));
-  text +=
-      composed ? function_text("ComposedFunction", pass.function, real, more) : plain_text(pass, real, more);
+  // Of a map, what is computed is what is written.
+  bool const coarse = pass.family == PrimitiveFamily::map && pass.real == DataType::f32 &&
+                      std::all_of(pass.outputs.begin(), pass.outputs.end(),
+                                  [](PassTensor const& tensor) { return size_of(tensor.type) == 2; });
+  text += composed ? function_text("ComposedFunction", pass.function, real, more, coarse)
+                   : plain_text(pass, real, more);
   if (reduces) text += function_text("ComposedResult", pass.last, real, "");
   text += fmt::format(
       "using ComposedTraits = PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>;\n",

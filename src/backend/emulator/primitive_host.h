@@ -30,6 +30,21 @@ struct HostElements {
     for (int i = 0; i < std::min(width, run.count); ++i)
       cosmati::store(tensor.type, tensor.data, run.offset + i, from[i]);
   }
+  struct Pair {
+    double value[2];
+    template <class Real>
+    Real get(int which) const {
+      return value[which];
+    }
+    void forget() {}
+  };
+  template <int pairs>
+  static void load_pairs(PrimitiveTensor const& tensor, Index offset, Pair (&to)[pairs]) {
+    check_run<2 * pairs>(tensor, {offset, 2 * pairs});
+    for (int i = 0; i < 2 * pairs; ++i)
+      to[i / 2].value[i % 2] = cosmati::load(tensor.type, tensor.data, offset + i);
+  }
+  static Pair pair_of(double value) { return {{value, value}}; }
   static int integer(PrimitiveTensor const& tensor, Index offset) {
     return static_cast<int>(cosmati::load(tensor.type, tensor.data, offset));
   }
@@ -89,7 +104,7 @@ struct AccessAt<i, HostTensors> {
 namespace emulator {
 
 template <int width_, bool runs_of_terms_, int cached_, class Function_, class Final_, int cluster_ = 1,
-          WindowPolicy window_ = WindowPolicy{}>
+          WindowPolicy window_ = WindowPolicy{}, bool packed_ = false>
 struct HostTraits {
   using Function = Function_;
   using Final = Final_;
@@ -97,7 +112,7 @@ struct HostTraits {
   using Inputs = HostTensors;
   using Outputs = HostTensors;
   static constexpr int threads = 256, width = width_, unroll = 2, cached = cached_, cluster = cluster_;
-  static constexpr bool runs_of_terms = runs_of_terms_;
+  static constexpr bool runs_of_terms = runs_of_terms_, packed = packed_;
   static constexpr WindowPolicy window = window_;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
   static PrimitivePolicy const& policy(PrimitiveParameters const& params) { return params.policy; }

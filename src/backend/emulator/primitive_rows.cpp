@@ -13,8 +13,8 @@ template <int width, bool runs_of_terms>
 using Reduce = HostTraits<width, runs_of_terms, 0, Terms, Result>;
 
 using Row = HostFunction<false, 2, 1>;
-template <int width, bool runs_of_terms, int cached, int cluster = 1>
-using Rows = HostTraits<width, runs_of_terms, cached, Row, Row, cluster>;
+template <int width, bool runs_of_terms, int cached, int cluster = 1, bool packed = false>
+using Rows = HostTraits<width, runs_of_terms, cached, Row, Row, cluster, WindowPolicy{}, packed>;
 
 using Channel = HostTraits<4, true, 0, HostFunction<false, 5, 1>, HostFunction<true, 3, 2>, 2>;
 
@@ -37,7 +37,11 @@ void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& p
 
 void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   PrimitivePolicy const& policy = parameters.policy;
-  if (policy.cluster > 1)
+  if (policy.packed && policy.cluster > 1)
+    launch_pass_clusters<&row_cluster_kernel<Rows<4, true, 2, 2, true>>>(pass, parameters, host_threads);
+  else if (policy.packed)
+    launch_pass<&row_kernel<Rows<4, true, 2, 1, true>>>(pass, parameters, host_threads);
+  else if (policy.cluster > 1)
     launch_pass_clusters<&row_cluster_kernel<Rows<4, true, 2, 2>>>(pass, parameters, host_threads);
   else if (policy.width == 1)
     launch_pass<&row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);

@@ -34,9 +34,8 @@ bool is_transposition(CollapsedSpace const& space) {
   return false;
 }
 
-void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula const& formula,
-                   std::vector<Seen> const& inputs, std::vector<Seen> const& outputs,
-                   PrimitiveTarget const& target) {
+void add_transpose(PrimitiveProgram& program, CollapsedSpace space, std::vector<Seen> const& inputs,
+                   std::vector<Seen> const& outputs, PrimitiveTarget const& target) {
   auto const neighbours =
       std::find_if(space.positions.begin(), space.positions.end(),
                    [](SpaceAxis const& axis) { return axis.stride[0] == 1 && axis.extent >= 8; });
@@ -45,10 +44,14 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula cons
   pass.family = PrimitiveFamily::transpose;
   std::vector<Seen> both = inputs;
   both.push_back(outputs[0]);
-  pass.real = real_of(both);
-  // Runs of up to four elements and 16 bytes, where both sides are aligned to them.
+  // Elements that keep their type are moved as they are.
+  bool const moves = !target.emulated && inputs[0].description.type == outputs[0].description.type;
+  pass.real = moves ? inputs[0].description.type : real_of(both);
+  // Runs of up to 16 bytes, where both sides are aligned to them: of eight elements, whose tiles are 256
+  // wide, where those are used; else of four.
   Seen const* const sides[] = {&inputs[0], &outputs[0]};
-  int width = 4;
+  Index const across = space.positions[0].extent;
+  int width = moves && size_of(pass.real) <= 2 && (across + 255) / 256 * 256 <= across * 9 / 8 ? 8 : 4;
   for (std::size_t i = 0; i < 2; ++i) {
     int const size = size_of(sides[i]->description.type);
     auto const fits = [&](int elements) {
@@ -65,9 +68,11 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula cons
   PrimitiveParameters& p = pass.parameters;
   p.policy.width = width;
   p.policy.whole = space.positions[0].extent % width == 0 && space.positions[1].extent % width == 0;
-  // Some 64 bytes of every thread on their way.
-  p.policy.unroll =
-      target.emulated || (size_of(inputs[0].description.type) <= 2 && size_of(pass.real) <= 4) ? 2 : 1;
+  // Some 64 bytes of every thread on their way, as many cells as there are threads at least.
+  p.policy.unroll = width == 8 ? 4
+                    : target.emulated || (size_of(inputs[0].description.type) <= 2 && size_of(pass.real) <= 4)
+                        ? 2
+                        : 1;
   Index const along_x = 64, along_y = along_x * p.policy.unroll;
   double blocks = 1;
   for (std::size_t d = 0; d < space.positions.size(); ++d) {
@@ -82,7 +87,6 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, Formula cons
   }
   pass.blocks = static_cast<unsigned>(blocks);
   pass.shared_bytes = static_cast<int>(along_x * along_y) * (target.emulated ? 8 : size_of(pass.real));
-  pass.function = function_of(formula, {inputs[0].name}, {outputs[0].name}, p);
   finish(pass, space);
   program.passes.push_back(std::move(pass));
 }
@@ -94,7 +98,7 @@ void add_piece(PrimitiveProgram& program, Shape const& shape, Formula const& for
   CollapsedSpace const space =
       collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size());
   if (may_transpose && inputs.size() == 1 && is_transposition(space))
-    return add_transpose(program, space, formula, inputs, outputs, target);
+    return add_transpose(program, space, inputs, outputs, target);
   std::vector<std::string> input_names, output_names;
   for (Seen const& tensor : inputs) input_names.push_back(tensor.name);
   for (Seen const& tensor : outputs) output_names.push_back(tensor.name);

@@ -87,7 +87,10 @@ Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channel
     bool const by_two = problem.stride[0] == 2 && problem.stride[1] == 2 && window.rows == window.columns;
     if (!by_two || !(window.rows == 2 ? !window.padded : window.rows == 3 && window.pad == 1)) return tile;
   }
-  int const widest = target.emulated ? 4 : 8, least = target.emulated ? 4 : 2;
+  // Of the gradient, neighbouring threads write neighbouring runs of 16 bytes.
+  int const run_of_dx = std::max(2, 16 / (size_of(problem.x.type) * window.along));
+  int const widest = target.emulated ? 4 : forward ? 8 : std::min(8, run_of_dx);
+  int const least = target.emulated ? 4 : 2;
   for (int width = widest; !channels_first && width >= least; width /= 2)
     for (int piece = target.emulated ? 2 : 16; piece >= 2; piece /= 2)
       if (fits_columns(problem, forward, width, piece)) {
@@ -211,8 +214,10 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
     }
     pass.blocks = (p.positions + 255) / 256;
     finish(pass, part);
-    // A tap that several windows see is read from memory once.
-    double const image = static_cast<double>(problem.x.layout.size()) * size_of(problem.x.type);
+    // A tap that several windows see is read from memory once; the gradient of a maximum reads x and writes
+    // dx.
+    double const images = forward ? 1 : static_cast<double>(inputs.size());
+    double const image = images * static_cast<double>(problem.x.layout.size()) * size_of(problem.x.type);
     double const windows = static_cast<double>(problem.y.layout.size()) * size_of(problem.y.type);
     pass.bytes =
         (image + windows) * static_cast<double>(part.positions[3].extent) / static_cast<double>(slowest);

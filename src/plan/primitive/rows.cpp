@@ -52,6 +52,9 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * inputs)));
   policy.cached = share <= most_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.runs_of_terms && policy.width == 4 && share <= 2 ? 2 : 0;
+  policy.packed = policy.cached > 0 && policy.runs_of_terms && policy.whole && inputs == 1 &&
+                  (policy.operation == softmax || policy.operation == log_softmax) &&
+                  pass.real == DataType::f32 && size_of(pass.inputs[0].type) == 2 && policy.width >= 4;
   unsigned const across = threads / along;
   pass.blocks = (p.positions + across - 1) / across * static_cast<unsigned>(policy.cluster);
   int const results = policy.runs_of_terms ? 1 : policy.width;

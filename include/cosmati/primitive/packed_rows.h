@@ -1,0 +1,90 @@
+// Softmax and its logarithm of rows in types of 16 bits: a row is kept as it lies in memory, half the
+// registers of its numbers, so that twice as many rows are on their way; exponentials are computed twice.
+#pragma once
+#include "cosmati/primitive/row_totals.h"
+
+namespace cosmati {
+
+// All runs are whole, and lie along the rows.
+template <class Traits>
+struct PackedRowKernel : RowTotals<Traits> {
+  using Totals = RowTotals<Traits>;
+  using Totals::block, Totals::total, Totals::factor, Totals::log_of_sum;
+  using Totals::cached, Totals::params, Totals::policy, Totals::operation, Totals::team;
+  using typename Totals::Real, typename Totals::Sum;
+  using X = typename AccessAt<0, typename Traits::Inputs>::type;
+  using Pair = typename X::Pair;
+  static constexpr int width = Traits::width, pairs = width / 2;
+
+  Place const kept;
+  bool const exists;
+  Pair in[cached][pairs];
+
+  COSMATI_DEVICE PackedRowKernel(PrimitiveParameters const& all, Team const& mine, int block_of_row,
+                                 unsigned position)
+      : Totals(all, mine, block_of_row),
+        kept(all.axis, policy.kept, position < all.positions ? position : 0),
+        exists(position < all.positions) {}
+
+  COSMATI_DEVICE unsigned run_of(int u) const {
+    return static_cast<unsigned>(team.member + (block + u * policy.cluster) * team.along);
+  }
+  COSMATI_DEVICE bool has(int u) const { return exists && run_of(u) < params.terms; }
+  COSMATI_DEVICE Index offset(PrimitiveTensor const& tensor, int u) const {
+    return kept.offset(tensor.stride) + run_of(u) * tensor.stride[policy.kept];
+  }
+  COSMATI_DEVICE void forget() {
+    COSMATI_UNROLL
+    for (int u = 0; u < cached; ++u) {
+      COSMATI_UNROLL
+      for (int i = 0; i < pairs; ++i) in[u][i].forget();
+    }
+  }
+
+  COSMATI_DEVICE void run(RowShared<Traits>& shared) {
+    Real max = lowest<Real>(), sums[2] = {};
+    COSMATI_UNROLL
+    for (int u = 0; u < cached; ++u) {
+      COSMATI_UNROLL
+      for (int i = 0; i < pairs; ++i) in[u][i] = X::pair_of(lowest<Real>());
+      if (has(u)) X::load_pairs(params.tensor[0], offset(params.tensor[0], u), in[u]);
+    }
+    COSMATI_UNROLL
+    for (int u = 0; u < cached; ++u) {
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) max = larger(in[u][e / 2].template get<Real>(e % 2), max);
+    }
+    forget();
+    Real const base = Sum::base_of(max);
+    COSMATI_UNROLL
+    for (int u = 0; u < cached; ++u) {
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e)
+        sums[e % 2] += exponential(in[u][e / 2].template get<Real>(e % 2) - base);
+    }
+    total[0] = {max, sums[0] + sums[1]};
+    this->join(shared);
+    forget();
+    write();
+    if (policy.cluster > 1) arch::cluster_wait();
+  }
+
+  COSMATI_DEVICE void write() const {
+    using Y = typename AccessAt<0, typename Traits::Outputs>::type;
+    PrimitiveTensor const& y = params.tensor[primitive_inputs];
+    COSMATI_UNROLL
+    for (int u = 0; u < cached; ++u) {
+      if (!has(u)) continue;
+      Real out[width];
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) {
+        Real const difference = in[u][e / 2].template get<Real>(e % 2) - total[0].max;
+        out[e] = operation == RowOperation::softmax ? exponential(difference) * factor[0]
+                                                    : difference - log_of_sum[0];
+      }
+      Y::store(y, Stretch{offset(y, u), width}, out);
+    }
+  }
+};
+
+}  // namespace cosmati
