@@ -363,6 +363,10 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc_st*, int 
   *blocks = 2048 / threads;
   return refusal("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
+Result cuOccupancyMaxActiveClusters(int* clusters, CUfunc_st*, LaunchConfiguration const* configuration) {
+  *clusters = 4 / static_cast<int>(configuration->grid_x);
+  return refusal("cuOccupancyMaxActiveClusters");
+}
 
 Result cuLaunchKernel(CUfunc_st* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned, unsigned, unsigned shared_bytes, CUstream_st* stream,

@@ -95,6 +95,28 @@ struct Elements {
     return {static_cast<unsigned>(arch::number_cast<Element>(value).bits) * 0x10001u};
   }
 
+  // A run as it lies in memory, to a place in shared memory: there after wait_copies().
+  template <int width>
+  using Run = Vector<Element, width>;
+  template <int width>
+  COSMATI_DEVICE static void copy(Vector<Element, width>& to, PrimitiveTensor const& tensor, Stretch run) {
+    constexpr int bytes = width * static_cast<int>(sizeof(Element));
+    Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
+    if constexpr (bytes == 4 || bytes == 8 || bytes == 16) {
+      arch::copy_async<bytes>(&to, from, run.count * static_cast<int>(sizeof(Element)));
+    } else {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; ++i)
+        if (i < run.count) to[i] = from[i];
+    }
+  }
+  template <class Real, int width>
+  COSMATI_DEVICE static void unpack(Vector<Element, width> const& from, Real (&to)[width]) {
+    auto const some = arch::load<Vector<Element, width>>(&from);
+    COSMATI_UNROLL
+    for (int i = 0; i < width; ++i) to[i] = widened<Real>(some[i]);
+  }
+
   COSMATI_DEVICE static int integer(PrimitiveTensor const& tensor, Index offset) {
     return static_cast<int>(arch::as_global(static_cast<Element const*>(tensor.data))[offset]);
   }

@@ -1,16 +1,17 @@
 // Batch normalisation with the statistics of its own input: y = f(x, scale, bias, mean, variance), where mean
 // and variance are those of all x of a channel. A cluster of blocks keeps a channel in shared memory: x is
-// read once.
+// read once, and the next channel comes while this one is written.
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/primitive/reduce.h"
 
 namespace cosmati {
 
-// Behind it lie as many runs as the launch has room for: (run of a thread, thread).
+// Behind it lie as many runs as the launch has room for: (run of a thread, thread). A thread touches its own
+// alone.
 template <class Traits>
 struct alignas(16) ChannelShared {
-  using Run = Vector<typename Traits::Real, Traits::width>;
+  using Run = typename AccessAt<0, typename Traits::Inputs>::type::template Run<Traits::width>;
   // count, mean, sum of squared differences
   typename Traits::Real of_warp[Traits::threads / 32][3], of_block[3];
 
@@ -23,79 +24,94 @@ struct ChannelKernel {
   using Shared = ChannelShared<Traits>;
   static constexpr int width = Traits::width, unroll = Traits::unroll, threads = Traits::threads;
   using X = typename AccessAt<0, typename Traits::Inputs>::type;
+  using Y = typename AccessAt<0, typename Traits::Outputs>::type;
 
   PrimitiveParameters const& params;
   PrimitivePolicy const policy;
   Shared& shared;
   int const block;  // of the cluster
-  Place const kept;
 
   // Runs of this thread: number i is run (i * cluster + block) * threads + thread of the channel.
   COSMATI_DEVICE unsigned run_of(int i) const {
     return static_cast<unsigned>((i * policy.cluster + block) * threads + arch::thread());
   }
+  COSMATI_DEVICE bool has(int i) const { return run_of(i) < params.terms; }
+  COSMATI_DEVICE typename Shared::Run& slot(int i) const {
+    return shared.runs()[i * threads + arch::thread()];
+  }
+  COSMATI_DEVICE Place place_of(int i) const {
+    return Place(params.axis + policy.kept, policy.terms, run_of(i));
+  }
   COSMATI_DEVICE int count_of(Place const& place) const {
     return policy.whole ? width : run_count<width>(params.run_extent, place.at[0]);
   }
-  COSMATI_DEVICE Index offset(PrimitiveTensor const& tensor, Place const& place) const {
-    return kept.offset(tensor.stride) + place.offset(tensor.stride + policy.kept);
+  COSMATI_DEVICE Place channel_at(unsigned channel) const { return Place(params.axis, policy.kept, channel); }
+  COSMATI_DEVICE static Index offset(PrimitiveTensor const& tensor, int axes, Place const& channel,
+                                     Place const& place) {
+    return channel.offset(tensor.stride) + place.offset(tensor.stride + axes);
   }
 
-  struct Batch {
-    Real value[unroll][width];
-    int count[unroll];
-  };
-  COSMATI_DEVICE void load(int first, Batch& batch) const {
-    COSMATI_UNROLL
-    for (int u = 0; u < unroll; ++u) {
-      unsigned const run = run_of(first + u);
-      batch.count[u] = 0;
-      if (run >= params.terms) continue;
-      Place const place(params.axis + policy.kept, policy.terms, run);
-      batch.count[u] = count_of(place);
-      X::load(params, params.tensor[0], Stretch{offset(params.tensor[0], place), batch.count[u]},
-              batch.value[u]);
-    }
+  COSMATI_DEVICE void copy(Place const& channel, int i) const {
+    Place const place = place_of(i);
+    X::copy(slot(i), params.tensor[0],
+            Stretch{offset(params.tensor[0], policy.kept, channel, place), count_of(place)});
   }
 
-  COSMATI_DEVICE void keep(int first, Batch const& batch, Partial<Real, 3>& partial) const {
-    bool there[unroll * width];
-    Real term[unroll * width][1];
-    COSMATI_UNROLL
-    for (int u = 0; u < unroll; ++u) {
-      typename Shared::Run run;
+  // Of this thread's runs.
+  COSMATI_DEVICE Partial<Real, 3> moments() const {
+    Partial<Real, 3> partial;
+    partial.clear(static_cast<int>(Combine::moments));
+    for (int first = 0; has(first); first += unroll) {
+      Real value[unroll][width];
+      int counts[unroll];
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) {
-        run[e] = term[u * width + e][0] = batch.value[u][e];
-        there[u * width + e] = e < batch.count[u];
+      for (int u = 0; u < unroll; ++u) {
+        counts[u] = has(first + u) ? count_of(place_of(first + u)) : 0;
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e) value[u][e] = Real(0);
+        if (counts[u] > 0) X::unpack(slot(first + u), value[u]);
       }
-      if (batch.count[u] > 0) shared.runs()[(first + u) * threads + arch::thread()] = run;
+      if (policy.whole && counts[unroll - 1] > 0)
+        add_all(value, partial);
+      else
+        add_some(value, counts, partial);
     }
-    if (policy.whole && batch.count[unroll - 1] > 0)
-      add_all(batch, partial);
-    else
-      absorb(partial, static_cast<int>(Combine::moments), there, term);
+    return partial;
   }
 
-  // All of a batch; several sums side by side, since additions wait for each other.
-  COSMATI_DEVICE static void add_all(Batch const& batch, Partial<Real, 3>& partial) {
+  // Several sums side by side, since additions wait for each other.
+  COSMATI_DEVICE static void add_all(Real const (&value)[unroll][width], Partial<Real, 3>& partial) {
     constexpr int count = unroll * width;
     Real sums[width] = {}, squares[width] = {};
     COSMATI_UNROLL
     for (int u = 0; u < unroll; ++u) {
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) sums[e] += batch.value[u][e];
+      for (int e = 0; e < width; ++e) sums[e] += value[u][e];
     }
     Real const mean = sum_of(sums) * (Real(1) / Real(count));
     COSMATI_UNROLL
     for (int u = 0; u < unroll; ++u) {
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
-        Real const difference = batch.value[u][e] - mean;
+        Real const difference = value[u][e] - mean;
         squares[e] += difference * difference;
       }
     }
     partial.join_moments(Real(count), mean, sum_of(squares));
+  }
+  COSMATI_DEVICE static void add_some(Real const (&value)[unroll][width], int const (&counts)[unroll],
+                                      Partial<Real, 3>& partial) {
+    bool there[unroll * width];
+    Real term[unroll * width][1];
+    COSMATI_UNROLL
+    for (int u = 0; u < unroll; ++u) {
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) {
+        term[u * width + e][0] = value[u][e];
+        there[u * width + e] = e < counts[u];
+      }
+    }
+    absorb(partial, static_cast<int>(Combine::moments), there, term);
   }
   COSMATI_DEVICE static Real sum_of(Real const (&values)[width]) {
     Real sum = values[0];
@@ -136,7 +152,8 @@ struct ChannelKernel {
     return all;
   }
 
-  // In one order, whoever asks: lanes, then warps, then blocks.
+  // In one order, whoever asks: lanes, then warps, then blocks. cluster_wait() follows it: nobody leaves, or
+  // writes of_block again, before all have read.
   COSMATI_DEVICE void join(Partial<Real, 3>& partial) const {
     Real const(&own)[3] = partial.value;
     Real const number = sum_of_lanes(own[0]), sum = sum_of_lanes(own[0] * own[1]);
@@ -158,69 +175,75 @@ struct ChannelKernel {
     arch::cluster_wait();
     constexpr int most_blocks = 8;
     partial = joined<most_blocks>(policy.cluster, [&](int i) { return arch::in_block(shared.of_block, i); });
-    arch::cluster_arrive();  // nobody leaves before all have read
+    arch::cluster_arrive();
   }
 
-  COSMATI_DEVICE void run() const {
-    Partial<Real, 3> partial;
-    partial.clear(static_cast<int>(Combine::moments));
-    // The next runs are on their way while these are added.
-    Batch batch, next;
-    load(0, batch);
-    int i = 0;
-    for (; run_of(i) - static_cast<unsigned>(arch::thread()) < params.terms; i += unroll) {
-      load(i + unroll, next);
-      keep(i, batch, partial);
-      batch = next;
-    }
-    Real in[Traits::Function::inputs];
-    read_one<1>(in[1]);
-    read_one<2>(in[2]);
-    join(partial);
-    in[3] = partial.value[1];
-    in[4] = partial.value[2] / partial.value[0];
-    if (block == 0 && arch::thread() == 0) {
-      Real statistics[Traits::Final::outputs];
-      Traits::Final::apply(params, partial.value, statistics);
-      write_one<1>(statistics[0]);
-      write_one<2>(statistics[1]);
-    }
-    using Y = typename AccessAt<0, typename Traits::Outputs>::type;
-    PrimitiveTensor const& y = params.tensor[primitive_inputs];
-    for (int j = 0; run_of(j) < params.terms; ++j) {
-      Place const place(params.axis + policy.kept, policy.terms, run_of(j));
-      typename Shared::Run const& run = shared.runs()[j * threads + arch::thread()];
-      Real out[width];
-      COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) {
-        Real result[Traits::Function::outputs];
-        in[0] = run[e];
-        Traits::Function::apply(params, in, result);
-        out[e] = result[0];
+  // Channels first, first + step, ... of the parameters' positions.
+  COSMATI_DEVICE void run(unsigned first, unsigned step) const {
+    if (first >= params.positions) return;
+    Place channel = channel_at(first);
+    for (int i = 0; has(i); ++i) copy(channel, i);
+    arch::commit_copies();
+    for (unsigned number = first; number < params.positions; number += step) {
+      Real in[Traits::Function::inputs];
+      read_one<1>(channel, in[1]);
+      read_one<2>(channel, in[2]);
+      arch::wait_copies<0>();
+      Partial<Real, 3> partial = moments();
+      join(partial);
+      in[3] = partial.value[1];
+      in[4] = partial.value[2] / partial.value[0];
+      if (block == 0 && arch::thread() == 0) {
+        Real statistics[Traits::Final::outputs];
+        Traits::Final::apply(params, partial.value, statistics);
+        write_one<1>(channel, statistics[0]);
+        write_one<2>(channel, statistics[1]);
       }
-      Y::store(y, Stretch{offset(y, place), count_of(place)}, out);
+      bool const goes_on = number + step < params.positions;
+      Place const next = channel_at(goes_on ? number + step : number);
+      for (int i = 0; has(i); ++i) {
+        write(channel, i, in);
+        if (goes_on) copy(next, i);
+      }
+      arch::commit_copies();
+      channel = next;
+      arch::cluster_wait();
     }
-    arch::cluster_wait();
+  }
+
+  COSMATI_DEVICE void write(Place const& channel, int i, Real (&in)[Traits::Function::inputs]) const {
+    PrimitiveTensor const& y = params.tensor[primitive_inputs];
+    Place const place = place_of(i);
+    Real out[width];
+    X::unpack(slot(i), out);
+    COSMATI_UNROLL
+    for (int e = 0; e < width; ++e) {
+      Real result[Traits::Function::outputs];
+      in[0] = out[e];
+      Traits::Function::apply(params, in, result);
+      out[e] = result[0];
+    }
+    Y::store(y, Stretch{offset(y, policy.kept, channel, place), count_of(place)}, out);
   }
 
   template <int i>
-  COSMATI_DEVICE void read_one(Real& to) const {
+  COSMATI_DEVICE void read_one(Place const& channel, Real& to) const {
     using Access = typename AccessAt<i, typename Traits::Inputs>::type;
     Real one[1];
-    Access::load(params, params.tensor[i], Stretch{kept.offset(params.tensor[i].stride), 1}, one);
+    Access::load(params, params.tensor[i], Stretch{channel.offset(params.tensor[i].stride), 1}, one);
     to = one[0];
   }
   template <int i>
-  COSMATI_DEVICE void write_one(Real from) const {
+  COSMATI_DEVICE void write_one(Place const& channel, Real from) const {
     using Access = typename AccessAt<i, typename Traits::Outputs>::type;
     PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
     Real const one[1] = {from};
-    Access::store(tensor, Stretch{kept.offset(tensor.stride), 1}, one);
+    Access::store(tensor, Stretch{channel.offset(tensor.stride), 1}, one);
   }
 };
 
 // Inputs: x, scale, bias; outputs: y, and the Final's of count, mean and sum of squares: two statistics. The
-// positions are the channels. Grid: positions * policy.cluster blocks.
+// positions are the channels. Grid: as many clusters of policy.cluster blocks as run at the same time.
 template <class Traits>
 COSMATI_CLUSTER_KERNEL(Traits::threads, 2, Traits::cluster)
 channels_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
@@ -228,8 +251,8 @@ channels_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   auto const number = static_cast<unsigned>(arch::block_x());
   constexpr unsigned blocks = Traits::cluster;
   ChannelKernel<Traits>{params, policy, arch::shared_storage<ChannelShared<Traits>>(),
-                        static_cast<int>(number % blocks), Place(params.axis, policy.kept, number / blocks)}
-      .run();
+                        static_cast<int>(number % blocks)}
+      .run(number / blocks, static_cast<unsigned>(arch::grid_x()) / blocks);
 }
 
 }  // namespace cosmati

@@ -69,6 +69,7 @@ struct LaunchAttribute {  // CUlaunchAttribute
   unsigned padding = 0;
   alignas(8) int value[16] = {};
 };
+constexpr unsigned launch_attribute_cluster = 4;      // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 constexpr unsigned launch_attribute_early_start = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 struct LaunchConfiguration {                          // CUlaunchConfig
   unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
@@ -138,6 +139,8 @@ constexpr int launch_end = 0, launch_buffer = 1, launch_buffer_size = 2;
   FUNCTION(cuFuncSetAttribute, (CUfunc_st* function, FunctionAttribute attribute, int value))            \
   FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                  \
            (int* blocks, CUfunc_st* function, int threads, std::size_t dynamic_shared_bytes))            \
+  FUNCTION(cuOccupancyMaxActiveClusters,                                                                 \
+           (int* clusters, CUfunc_st* function, LaunchConfiguration const* configuration))               \
   FUNCTION(cuTensorMapEncodeTiled,                                                                       \
            (void* map, TensorMapType type, unsigned rank, void* address, std::uint64_t const* extents,   \
             std::uint64_t const* strides, unsigned const* box, unsigned const* steps,                    \

@@ -68,6 +68,20 @@ int Function::blocks_per_multiprocessor(int threads, int shared_bytes) const {
   return blocks;
 }
 
+int Function::clusters_at_once(int blocks, int threads, int shared_bytes) const {
+  Current const current(ordinal_);
+  LaunchAttribute cluster;
+  cluster.id = launch_attribute_cluster;
+  cluster.value[0] = blocks;
+  cluster.value[1] = cluster.value[2] = 1;
+  auto const number = [](int value) { return static_cast<unsigned>(value); };
+  LaunchConfiguration const configuration{
+      number(blocks), 1, 1, number(threads), 1, 1, number(shared_bytes), nullptr, &cluster, 1};
+  int clusters = 0;
+  driver().cuOccupancyMaxActiveClusters(&clusters, handle_, &configuration);
+  return clusters;
+}
+
 void Function::launch(Blocks grid, unsigned threads, unsigned shared_bytes, void const* params,
                       std::size_t size, std::size_t alignment, Stream stream, Start start) const {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;

@@ -29,6 +29,8 @@ class Function {
   int static_shared_bytes() const { return attribute(FunctionAttribute::static_shared_bytes); }
   int most_threads() const { return attribute(FunctionAttribute::threads_per_block); }
   int blocks_per_multiprocessor(int threads, int shared_bytes) const;
+  // How many clusters of so many blocks the whole device runs at the same time.
+  int clusters_at_once(int blocks, int threads, int shared_bytes) const;
   std::string const& name() const { return name_; }
 
   // Enqueues the kernel with the `size` bytes at `params`, a type of that alignment, as its one parameter;

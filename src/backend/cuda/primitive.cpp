@@ -127,7 +127,12 @@ PrimitiveLaunches::PrimitiveLaunches(plan::PrimitiveProgram program, Gpu const& 
   auto const cubins = jit::kernel_cache().get_all(sources);
   for (std::size_t i = 0; i < cubins.size(); ++i) {
     functions_.push_back(Module(gpu.ordinal, cubins[i].image.data()).function(cubins[i].lowered_name));
-    functions_.back().allow_shared_bytes(program_.passes[i].shared_bytes);
+    plan::PrimitivePass& pass = program_.passes[i];
+    functions_.back().allow_shared_bytes(pass.shared_bytes);
+    if (!pass.stays) continue;
+    int const cluster = pass.parameters.policy.cluster;
+    int const most = functions_.back().clusters_at_once(cluster, 256, pass.shared_bytes);
+    pass.blocks = std::min(pass.blocks, static_cast<unsigned>(std::max(1, most) * cluster));
   }
 }
 

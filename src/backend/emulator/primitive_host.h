@@ -30,6 +30,19 @@ struct HostElements {
     for (int i = 0; i < std::min(width, run.count); ++i)
       cosmati::store(tensor.type, tensor.data, run.offset + i, from[i]);
   }
+  template <int width>
+  using Run = Vector<double, width>;
+  template <int width>
+  static void copy(Vector<double, width>& to, PrimitiveTensor const& tensor, Stretch run) {
+    check_run<width>(tensor, run);
+    for (int i = 0; i < width; ++i)
+      to[i] = i < run.count ? cosmati::load(tensor.type, tensor.data, run.offset + i) : 0;
+  }
+  template <int width>
+  static void unpack(Vector<double, width> const& from, double (&to)[width]) {
+    std::copy_n(from.element, width, to);
+  }
+
   struct Pair {
     double value[2];
     template <class Real>

@@ -296,7 +296,8 @@ void finish(PrimitivePass& pass, CollapsedSpace const& space) {
                           policy.runs_of_terms ? " along the terms" : "");
   if (policy.along > 1) pass.text += fmt::format(", {} threads a result", policy.along);
   if (policy.cluster > 1) pass.text += fmt::format(", clusters of {} blocks", policy.cluster);
-  if (policy.cached > 0) pass.text += fmt::format(", {} runs kept{}", policy.cached, policy.packed ? " as they lie" : "");
+  if (policy.cached > 0)
+    pass.text += fmt::format(", {} runs kept{}", policy.cached, policy.packed ? " as they lie" : "");
   if (policy.window.rows > 0)
     pass.text +=
         fmt::format(" of {}, {} x {} taps at once", policy.window.runs_of_columns ? "columns" : "planes",

@@ -59,7 +59,9 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   CollapsedSpace const space = collapse(shape, all_but_channels(shape), tensors, 0);
   double terms = 1;
   for (SpaceAxis const& axis : space.terms) terms *= static_cast<double>(axis.extent);
-  int const width = run_width(tensors, space, true, target, 16);
+  int width = run_width(tensors, space, true, target, 32);
+  while (!target.emulated && width * std::max(size_of(problem.x.type), size_of(problem.y.type)) > 16)
+    width /= 2;
   if (space.terms[0].stride[0] != 1 || width < (target.emulated ? 4 : 2) || terms > 0x1p24) return false;
 
   PrimitivePass pass;
@@ -69,11 +71,13 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   PrimitiveParameters& p = pass.parameters;
   constexpr int threads = 256, sums = 3 * (threads / 32 + 1);
   int const real_bytes = target.emulated ? 8 : size_of(pass.real);
+  int const run_bytes = width * (target.emulated ? 8 : size_of(problem.x.type));
   auto const bytes_of_block = [&](unsigned blocks) {
     unsigned const members = blocks * threads, runs = (p.terms + members - 1) / members;
-    return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * width * real_bytes;
+    return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
   };
-  // Two blocks of a multiprocessor: one loads while the other stores. Enough of them for the whole device.
+  // Two blocks of a multiprocessor: one has something on its way while the other waits for its cluster.
+  // Enough of them for the whole device.
   int const most_bytes = target.emulated ? 200 << 10 : target.gpu.shared_bytes_per_multiprocessor / 2 - 1024;
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
   unsigned const most_blocks = target.emulated ? 2 : 8;
@@ -85,7 +89,8 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   p.policy.cluster = static_cast<int>(blocks);
   p.policy.unroll = target.emulated ? 2 : std::max(1, 32 / width);
   p.policy.whole = p.run_extent % width == 0;
-  pass.blocks = p.positions * blocks;
+  pass.blocks = (target.emulated ? std::min(p.positions, 2u) : p.positions) * blocks;
+  pass.stays = true;
   pass.shared_bytes = bytes_of_block(blocks);
   Formula formula;
   formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";

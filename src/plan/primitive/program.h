@@ -59,6 +59,7 @@ struct PrimitivePass {
   PrimitiveFunction function, last;
   std::vector<GroupMember> members;  // not empty: the parameters are a PrimitiveGroup
   unsigned blocks = 0, splits = 1;
+  bool stays = false;  // its clusters take one part after another: no more of them than run at the same time
   int shared_bytes = 0;
   double bytes = 0;  // that move
   std::string text;  // for people
