@@ -32,7 +32,7 @@ LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_s
             "include/cosmati/conv/arguments.h", "include/cosmati/conv/tensor_windows.h", "include/cosmati/conv/sliding.h",
             "include/cosmati/conv/unroll_arguments.h", "include/cosmati/conv/packing_arguments.h",
             "include/cosmati/conv/winograd_arguments.h", "include/cosmati/conv/fft_arguments.h",
-            "include/cosmati/conv/merged_arguments.h", "include/cosmati/conv/places_arguments.h",
+            "include/cosmati/conv/merged_arguments.h", "include/cosmati/conv/places_arguments.h", "include/cosmati/conv/places_in_turn.h",
             "include/cosmati/primitive/arguments.h"}
 PLAN = OPS | LAUNCHES | {"include/cosmati/tile/shared_tile.h", "include/cosmati/conv/winograd_matrices.h", "include/cosmati/tile/padded_tile.h",
                          "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",

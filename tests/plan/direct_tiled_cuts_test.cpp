@@ -69,6 +69,38 @@ void expect_tiles(Problem const& p, int images, int channels) {
   });
 }
 
+// All places between the strides by one launch of a kernel that knows both numbers of taps.
+template <DirectTile tile, int threads, int taps, bool swapped>
+void expect_places(Problem const& p, int images, int channels) {
+  ConvolutionRecipe recipe;
+  recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
+  SlidingRecipe& own = recipe.sliding;
+  own.tile = tile, own.rounds = images, own.channels = channels;
+  own.taps = taps, own.tap_step = -1, own.uneven = true;
+  plan::SlidingLaunches const launches = plan::sliding_launches(p, recipe.algorithm);
+  ASSERT_EQ(launches.size(), 1u);
+  expect_same(p, [&](Problem::Arguments const& arguments) {
+    using Traits =
+        DirectTiledTraits<tile, threads, f32, f32, f32, Epilogue, Destination, swapped, taps, 1, -1, true>;
+    PlacesInTurn<typename Traits::Params, 4> places;
+    int count = 0;
+    for (plan::SlidingForm const& sliding : launches.front()) {
+      ASSERT_EQ(sliding.form.swapped, swapped);
+      plan::ConvolutionPointers const pointers = plan::pointers_of(p, sliding.form, arguments);
+      bool const first = sliding.form.image_is_a;
+      places.place[count++].params = {
+          plan::sliding_arguments(sliding, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a),
+          {plan::digit_arguments(sliding.form.d, pointers.d), sliding.form.d.type},
+          {nullptr, &sliding.form},
+          plan::tile_schedule(sliding, own)};
+    }
+    plan::SlidingGrid grid = plan::tile_grid(launches.front().front(), own);
+    grid.x = take_turns(places, plan::blocks_along_x(launches.front(), recipe).data(), count);
+    emulator::launch_kernel<&direct_tiled_of_places_kernel<Traits, 4>>(as_grid(grid), threads, shared_bytes,
+                                                                       places, 2);
+  });
+}
+
 struct FilterCut {
   int rows, filters, images, blocks;
 };
@@ -137,6 +169,21 @@ TEST(DirectTiledCuts, DataGradient) {
       nchw(ConvolutionDirection::data, second_layer(5)), 4, 16);
   expect_tiles<DirectTile{15, 14, 6, 5, 2}, 256, 5, 1, true>(
       nchw(ConvolutionDirection::data, second_layer(3)), 2, 5);
+}
+
+// The last layer of a DCGAN's generator, and one of odd extents: 5x5 taps are 3 or 2 a place.
+TEST(DirectTiledCuts, PlacesBetweenStrides) {
+  Geometry generator;
+  generator.n = 3, generator.c = 3, generator.k = 5, generator.r = generator.s = 5;
+  generator.h = generator.w = 32, generator.stride[0] = generator.stride[1] = 2;
+  generator.pad_begin[0] = generator.pad_begin[1] = 1, generator.pad_end[0] = generator.pad_end[1] = 2;
+  Geometry odd = generator;
+  odd.h = 27, odd.w = 29, odd.pad_begin[1] = 3;
+  for (Geometry const& layer : {generator, odd}) {
+    Problem const p = nchw(ConvolutionDirection::data, layer);
+    expect_places<DirectTile{16, 16, 3, 8, 3}, 64, 3, false>(p, 2, 2);
+    expect_places<DirectTile{4, 16, 3, 4, 1}, 64, 3, false>(p, 1, 5);
+  }
 }
 
 TEST(DirectTiledCuts, FilterGradient) {

@@ -7,14 +7,17 @@
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/places_in_turn.h"
 #include "cosmati/conv/sliding.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
 
 // `taps` > 0: of the axis along which runs lie, whose steps are then known, too; 0: known to the host only.
+// `uneven`: some places between the strides have a tap less than that, or none.
 template <class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
-          bool channels_last_, int vector_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1>
+          bool channels_last_, int vector_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1,
+          bool uneven_ = false>
 struct DepthwiseTraits {
   using ElementA = ElementA_;
   using ElementB = ElementB_;
@@ -25,10 +28,9 @@ struct DepthwiseTraits {
   static constexpr int threads = 128, run = 4;
   static constexpr bool channels_last = channels_last_;
   static constexpr int vector = vector_, taps = taps_, output_step = output_step_, tap_step = tap_step_;
-  static constexpr int lowest = tap_step < 0 ? (taps - 1) * tap_step : 0;
-  static constexpr int places =
-      taps == 0 ? run : (run - 1) * output_step + (taps - 1) * (tap_step < 0 ? -tap_step : tap_step) + 1;
+  static constexpr bool uneven = uneven_;
   static_assert(vector == 1 || channels_last);
+  static_assert(taps > 0 || !uneven);
 };
 
 // What one thread adds up.
@@ -51,25 +53,36 @@ struct DepthwiseSums {
   // the first output's tap 0; `filter`: tap 0 in shared memory, the next one `pitch` further.
   COSMATI_DEVICE void add(WindowAxis const& along, ElementA const* image, int first, Sum const* filter,
                           int pitch) {
+    if (!Traits::uneven || along.taps == Traits::taps)
+      add_taps<Traits::taps>(along, image, first, filter, pitch);
+    else if constexpr (Traits::taps > 1) {
+      if (along.taps > 0) add_taps<Traits::taps - 1>(along, image, first, filter, pitch);
+    }
+  }
+
+  template <int taps>
+  COSMATI_DEVICE void add_taps(WindowAxis const& along, ElementA const* image, int first, Sum const* filter,
+                               int pitch) {
+    constexpr auto known = known_window(taps, Traits::output_step, Traits::tap_step, run);
     auto const exists = [&](int place) {
       return static_cast<unsigned>(place) < static_cast<unsigned>(along.size);
     };
-    Sum value[Traits::places][vector];
-    if constexpr (Traits::taps > 0) {
+    Sum value[known.places][vector];
+    if constexpr (taps > 0) {
       COSMATI_UNROLL
-      for (int p = 0; p < Traits::places; ++p) {
-        int const place = first + Traits::lowest + p;
+      for (int p = 0; p < known.places; ++p) {
+        int const place = first + known.lowest + p;
         load(image + place * along.image_stride, exists(place), value[p]);
       }
       COSMATI_UNROLL
-      for (int t = 0; t < Traits::taps; ++t) {
+      for (int t = 0; t < taps; ++t) {
         auto const weight = arch::load<Vector<Sum, vector>>(filter + t * pitch);
         COSMATI_UNROLL
         for (int o = 0; o < run; ++o) {
           COSMATI_UNROLL
           for (int v = 0; v < vector; ++v)
             sum[o][v] =
-                arch::multiply_add(value[o * Traits::output_step + t * Traits::tap_step - Traits::lowest][v],
+                arch::multiply_add(value[o * Traits::output_step + t * Traits::tap_step - known.lowest][v],
                                    weight[v], sum[o][v]);
         }
       }
@@ -109,11 +122,9 @@ COSMATI_DEVICE void load_filters(SlidingArguments const& window, DepthwiseSchedu
   }
 }
 
-// Grid: channel tiles * (items / items_of_block, rounded up); block: threads; dynamic shared memory: the
-// filters, inputs * taps * channels of a tile.
+// Block `block` of channel tiles * (items / items_of_block, rounded up).
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 3)
-depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int block) {
   using Sum = typename Traits::Sum;
   using Real = typename Traits::Epilogue::Real;
   using ElementA = typename Traits::ElementA;
@@ -125,8 +136,8 @@ depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
                    &across = last ? window.rows : window.columns;
 
   int const lanes = 1 << schedule.lanes_shift, lane = arch::thread() & (lanes - 1);
-  int const chunk = schedule.channel_tiles.quotient(arch::block_x());
-  int const tile = arch::block_x() - chunk * schedule.channel_tiles.divisor;
+  int const chunk = schedule.channel_tiles.quotient(block);
+  int const tile = block - chunk * schedule.channel_tiles.divisor;
   int const channels = last ? lanes * vector : 1, first_channel = tile * channels;
   Sum* const filters = &arch::shared_storage<Sum>();
   load_filters<Traits>(window, schedule, first_channel, channels, filters);
@@ -174,6 +185,21 @@ depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
       d.store(0, 0, vector, value);
     }
   }
+}
+
+// Grid: the blocks; block: threads; dynamic shared memory: the filters, inputs * taps * channels of a tile.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 3)
+depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  compute_depthwise<Traits>(params, arch::block_x());
+}
+
+// The same of a data gradient with strides: blocks of all places between them.
+template <class Traits, int most>
+COSMATI_KERNEL(Traits::threads, 3)
+depthwise_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {
+  PlaceBlock const at = place_and_block(places, arch::block_x());
+  compute_depthwise<Traits>(places.place[at.place].params, at.block);
 }
 
 }  // namespace cosmati

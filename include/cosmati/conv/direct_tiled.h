@@ -6,15 +6,18 @@
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/digit_destination.h"
 #include "cosmati/conv/direct_tile.h"
+#include "cosmati/conv/places_in_turn.h"
 #include "cosmati/conv/planes.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
 
 // `taps` > 0: of a column of the filter, whose steps are then known, too; 0: known to the host only.
-// `swapped`: the result's m are filters and its n pixels.
+// `swapped`: the result's m are filters and its n pixels. `uneven`: some places between the strides have a
+// tap less in a column, or none.
 template <DirectTile tile_, int threads_, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
-          class Destination_, bool swapped_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1>
+          class Destination_, bool swapped_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1,
+          bool uneven_ = false>
 struct DirectTiledTraits {
   using ElementA = ElementA_;
   using ElementB = ElementB_;
@@ -27,10 +30,8 @@ struct DirectTiledTraits {
   static constexpr int threads = threads_;
   static constexpr int blocks = threads <= 256 ? 512 / threads : 1;  // 128 registers a thread
   static constexpr int taps = taps_, output_step = output_step_, tap_step = tap_step_;
-  static constexpr int lowest = tap_step < 0 ? (taps - 1) * tap_step : 0;
-  static constexpr int places = taps == 0 ? tile.thread_rows
-                                          : (tile.thread_rows - 1) * output_step +
-                                                (taps - 1) * (tap_step < 0 ? -tap_step : tap_step) + 1;
+  static constexpr bool uneven = uneven_;
+  static_assert(taps > 0 || !uneven);
   static constexpr int filter_pitch = filter_pitch_of(tile);  // values from tap to tap in shared memory
 };
 
@@ -98,9 +99,11 @@ struct DirectTiled {
   }
 
   // All taps of one column of the window. `place`: of the first output's tap 0; `weight`: of tap 0.
+  template <int taps>
   COSMATI_DEVICE void add_column(Sum const* place, Sum const* weight, Sum (&sum)[filters][rows]) const {
+    constexpr auto known = known_window(taps, Traits::output_step, Traits::tap_step, rows);
     int const row_pitch = schedule.planes.row_pitch;
-    Sum value[Traits::places], by[filters];
+    Sum value[known.places], by[filters];
     auto const add = [&](int first, int step) {
       COSMATI_UNROLL
       for (int f = 0; f < filters; ++f) {
@@ -109,13 +112,13 @@ struct DirectTiled {
           sum[f][p] = arch::multiply_add(value[first + p * step], by[f], sum[f][p]);
       }
     };
-    if constexpr (Traits::taps > 0) {
+    if constexpr (taps > 0) {
       COSMATI_UNROLL
-      for (int p = 0; p < Traits::places; ++p) value[p] = place[(Traits::lowest + p) * row_pitch];
+      for (int p = 0; p < known.places; ++p) value[p] = place[(known.lowest + p) * row_pitch];
       COSMATI_UNROLL
-      for (int r = 0; r < Traits::taps; ++r) {
+      for (int r = 0; r < taps; ++r) {
         load_filters(weight + r * pitch, by);
-        add(r * Traits::tap_step - Traits::lowest, Traits::output_step);
+        add(r * Traits::tap_step - known.lowest, Traits::output_step);
       }
     } else {
       for (int r = 0; r < window.rows.taps; ++r) {
@@ -130,6 +133,16 @@ struct DirectTiled {
 
   COSMATI_DEVICE void multiply(int image, int row, int column, int of_filter, int channels,
                                Sum (&sum)[filters][rows]) const {
+    if (!Traits::uneven || window.rows.taps == Traits::taps)
+      multiply_taps<Traits::taps>(image, row, column, of_filter, channels, sum);
+    else if constexpr (Traits::taps > 1) {
+      if (window.rows.taps > 0) multiply_taps<Traits::taps - 1>(image, row, column, of_filter, channels, sum);
+    }
+  }
+
+  template <int taps>
+  COSMATI_DEVICE void multiply_taps(int image, int row, int column, int of_filter, int channels,
+                                    Sum (&sum)[filters][rows]) const {
     WindowAxis const& columns = window.columns;
     Sum const* channel = planes + image * schedule.planes.image_pitch +
                          (begin(window.rows) + row * window.rows.output_step) * schedule.planes.row_pitch +
@@ -139,7 +152,7 @@ struct DirectTiled {
     for (int c = 0; c < channels; ++c, channel += schedule.planes.channel_pitch) {
       COSMATI_NO_UNROLL
       for (int s = 0; s < columns.taps; ++s, weight += window.rows.taps * pitch)
-        add_column(channel + s * columns.tap_step, weight, sum);
+        add_column<taps>(channel + s * columns.tap_step, weight, sum);
     }
   }
 };
@@ -173,11 +186,9 @@ COSMATI_DEVICE void store_results(
   }
 }
 
-// Grid: (parts of images * tiles down * tiles across, parts of filters, groups); dynamic shared memory: the
-// weights, then the planes.
+// Block `block_of_tiles` of parts of images * tiles down * tiles across.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, Traits::blocks)
-direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+COSMATI_DEVICE void compute_direct_tiled(typename Traits::Params const& params, int block_of_tiles) {
   using Block = DirectTiled<Traits>;
   using Sum = typename Traits::Sum;
   using ElementA = typename Traits::ElementA;
@@ -185,11 +196,11 @@ direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   SlidingArguments const& window = params.window;
   DirectTileSchedule const& schedule = params.schedule;
   Index const group = schedule.first_group + arch::block_z();
-  int const above_columns = schedule.tiles_across.quotient(arch::block_x());
+  int const above_columns = schedule.tiles_across.quotient(block_of_tiles);
   int const above_rows = schedule.tiles_down.quotient(above_columns);
   int const first_image = above_rows * schedule.images;
   int const first_row = (above_columns - above_rows * schedule.tiles_down.divisor) * tile.rows;
-  int const first_column = (arch::block_x() - above_columns * schedule.tiles_across.divisor) * tile.columns;
+  int const first_column = (block_of_tiles - above_columns * schedule.tiles_across.divisor) * tile.columns;
   Sum* const weights = &arch::shared_storage<Sum>();
   Block const block{window,
                     schedule,
@@ -241,6 +252,21 @@ direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
                     (first_column + column) * window.columns.number;
   store_results<Traits>(params, group, pixel, present_rows, block.first_filter + of_filter, present_filters,
                         sum);
+}
+
+// Grid: (blocks of tiles, parts of filters, groups); dynamic shared memory: the weights, then the planes.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  compute_direct_tiled<Traits>(params, arch::block_x());
+}
+
+// The same of a data gradient with strides: blocks of all places between them.
+template <class Traits, int most>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+direct_tiled_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {
+  PlaceBlock const at = place_and_block(places, arch::block_x());
+  compute_direct_tiled<Traits>(places.place[at.place].params, at.block);
 }
 
 }  // namespace cosmati

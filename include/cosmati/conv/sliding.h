@@ -17,6 +17,17 @@ struct WindowAxis {
   Index image_stride = 0, filter_stride = 0;  // a place, a tap further; in elements, as all strides
 };
 
+// The places that `outputs` neighbouring outputs see along an axis whose taps and steps a kernel knows, from
+// `lowest`, relative to the first output's tap 0. taps = 0: those of one tap.
+struct KnownWindow {
+  int lowest, places;
+};
+COSMATI_CONSTEXPR KnownWindow known_window(int taps, int output_step, int tap_step, int outputs) {
+  if (taps == 0) return {0, outputs};
+  int const reach = (taps - 1) * tap_step;
+  return {reach < 0 ? reach : 0, (outputs - 1) * output_step + (reach < 0 ? -reach : reach) + 1};
+}
+
 // Output channel j of group g sums `inputs` channels of the image.
 struct SlidingArguments {
   void const* image = nullptr;  // place (0, 0)

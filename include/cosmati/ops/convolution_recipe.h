@@ -58,6 +58,7 @@ struct SlidingRecipe {
   // its outputs lie (taps = 0: nothing).
   bool channels_last = false;
   int vector = 1, taps = 0, output_step = 1, tap_step = 1;
+  bool uneven = false;  // of both: some places between the strides have a tap less than `taps`, or none
   int lanes_shift = 5, rounds = 1;
   int shared_bytes = 0;
   friend bool operator==(SlidingRecipe const&, SlidingRecipe const&) = default;
@@ -102,7 +103,7 @@ struct ConvolutionRecipe {
   GemmRecipe product;
   // A step of the main loop has one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
-  int launches = 1;  // of a data gradient with strides: one for each place between them
+  int launches = 1;  // of a data gradient with strides: of all places between them, or one for each
   UnrollRecipe unroll;
   PackRecipe packing;
   SlidingRecipe sliding;

@@ -54,7 +54,7 @@ class EmulatedConvolution final : public Kernel<Problem> {
     type_ = kernel_type(form.a.type, form.b.type, recipe_);
     if (recipe_.slides()) {
       if (problem_.direction != ConvolutionDirection::filter)
-        sliding_ = plan::sliding_forms(problem_, recipe_.algorithm);
+        sliding_ = plan::sliding_launches(problem_, recipe_.algorithm);
       return;
     }
     if (recipe_.is_merged()) return;
@@ -83,9 +83,10 @@ class EmulatedConvolution final : public Kernel<Problem> {
                     recipe_.sliding.shared_bytes, type_, expression, dy, w, pointers.d, threads_);
       return;
     }
-    for (plan::SlidingForm const& sliding : sliding_)
-      if (sliding.form.rows() > 0 && sliding.form.columns() > 0)
-        launch_sliding(sliding, recipe_, type_, expression, pointers, threads_);
+    bool const image_first = forms_.front().image_is_a;
+    for (auto const& launch : sliding_)
+      launch_sliding(launch, recipe_, type_, expression, image_first ? pointers.a : pointers.b,
+                     image_first ? pointers.b : pointers.a, pointers.d, threads_);
     if (recipe_.slides()) {
       if (plan::is_filter_tiled(problem_, recipe_)) {
         bool const bias = plan::makes_bias_gradient(problem_, recipe_);
@@ -183,7 +184,7 @@ class EmulatedConvolution final : public Kernel<Problem> {
   std::vector<plan::ConvolutionForm> forms_;
   int threads_;
   DataType type_;
-  std::vector<plan::SlidingForm> sliding_;
+  plan::SlidingLaunches sliding_;  // of a filter's gradient none
   LaunchConvolution launch_ = nullptr;
 };
 

@@ -14,85 +14,98 @@ using HostDepthwise =
     DepthwiseParameters<ConvolutionHostEpilogue::Arguments, ConvolutionHostDestination::Arguments>;
 using HostTiled =
     DirectTiledParameters<ConvolutionHostEpilogue::Arguments, ConvolutionHostDestination::Arguments>;
+template <class Parameters>
+using HostPlaces = PlacesInTurn<Parameters, most_places_in_turn>;
 
-template <class Sum, bool channels_last, int vector, int taps>
-void launch_depthwise(Grid grid, int shared_bytes, HostDepthwise const& parameters, int host_threads) {
+template <class Sum, bool channels_last, int vector, int taps, int tap_step, bool uneven>
+void launch_depthwise(Grid grid, int shared_bytes, HostPlaces<HostDepthwise> const& places,
+                      int host_threads) {
   using Traits = DepthwiseTraits<Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination,
-                                 channels_last, vector, taps>;
-  launch_kernel<&depthwise_kernel<Traits>>(grid, Traits::threads, static_cast<unsigned>(shared_bytes),
-                                           parameters, host_threads);
+                                 channels_last, vector, taps, 1, tap_step, uneven>;
+  launch_kernel<&depthwise_of_places_kernel<Traits, most_places_in_turn>>(
+      grid, Traits::threads, static_cast<unsigned>(shared_bytes), places, host_threads);
 }
 
 template <class Sum>
 auto depthwise_of(SlidingRecipe const& recipe) {
   if constexpr (is_same<Sum, f32>) {
-    if (recipe.taps == 3 && recipe.vector == 4) return &launch_depthwise<f32, true, 4, 3>;
-    if (recipe.taps == 3 && !recipe.channels_last) return &launch_depthwise<f32, false, 1, 3>;
+    if (recipe.uneven)
+      return recipe.vector == 4     ? &launch_depthwise<f32, true, 4, 2, -1, true>
+             : recipe.channels_last ? &launch_depthwise<f32, true, 1, 2, -1, true>
+                                    : &launch_depthwise<f32, false, 1, 2, -1, true>;
+    if (recipe.taps == 3 && recipe.vector == 4) return &launch_depthwise<f32, true, 4, 3, 1, false>;
+    if (recipe.taps == 3 && !recipe.channels_last) return &launch_depthwise<f32, false, 1, 3, 1, false>;
   }
-  return recipe.channels_last ? &launch_depthwise<Sum, true, 1, 0> : &launch_depthwise<Sum, false, 1, 0>;
+  return recipe.channels_last ? &launch_depthwise<Sum, true, 1, 0, 1, false>
+                              : &launch_depthwise<Sum, false, 1, 0, 1, false>;
 }
 
-template <class Sum, bool swapped, int taps, int output_step>
-void launch_tiles_with(Grid grid, int shared_bytes, HostTiled const& parameters, int host_threads) {
-  using Traits =
-      DirectTiledTraits<plan::emulated_direct_tile, plan::emulated_direct_threads, Sum, Sum, Sum,
-                        ConvolutionHostEpilogue, ConvolutionHostDestination, swapped, taps, output_step>;
-  launch_kernel<&direct_tiled_kernel<Traits>>(grid, Traits::threads, static_cast<unsigned>(shared_bytes),
-                                              parameters, host_threads);
+template <class Sum, bool swapped, int taps, int output_step, int tap_step, bool uneven>
+void launch_tiles_with(Grid grid, int shared_bytes, HostPlaces<HostTiled> const& places, int host_threads) {
+  using Traits = DirectTiledTraits<plan::emulated_direct_tile, plan::emulated_direct_threads, Sum, Sum, Sum,
+                                   ConvolutionHostEpilogue, ConvolutionHostDestination, swapped, taps,
+                                   output_step, tap_step, uneven>;
+  launch_kernel<&direct_tiled_of_places_kernel<Traits, most_places_in_turn>>(
+      grid, Traits::threads, static_cast<unsigned>(shared_bytes), places, host_threads);
 }
 
 template <class Sum, bool swapped>
 auto tiles_of(SlidingRecipe const& recipe) {
-  if constexpr (is_same<Sum, f32>)
+  if constexpr (is_same<Sum, f32>) {
+    if (recipe.uneven) return &launch_tiles_with<f32, swapped, 2, 1, -1, true>;
     if (recipe.taps > 0)
-      return recipe.output_step == 1 ? &launch_tiles_with<f32, swapped, 3, 1>
-                                     : &launch_tiles_with<f32, swapped, 3, 2>;
-  return &launch_tiles_with<Sum, swapped, 0, 1>;
+      return recipe.output_step == 1 ? &launch_tiles_with<f32, swapped, 3, 1, 1, false>
+                                     : &launch_tiles_with<f32, swapped, 3, 2, 1, false>;
+  }
+  return &launch_tiles_with<Sum, swapped, 0, 1, 1, false>;
 }
 
-template <class Sum>
-void launch_tiles(Grid grid, SlidingRecipe const& recipe, HostTiled const& parameters, bool swapped,
-                  int host_threads) {
-  auto* const launch = swapped ? tiles_of<Sum, true>(recipe) : tiles_of<Sum, false>(recipe);
-  launch(grid, recipe.shared_bytes, parameters, host_threads);
-}
-
-Grid as_grid(plan::SlidingGrid const& grid) {
-  return {static_cast<int>(grid.x), static_cast<int>(grid.y), static_cast<int>(grid.z)};
+// Of each place, then the grid.
+template <class Parameters, class Schedule>
+Grid fill(HostPlaces<Parameters>& places, std::vector<plan::SlidingForm> const& launch,
+          ConvolutionRecipe const& recipe, Schedule const& schedule,
+          reference::ElementEpilogue const& expression, void const* image, void const* filter, void* result) {
+  int count = 0;
+  for (plan::SlidingForm const& sliding : launch)
+    places.place[count++].params = {plan::sliding_arguments(sliding, image, filter),
+                                    {plan::digit_arguments(sliding.form.d, result), sliding.form.d.type},
+                                    {&expression, &sliding.form},
+                                    schedule(sliding, recipe.sliding)};
+  Index const blocks = take_turns(places, plan::blocks_along_x(launch, recipe).data(), count);
+  return {static_cast<int>(blocks), 1, 1};
 }
 
 }  // namespace
 
-void launch_sliding(plan::SlidingForm const& from, ConvolutionRecipe const& recipe, DataType type,
-                    reference::ElementEpilogue const& expression, plan::ConvolutionPointers const& pointers,
-                    int host_threads) {
-  plan::SlidingForm sliding = from;
-  plan::ConvolutionForm& form = sliding.form;
-  form.a.type = form.b.type = type;
-  bool const first = form.image_is_a;
-  SlidingArguments const window =
-      plan::sliding_arguments(sliding, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a);
-  ConvolutionHostDestination::Arguments const d{plan::digit_arguments(form.d, pointers.d), form.d.type};
-  ConvolutionHostEpilogue::Arguments const epilogue{&expression, &form};
+void launch_sliding(std::vector<plan::SlidingForm> const& from, ConvolutionRecipe const& recipe,
+                    DataType type, reference::ElementEpilogue const& expression, void const* image,
+                    void const* filter, void* result, int host_threads) {
+  std::vector<plan::SlidingForm> launch = from;
+  for (plan::SlidingForm& sliding : launch) sliding.form.a.type = sliding.form.b.type = type;
+  plan::ConvolutionForm const& form = launch.front().form;
+  if (form.rows() == 0 || form.columns() == 0) return;
   SlidingRecipe const& own = recipe.sliding;
+  auto const by_type = [&](auto const& use) {
+    type == DataType::f64 ? use(f64{}) : type == DataType::s32 ? use(s32{}) : use(f32{});
+  };
   if (recipe.algorithm == ConvolutionAlgorithm::depthwise) {
-    HostDepthwise const parameters{window, d, epilogue, plan::depthwise_schedule(sliding, own)};
-    auto* const launch = type == DataType::f64   ? depthwise_of<f64>(own)
-                         : type == DataType::s32 ? depthwise_of<s32>(own)
-                                                 : depthwise_of<f32>(own);
-    launch(as_grid(plan::depthwise_grid(sliding, own)), own.shared_bytes, parameters, host_threads);
+    HostPlaces<HostDepthwise> places;
+    Grid const grid =
+        fill(places, launch, recipe, plan::depthwise_schedule, expression, image, filter, result);
+    by_type([&]<class Sum>(Sum) { depthwise_of<Sum>(own)(grid, own.shared_bytes, places, host_threads); });
     return;
   }
-  HostTiled parameters{window, d, epilogue, plan::tile_schedule(sliding, own)};
-  auto* const launch = type == DataType::f64   ? &launch_tiles<f64>
-                       : type == DataType::s32 ? &launch_tiles<s32>
-                                               : &launch_tiles<f32>;
-  plan::SlidingGrid grid = plan::tile_grid(sliding, own);
+  HostPlaces<HostTiled> places;
+  Grid grid = fill(places, launch, recipe, plan::tile_schedule, expression, image, filter, result);
+  grid.y = static_cast<int>(plan::tile_grid(launch.front(), own).y);
   constexpr Index most_groups = 65535;
   for (Index at = 0; at < form.groups; at += most_groups) {
-    parameters.schedule.first_group = at;
-    grid.z = std::min(most_groups, form.groups - at);
-    launch(as_grid(grid), own, parameters, form.swapped, host_threads);
+    for (std::size_t i = 0; i < launch.size(); ++i) places.place[i].params.schedule.first_group = at;
+    grid.z = static_cast<int>(std::min(most_groups, form.groups - at));
+    by_type([&]<class Sum>(Sum) {
+      auto* const run = form.swapped ? tiles_of<Sum, true>(own) : tiles_of<Sum, false>(own);
+      run(grid, own.shared_bytes, places, host_threads);
+    });
   }
 }
 

@@ -6,9 +6,9 @@
 
 namespace cosmati::emulator {
 
-// The operands are of `type`: f64, f32 or s32, as the sums are.
-void launch_sliding(plan::SlidingForm const& sliding, ConvolutionRecipe const& recipe, DataType type,
-                    reference::ElementEpilogue const& expression, plan::ConvolutionPointers const& pointers,
-                    int host_threads);
+// One launch; a single form takes the same way. The operands are of `type`: f64, f32 or s32, as the sums are.
+void launch_sliding(std::vector<plan::SlidingForm> const& launch, ConvolutionRecipe const& recipe,
+                    DataType type, reference::ElementEpilogue const& expression, void const* image,
+                    void const* filter, void* result, int host_threads);
 
 }  // namespace cosmati::emulator

@@ -83,17 +83,21 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   bool const together =
       together_violation(problem, forms).empty() && places_of(forms, offer.recipe).blocks <= most_extent;
   offer.recipe.launches = together ? 1 : static_cast<int>(forms.size());
-  double products = 0, walk = 0;
+  double products = 0, walk = 0, results = 0;
   for (ConvolutionForm const& form : forms) {
     walk += static_cast<double>(form.depth());
-    products += static_cast<double>(form.rows()) * static_cast<double>(form.columns()) *
-                static_cast<double>(form.depth()) * static_cast<double>(form.groups);
+    double const own = static_cast<double>(form.rows()) * static_cast<double>(form.columns()) *
+                       static_cast<double>(form.groups);
+    results += own;
+    products += own * static_cast<double>(form.depth());
   }
-  // Two loads and their addresses for a product: about a thirtieth of the multiply-adds' rate.
-  double const rate = device.gpu.fma_f32 * device.gpu.multiprocessors * device.gpu.clock_hertz / 30;
+  // Two loads and their addresses for a product: about a thirtieth of the multiply-adds' rate. A result's
+  // digits: some hundred instructions.
+  double const rate = device.gpu.clock_hertz * device.gpu.fma_f32 * device.gpu.multiprocessors;
   constexpr double clocks_of_load = 20;  // of a thread that waits for one load after the other
-  offer.predicted_seconds = 3e-6 * offer.recipe.launches +
-                            std::max(products / rate, walk * clocks_of_load / device.gpu.clock_hertz);
+  offer.predicted_seconds =
+      3e-6 * offer.recipe.launches +
+      std::max((30 * products + 100 * results) / rate, walk * clocks_of_load / device.gpu.clock_hertz);
   offer.recipe.product.predicted_seconds = offer.predicted_seconds;
   if (device.backend == Backend::emulator)
     offer.workspace_bytes = emulator::widening_bytes(problem, offer.recipe);

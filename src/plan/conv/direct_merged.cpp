@@ -77,11 +77,18 @@ void cap_widths(ConvolutionForm& form, int run) {
   for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
 }
 
+// Times that a sector of 32 bytes is moved, where channels of several groups lie in it.
+double sectors_per_run(TensorDescription const& images, double channels, Index groups) {
+  bool const together = images.layout.stride[1] == 1 && images.layout.stride[3] != 1;
+  return together && groups > 1 ? std::max(1.0, 32 / (channels * size_of(images.type))) : 1;
+}
+
 // Seconds: what multiplies and what shared memory hands out, or, where few warps are there, how long one
 // takes.
 double predicted(Problem const& problem, MergedShape const& shape, MergedGrid const& grid, DataType sum,
                  Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, fill_seconds = 1e-6, load_clocks = 1500, stall_clocks = 60;
+  constexpr double slots_of_result = 20;
   MergedBound const bound = bound_of(shape);
   double const taps = shape.rows.taps * shape.columns.taps, words = size_of(sum) / 4.0;
   double const rate = sum == DataType::f64   ? gpu.fma_f64
@@ -93,7 +100,10 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   double const inputs =
       static_cast<double>(std::max<Index>(1, problem.w.extent(0) / std::max<Index>(1, problem.groups)));
   double const mine = inputs / shape.parts;  // of a warp
-  double const elements = inputs * (shape.halo() / shape.vector * 6.0 + taps * shape.channels * 25.0) / 32;
+  double const results = static_cast<double>(shape.cells) * shape.rows.stride * shape.columns.stride *
+                         shape.channels * shape.threads() / shape.parts;  // of a block
+  double const elements = inputs * (shape.halo() / shape.vector * 6.0 + taps * shape.channels * 25.0) / 32 +
+                          results * slots_of_result / 32;
   double const issue = (warps * mine * (products * 128 / rate + reads + 8) + elements) / 4;
   double const shared = warps * mine * reads * words;
   double const alone = mine * (1.3 * products * 128 / rate + 2 * reads + stall_clocks);
@@ -107,8 +117,11 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   double const waves = std::floor(blocks / places);
   double const rest = std::ceil((blocks - waves * places) / gpu.multiprocessors);
   double const multiply = (waves * clocks(shape.blocks) + (rest > 0 ? clocks(rest) : 0)) / gpu.clock_hertz;
-  double const bytes = static_cast<double>(problem.y.layout.span() * grid.y) * size_of(problem.y.type) +
-                       static_cast<double>(problem.x.layout.span()) * size_of(problem.x.type);
+  double const bytes =
+      static_cast<double>(problem.y.layout.span() * grid.y) * size_of(problem.y.type) *
+          sectors_per_run(problem.y, inputs, problem.groups) +
+      static_cast<double>(problem.x.layout.span()) * size_of(problem.x.type) *
+          sectors_per_run(problem.x, static_cast<double>(problem.w.extent(1)), problem.groups);
   return launch_seconds + fill_seconds + std::max(multiply, bytes / (0.7 * gpu.memory_bytes_per_second));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "src/backend/emulator/convolution.h"
 #include "src/plan/conv/choice.h"
@@ -104,9 +105,12 @@ struct Cost {
   double seconds = 0;
 };
 
-// Clocks of one launch. Slots are instructions of a thread, of which a multiprocessor issues 4 for a warp
-// each.
-double clocks_of(SlidingForm const& sliding, SlidingRecipe const& recipe, Index resident, Gpu const& gpu) {
+// Of a block: clocks in which a multiprocessor issues what it has to, and how long it takes alone. Slots are
+// instructions of a thread, of which a multiprocessor issues 4 for a warp each.
+struct BlockCost {
+  double issue, alone;
+};
+BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gpu const& gpu) {
   constexpr double share_of_issue = 0.5, dependent = 2;
   constexpr double slots_of_load = 30, slots_of_result = 20, slots_of_block = 400;
   constexpr double clocks_of_round = 2000, clocks_of_block = 1500;
@@ -137,79 +141,108 @@ double clocks_of(SlidingForm const& sliding, SlidingRecipe const& recipe, Index 
                        number(parts(weight_values(sliding, recipe), threads));
   double const slots = number(columns) * slots_of_column + number(rounds) * loads * slots_of_load +
                        number(sums) * slots_of_result + slots_of_block;
-  SlidingGrid const grid = tile_grid(sliding, recipe);
-  Index const blocks = parts(grid.x * grid.y * grid.z, gpu.multiprocessors);
   double const warp = std::max(slots / 4 / share_of_issue, number(columns * (places + 2 * filters)));
-  double const block = slots * dependent + number(rounds) * clocks_of_round + clocks_of_block;
-  return std::max(number(blocks * (threads / 32)) * warp, number(parts(blocks, resident)) * block);
+  return {number(threads / 32) * warp,
+          slots * dependent + number(rounds) * clocks_of_round + clocks_of_block};
 }
 
-double bytes_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
-  SlidingArguments const& w = sliding.window;
-  SlidingGrid const grid = tile_grid(sliding, recipe);
-  PlaneSchedule const planes = smallest_planes(sliding, recipe);
-  Index const image = grid.x * grid.z * images_of(recipe) * w.inputs * std::min(w.rows.size, planes.rows) *
-                      std::min(w.columns.size, planes.columns) * size_of(sliding.form.image().type);
-  return number(image) + static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
+// Of a launch.
+double clocks_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Index resident,
+                 Gpu const& gpu) {
+  Index all = 0;
+  BlockCost sum{};
+  for (SlidingForm const& sliding : forms) {
+    SlidingGrid const grid = tile_grid(sliding, recipe);
+    Index const blocks = grid.x * grid.y * grid.z;
+    BlockCost const each = block_cost(sliding, recipe, gpu);
+    all += blocks;
+    sum.issue += number(blocks) * each.issue;
+    sum.alone += number(blocks) * each.alone;
+  }
+  if (all == 0) return 0;
+  Index const blocks = parts(all, gpu.multiprocessors);
+  return std::max(number(blocks) * sum.issue, number(parts(blocks, resident)) * sum.alone) / number(all);
+}
+
+// Of a launch: places that take turns read the image once from memory.
+double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe) {
+  double results = 0;
+  Index image = 0;
+  for (SlidingForm const& sliding : forms) {
+    SlidingArguments const& w = sliding.window;
+    SlidingGrid const grid = tile_grid(sliding, recipe);
+    PlaneSchedule const planes = smallest_planes(sliding, recipe);
+    image =
+        std::max(image, grid.x * grid.z * images_of(recipe) * w.inputs * std::min(w.rows.size, planes.rows) *
+                            std::min(w.columns.size, planes.columns) * size_of(sliding.form.image().type));
+    results += static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
+  }
+  return number(image) + results;
 }
 
 // `exact`: with the pitches that the launches will have.
-Cost cost_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Gpu const& gpu, bool exact) {
+Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu const& gpu, bool exact) {
   constexpr double launch_seconds = 3e-6, share_of_memory = 0.75;
   Cost cost;
   DirectTile const& tile = recipe.tile;
-  Index const value_bytes = size_of(forms.front().form.sum), threads = tile_threads(recipe);
-  for (SlidingForm const& sliding : forms) {
-    PlaneSchedule const planes = exact ? planes_of(sliding, recipe) : smallest_planes(sliding, recipe);
-    cost.shared_bytes = std::max(cost.shared_bytes, shared_values(sliding, recipe, planes) * value_bytes);
-  }
+  Index const value_bytes = size_of(launches.front().front().form.sum), threads = tile_threads(recipe);
+  for (auto const& forms : launches)
+    for (SlidingForm const& sliding : forms) {
+      PlaneSchedule const planes = exact ? planes_of(sliding, recipe) : smallest_planes(sliding, recipe);
+      cost.shared_bytes = std::max(cost.shared_bytes, shared_values(sliding, recipe, planes) * value_bytes);
+    }
   Index const registers = std::min<Index>(
       128, 48 + (tile.thread_rows * (tile.thread_filters + 4) + tile.thread_filters) * value_bytes / 4);
   Index const resident =
       std::max<Index>(1, std::min({Index{gpu.shared_bytes_per_multiprocessor} / (cost.shared_bytes + 1024),
                                    65536 / (registers * threads), 2048 / threads}));
-  for (SlidingForm const& sliding : forms)
-    cost.seconds += launch_seconds +
-                    std::max(clocks_of(sliding, recipe, resident, gpu) / gpu.clock_hertz,
-                             bytes_of(sliding, recipe) / (share_of_memory * gpu.memory_bytes_per_second));
+  for (auto const& forms : launches)
+    cost.seconds +=
+        launch_seconds + std::max(clocks_of(forms, recipe, resident, gpu) / gpu.clock_hertz,
+                                  bytes_of(forms, recipe) / (share_of_memory * gpu.memory_bytes_per_second));
   return cost;
 }
 
-// Taps and steps of rows are compiled in where all launches agree and the places fit into registers.
+// Taps and steps of rows are compiled in where they are few.
 SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
   SlidingRecipe recipe;
-  WindowAxis const& first = forms.front().window.rows;
-  for (SlidingForm const& sliding : forms) {
-    WindowAxis const& axis = sliding.window.rows;
-    if (axis.taps != first.taps || axis.output_step != first.output_step || axis.tap_step != first.tap_step)
-      return recipe;
-  }
+  KnownAxis const known = known_axis(forms, &SlidingArguments::rows);
   constexpr int most_taps = 31, most_step = 4;
-  if (first.taps < 1 || first.taps > most_taps || std::abs(first.tap_step) > most_step ||
-      first.output_step > most_step)
+  if (known.taps < 1 || known.taps > most_taps || std::abs(known.tap_step) > most_step ||
+      known.output_step > most_step)
     return recipe;
-  recipe.taps = first.taps;
-  recipe.output_step = first.output_step;
-  recipe.tap_step = first.tap_step;
+  recipe.taps = known.taps;
+  recipe.output_step = known.output_step;
+  recipe.tap_step = known.tap_step;
+  recipe.uneven = known.uneven;
   return recipe;
+}
+
+// The emulator's kernels that know their taps.
+bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
+  bool const forward = recipe.taps == 3 && recipe.output_step <= 2 && recipe.tap_step == 1 && !recipe.uneven;
+  bool const places = recipe.taps == 2 && recipe.output_step == 1 && recipe.tap_step == -1 && recipe.uneven;
+  return sum == DataType::f32 && (forward || places);
 }
 
 class Search {
  public:
-  Search(std::vector<SlidingForm> const& forms, Gpu const& gpu) : forms_(forms), gpu_(gpu) {
-    for (SlidingForm const& sliding : forms) {
-      rows_ = std::max<Index>(rows_, sliding.window.rows.outputs);
-      columns_ = std::max<Index>(columns_, sliding.window.columns.outputs);
-    }
-    outputs_ = std::max(1, forms.front().window.outputs);
-    images_ = std::max(1, forms.front().window.images);
-    inputs_ = std::max(1, forms.front().window.inputs);
+  Search(SlidingLaunches const& launches, Gpu const& gpu) : launches_(launches), gpu_(gpu) {
+    for (auto const& forms : launches)
+      for (SlidingForm const& sliding : forms) {
+        rows_ = std::max<Index>(rows_, sliding.window.rows.outputs);
+        columns_ = std::max<Index>(columns_, sliding.window.columns.outputs);
+      }
+    SlidingArguments const& window = launches.front().front().window;
+    outputs_ = std::max(1, window.outputs);
+    images_ = std::max(1, window.images);
+    inputs_ = std::max(1, window.inputs);
   }
 
   // Blocks of up to `threads` threads, each of which computes thread_rows rows for thread_filters filters.
   void consider(SlidingRecipe recipe, Index threads, int thread_rows, int thread_filters) {
     constexpr Index most_values = 80;  // in registers
-    Index const places = recipe.taps > 0 ? halo(forms_.front().window.rows, thread_rows) : thread_rows;
+    Index const places = known_window(recipe.taps, recipe.output_step, recipe.tap_step, thread_rows).places;
     if (places + Index{thread_rows + 1} * thread_filters > most_values) return;
     Index const down = parts(rows_, thread_rows);
     for (Index groups = std::min(parts(outputs_, thread_filters), threads); groups > 0;
@@ -247,10 +280,10 @@ class Search {
     for (Index channels = std::min<Index>(inputs_, 32); channels > 0;
          channels = channels > 1 ? parts(channels, 2) : 0) {
       recipe.channels = narrowed(channels);
-      Cost cost = cost_of(forms_, recipe, gpu_, false);
+      Cost cost = cost_of(launches_, recipe, gpu_, false);
       if (least_bytes_ == 0 || cost.shared_bytes < least_bytes_) least_bytes_ = cost.shared_bytes;
       if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
-      cost = cost_of(forms_, recipe, gpu_, true);
+      cost = cost_of(launches_, recipe, gpu_, true);
       if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
       best_ = recipe;
       best_.shared_bytes = narrowed(cost.shared_bytes);
@@ -258,7 +291,7 @@ class Search {
     }
   }
 
-  std::vector<SlidingForm> const& forms_;
+  SlidingLaunches const& launches_;
   Gpu const& gpu_;
   Index rows_ = 1, columns_ = 1, outputs_, images_, inputs_, least_bytes_ = 0;
   SlidingRecipe best_;
@@ -299,7 +332,9 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
     offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
   if (!offer.refusal.empty()) return offer;
   if (problem.direction == ConvolutionDirection::filter) return filter_tiled(problem, device);
-  auto const forms = sliding_forms(problem, ConvolutionAlgorithm::direct_tiled);
+  SlidingLaunches const launches = sliding_launches(problem, ConvolutionAlgorithm::direct_tiled);
+  std::vector<SlidingForm> forms;
+  for (auto const& launch : launches) forms.insert(forms.end(), launch.begin(), launch.end());
   for (SlidingForm const& sliding : forms) {
     offer.refusal = extent_violation({sliding.form});
     if (!offer.refusal.empty()) return offer;
@@ -308,15 +343,14 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   ConvolutionRecipe& recipe = offer.recipe;
   recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
   recipe.product = product_recipe(forms.front().form);
-  recipe.launches = static_cast<int>(forms.size());
+  recipe.launches = static_cast<int>(launches.size());
   Gpu const& gpu = device.gpu;
   bool const emulated = device.backend == Backend::emulator;
   SlidingRecipe const known = compiled_in(forms);
-  Search search(forms, gpu);
+  Search search(launches, gpu);
   if (emulated) {
-    bool const in_catalogue = recipe.product.sum == DataType::f32 && known.taps == 3 &&
-                              known.output_step <= 2 && known.tap_step == 1;
-    search.consider(in_catalogue ? known : SlidingRecipe{}, emulated_direct_threads, emulated_direct_tile);
+    search.consider(in_catalogue(known, recipe.product.sum) ? known : SlidingRecipe{},
+                    emulated_direct_threads, emulated_direct_tile);
   } else {
     constexpr int most_sums = 48;
     for (Index const threads : {64, 128, 256})
@@ -333,23 +367,27 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
     return offer;
   }
   recipe.sliding = search.best();
-  SlidingGrid const grid = tile_grid(forms.front(), recipe.sliding);
-  if (grid.x > 0x7fffffff || grid.y > 65535) {
-    offer.refusal = fmt::format("{} tiles for {} blocks of filters; a grid has at most 2147483647 and 65535",
-                                grid.x, grid.y);
-    return offer;
+  Index const filters = tile_grid(forms.front(), recipe.sliding).y;
+  for (auto const& launch : launches) {
+    std::vector<Index> const tiles = blocks_along_x(launch, recipe);
+    Index const all = std::accumulate(tiles.begin(), tiles.end(), Index{0});
+    if (all > 0x7fffffff || filters > 65535) {
+      offer.refusal = fmt::format(
+          "{} tiles for {} blocks of filters; a grid has at most 2147483647 and 65535", all, filters);
+      return offer;
+    }
   }
   offer.predicted_seconds = recipe.product.predicted_seconds = search.seconds();
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
   SlidingRecipe const& own = recipe.sliding;
   DirectTile const& tile = own.tile;
+  constexpr Index most_groups = 65535;  // of a launch
   offer.text = fmt::format(
       "{} images of {}x{} outputs of {} filters, thread {}x{}, {} threads, {}, {} channels at a time, {} "
-      "bytes "
-      "shared, {} launches",
+      "bytes shared, {}",
       images_of(own), tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
-      tile_threads(own), own.taps > 0 ? fmt::format("{} taps in registers", own.taps) : "any taps",
-      own.channels, own.shared_bytes, recipe.launches);
+      tile_threads(own), taps_text(own), own.channels, own.shared_bytes,
+      launches_text(launches, parts(forms.front().form.groups, most_groups)));
   return offer;
 }
 

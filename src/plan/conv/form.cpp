@@ -404,6 +404,23 @@ ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index cou
   return form;
 }
 
+ConvolutionForm exchanged(ConvolutionForm form) {
+  std::swap(form.m, form.n);
+  std::swap(form.a, form.b);
+  form.swapped = !form.swapped;
+  form.image_is_a = !form.image_is_a;
+  auto const exchange = [](DigitForm& result) {
+    std::swap(result.arguments.row_extents, result.arguments.column_extents);
+    std::swap(result.arguments.row_stride, result.arguments.column_stride);
+    std::swap(result.by_m, result.by_n);
+    result.width = 1;
+  };
+  exchange(form.d);
+  for (DigitForm& operand : form.operands) exchange(operand);
+  for (DigitForm& store : form.stores) exchange(store);
+  return form;
+}
+
 ConvolutionForm with_all_channels(ConvolutionForm form) {
   ProductDigit& channel = (form.image_is_a ? form.n : form.m)[2];
   channel.extent *= form.groups;

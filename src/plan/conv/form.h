@@ -80,6 +80,9 @@ ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem);
 // The part of a form with `count` values from `first` on of the image's outer digit 0 or 1.
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count);
 
+// a and b, m and n the other way round.
+ConvolutionForm exchanged(ConvolutionForm form);
+
 // All groups as one whose channels are those of the whole result; a and b stay as they are.
 ConvolutionForm with_all_channels(ConvolutionForm form);
 

@@ -1,13 +1,19 @@
 // From the digits of a form to the axes of an image.
 #include "src/plan/conv/sliding.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 
 namespace cosmati::plan {
 namespace {
+
+using Problem = ConvolutionProblem;
 
 int to_int(Index value) { return static_cast<int>(value); }
 
@@ -38,6 +44,12 @@ SlidingForm sliding_form(ConvolutionForm const& form) {
       image.base - all.top * window.rows.image_stride - all.left * window.columns.image_stride;
   sliding.filter_base = filter.base;
   return sliding;
+}
+
+// The next column of an image lies nearer than its next group's channel.
+bool columns_are_nearer(SlidingArguments const& window) {
+  return window.columns.size > 1 && window.image_group != 0 &&
+         std::abs(window.columns.image_stride) < std::abs(window.image_group);
 }
 
 }  // namespace
@@ -75,14 +87,82 @@ double SlidingForm::products() const {
 }
 
 std::vector<SlidingForm> sliding_forms(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm) {
+  bool const depthwise = algorithm == ConvolutionAlgorithm::depthwise;
   std::vector<ConvolutionForm> forms = forms_of(problem);
-  unify(forms);
   std::vector<SlidingForm> list;
-  for (ConvolutionForm const& form : forms) {
+  for (ConvolutionForm& form : forms) {
     list.push_back(sliding_form(form));
-    if (algorithm == ConvolutionAlgorithm::depthwise) list.back().form = with_all_channels(form);
+    if (!depthwise) continue;
+    if (!form.swapped && columns_are_nearer(list.back().window)) form = exchanged(form);
+    form = with_all_channels(form);
   }
+  unify(forms);
+  for (std::size_t i = 0; i < forms.size(); ++i) list[i].form = forms[i];
   return list;
+}
+
+SlidingLaunches sliding_launches(Problem const& problem, ConvolutionAlgorithm algorithm) {
+  std::vector<SlidingForm> forms = sliding_forms(problem, algorithm);
+  auto const is_empty = [](SlidingForm const& sliding) {
+    return sliding.form.rows() == 0 || sliding.form.columns() == 0;
+  };
+  SlidingForm const first = forms.front();
+  forms.erase(std::remove_if(forms.begin(), forms.end(), is_empty), forms.end());
+  if (forms.empty()) return {{first}};
+  std::stable_sort(forms.begin(), forms.end(), [](SlidingForm const& x, SlidingForm const& y) {
+    return x.form.depth() > y.form.depth();
+  });
+  int const most = cuda::with_epilogue_arguments(problem, [&]<class Epilogue>(Epilogue const&) {
+    return algorithm == ConvolutionAlgorithm::depthwise
+               ? most_places_of<DepthwiseParameters<Epilogue, DigitArguments>>
+               : most_places_of<DirectTiledParameters<Epilogue, DigitArguments>>;
+  });
+  std::size_t const count =
+      (forms.size() + static_cast<std::size_t>(most) - 1) / static_cast<std::size_t>(most);
+  SlidingLaunches launches(count);
+  for (std::size_t i = 0; i < forms.size(); ++i) launches[i * count / forms.size()].push_back(forms[i]);
+  return launches;
+}
+
+bool take_turns(SlidingLaunches const& launches) { return launches.front().size() > 1; }
+
+std::string launches_text(SlidingLaunches const& launches, Index times) {
+  Index const count = static_cast<Index>(launches.size()) * times;
+  std::string text = fmt::format("{} launch{}", count, count == 1 ? "" : "es");
+  std::size_t places = 0;
+  for (auto const& launch : launches) places += launch.size();
+  if (places > 1) text += fmt::format(" for {} places between the strides", places);
+  return text;
+}
+
+std::string taps_text(SlidingRecipe const& recipe) {
+  if (recipe.taps == 0) return "any taps";
+  return fmt::format("{} taps {}in registers", recipe.taps, recipe.uneven ? "or one less " : "");
+}
+
+KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis) {
+  KnownAxis known;
+  WindowAxis const& first = forms.front().window.*axis;
+  known.output_step = first.output_step;
+  known.tap_step = first.tap_step;
+  for (SlidingForm const& sliding : forms) known.taps = std::max(known.taps, (sliding.window.*axis).taps);
+  for (SlidingForm const& sliding : forms) {
+    WindowAxis const& own = sliding.window.*axis;
+    known.uneven = known.uneven || own.taps != known.taps;
+    if (own.output_step != first.output_step || own.tap_step != first.tap_step ||
+        (own.taps != 0 && own.taps < known.taps - 1))
+      return {};
+  }
+  return known;
+}
+
+std::vector<Index> blocks_along_x(std::vector<SlidingForm> const& launch, ConvolutionRecipe const& recipe) {
+  std::vector<Index> blocks;
+  for (SlidingForm const& sliding : launch)
+    blocks.push_back(recipe.algorithm == ConvolutionAlgorithm::depthwise
+                         ? depthwise_grid(sliding, recipe.sliding).x
+                         : tile_grid(sliding, recipe.sliding).x);
+  return blocks;
 }
 
 void narrow_runs(ConvolutionForm& form, int filters) {

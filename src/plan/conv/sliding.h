@@ -1,7 +1,10 @@
 // A convolution as windows that slide over an image: forms for the kernels direct_tiled and depthwise.
 #pragma once
+#include <algorithm>
+#include <string>
 #include <vector>
 
+#include "cosmati/conv/places_in_turn.h"
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/form.h"
@@ -19,6 +22,35 @@ struct SlidingForm {
 
 // One form, or one for each place between the strides of a data gradient.
 std::vector<SlidingForm> sliding_forms(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
+
+// The forms that each launch of direct_tiled or depthwise computes, those with the most taps first: one, or
+// all places that have pixels, as far as their parameters fit into a launch's. The first has the most.
+using SlidingLaunches = std::vector<std::vector<SlidingForm>>;
+SlidingLaunches sliding_launches(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
+// They are computed by the kernel of places.
+bool take_turns(SlidingLaunches const& launches);
+// "1 launch for 4 places between the strides"; `times`: each is repeated so often.
+std::string launches_text(SlidingLaunches const& launches, Index times = 1);
+
+// Of a kernel's parameters, from compute capability 7.0 on.
+inline constexpr std::size_t most_parameter_bytes = 32764;
+// Places of a launch whose kernel takes `Params` for one.
+template <class Params>
+constexpr int most_places_of = static_cast<int>(
+    std::min<std::size_t>(most_places_in_turn, (most_parameter_bytes - sizeof(PlacesInTurn<Params, 1>)) /
+                                                       sizeof(typename PlacesInTurn<Params, 1>::Place) +
+                                                   1));
+
+// "3 taps in registers"
+std::string taps_text(SlidingRecipe const& recipe);
+
+// What a kernel of all forms may know of an axis: the most taps, and the steps. taps = 0: nothing, as the
+// forms differ by more than a tap where they have any.
+struct KnownAxis {
+  int taps = 0, output_step = 1, tap_step = 1;
+  bool uneven = false;
+};
+KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis);
 
 // With the pointers of a launch.
 SlidingArguments sliding_arguments(SlidingForm const& sliding, void const* image, void const* filter);
@@ -45,6 +77,8 @@ int lanes_shift_of(Index extent, int least, int most);
 struct SlidingGrid {
   Index x = 0, y = 1, z = 1;
 };
+// Blocks of each place of a launch along the grid's x.
+std::vector<Index> blocks_along_x(std::vector<SlidingForm> const& launch, ConvolutionRecipe const& recipe);
 DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
 SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
 // No accesses of the result and its operands wider than what divides a thread's run of filters.
