@@ -21,6 +21,7 @@ struct WindowPolicy {
 
 // How a kernel is made; a template argument of the composed kernels.
 struct PrimitivePolicy {
+  int threads = 256;           // of a block
   int width = 1;               // elements of a run, which a thread moves by accesses of up to 16 bytes
   int unroll = 1;              // runs that a thread has on their way at once
   int kept = 1, terms = 0;     // axes of the positions, and of the terms that each is made from

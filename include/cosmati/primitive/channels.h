@@ -51,8 +51,7 @@ struct ChannelKernel {
     return channel.offset(tensor.stride) + place.offset(tensor.stride + axes);
   }
 
-  COSMATI_DEVICE void copy(Place const& channel, int i) const {
-    Place const place = place_of(i);
+  COSMATI_DEVICE void copy(Place const& channel, Place const& place, int i) const {
     X::copy(slot(i), params.tensor[0],
             Stretch{offset(params.tensor[0], policy.kept, channel, place), count_of(place)});
   }
@@ -182,7 +181,7 @@ struct ChannelKernel {
   COSMATI_DEVICE void run(unsigned first, unsigned step) const {
     if (first >= params.positions) return;
     Place channel = channel_at(first);
-    for (int i = 0; has(i); ++i) copy(channel, i);
+    for (int i = 0; has(i); ++i) copy(channel, place_of(i), i);
     arch::commit_copies();
     for (unsigned number = first; number < params.positions; number += step) {
       Real in[Traits::Function::inputs];
@@ -202,8 +201,9 @@ struct ChannelKernel {
       bool const goes_on = number + step < params.positions;
       Place const next = channel_at(goes_on ? number + step : number);
       for (int i = 0; has(i); ++i) {
-        write(channel, i, in);
-        if (goes_on) copy(next, i);
+        Place const place = place_of(i);
+        write(channel, place, i, in);
+        if (goes_on) copy(next, place, i);
       }
       arch::commit_copies();
       channel = next;
@@ -211,9 +211,9 @@ struct ChannelKernel {
     }
   }
 
-  COSMATI_DEVICE void write(Place const& channel, int i, Real (&in)[Traits::Function::inputs]) const {
+  COSMATI_DEVICE void write(Place const& channel, Place const& place, int i,
+                            Real (&in)[Traits::Function::inputs]) const {
     PrimitiveTensor const& y = params.tensor[primitive_inputs];
-    Place const place = place_of(i);
     Real out[width];
     X::unpack(slot(i), out);
     COSMATI_UNROLL

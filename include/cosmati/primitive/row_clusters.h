@@ -6,7 +6,7 @@ namespace cosmati {
 
 // row_kernel() of rows that a cluster of blocks shares. Grid: positions * policy.cluster blocks.
 template <class Traits>
-COSMATI_CLUSTER_KERNEL(Traits::threads, 1, Traits::cluster)
+COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::packed ? 3 : 1, Traits::cluster)
 row_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Team const team(Traits::policy(params), Traits::threads);
   auto const number = static_cast<unsigned>(arch::block_x());

@@ -15,9 +15,9 @@ struct PrimitiveTraits {
   using Real = typename Function::Real;
   using Inputs = Inputs_;
   using Outputs = Outputs_;
-  static constexpr int threads = 256;
+  static constexpr int threads = policy_.threads;
   static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached,
-                       cluster = policy_.cluster;
+                       cluster = policy_.cluster, along = policy_.along;
   static constexpr bool runs_of_terms = policy_.runs_of_terms, packed = policy_.packed;
   static constexpr WindowPolicy window = policy_.window;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;

@@ -10,15 +10,17 @@ namespace cosmati {
 template <class Traits>
 struct TransposeTile {
   using Real = typename Traits::Real;
-  static constexpr int width = Traits::width, along_x = 64, along_y = 64 * Traits::unroll;
+  static constexpr int width = Traits::width;
+  static constexpr int along_x = 64 * Traits::along, along_y = 64 * Traits::unroll;
   static constexpr int units_x = along_x / width, units_y = along_y / width;  // runs
   using Run = Vector<Real, width>;
   struct SharedStorage {
     Run run[along_x][units_y];  // (along x, along y / width)
   };
+  static constexpr int turns = units_x < units_y ? units_x : units_y;
   // Lanes that write have neighbouring cells of one line, lanes that read neighbouring runs: both find banks
   // of their own.
-  COSMATI_DEVICE static int place_of(int x, int unit_y) { return unit_y ^ (x / width % units_x); }
+  COSMATI_DEVICE static int place_of(int x, int unit_y) { return unit_y ^ (x / width % turns); }
 
   // Cell or run `i` of this thread; the column and the line of a cell, in cells.
   COSMATI_DEVICE static unsigned number_of(int i) {
@@ -41,7 +43,7 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   constexpr int width = Traits::width, threads = Traits::threads;
   constexpr int cells = Tile::units_x * Tile::units_y / threads;  // of a thread
   constexpr int runs = Tile::along_x * Tile::units_y / threads;
-  static_assert(cells > 0 && Tile::units_y % Tile::units_x == 0);
+  static_assert(cells > 0 && Tile::units_y % Tile::turns == 0);
   auto& tile = arch::shared_storage<typename Tile::SharedStorage>();
   auto const number = static_cast<unsigned>(arch::block_x());
   unsigned const rest = params.axis[0].quotient(number);  // tiles along axis 0

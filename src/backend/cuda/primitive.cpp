@@ -131,7 +131,8 @@ PrimitiveLaunches::PrimitiveLaunches(plan::PrimitiveProgram program, Gpu const& 
     functions_.back().allow_shared_bytes(pass.shared_bytes);
     if (!pass.stays) continue;
     int const cluster = pass.parameters.policy.cluster;
-    int const most = functions_.back().clusters_at_once(cluster, 256, pass.shared_bytes);
+    int const most =
+        functions_.back().clusters_at_once(cluster, pass.parameters.policy.threads, pass.shared_bytes);
     pass.blocks = std::min(pass.blocks, static_cast<unsigned>(std::max(1, most) * cluster));
   }
 }
@@ -150,8 +151,8 @@ void PrimitiveLaunches::enqueue(plan::PrimitiveRun const& run, Stream stream) co
     }
     PrimitiveParameters parameters = pass.parameters;
     plan::bind(pass, run, parameters);
-    functions_[i].launch({pass.blocks, pass.splits, 1}, 256, static_cast<unsigned>(pass.shared_bytes),
-                         parameters, stream);
+    functions_[i].launch({pass.blocks, pass.splits, 1}, static_cast<unsigned>(parameters.policy.threads),
+                         static_cast<unsigned>(pass.shared_bytes), parameters, stream);
   }
 }
 

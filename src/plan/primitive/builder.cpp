@@ -294,7 +294,8 @@ void finish(PrimitivePass& pass, CollapsedSpace const& space) {
                bytes(pass.outputs, pass.inputs.size(), pass.family == PrimitiveFamily::rows);
   pass.text = fmt::format("{} {}, runs of {}{}", name_of(pass.family), describe(space), policy.width,
                           policy.runs_of_terms ? " along the terms" : "");
-  if (policy.along > 1) pass.text += fmt::format(", {} threads a result", policy.along);
+  if (policy.along > 1 && pass.family != PrimitiveFamily::transpose)
+    pass.text += fmt::format(", {} threads a result", policy.along);
   if (policy.cluster > 1) pass.text += fmt::format(", clusters of {} blocks", policy.cluster);
   if (policy.cached > 0)
     pass.text += fmt::format(", {} runs kept{}", policy.cached, policy.packed ? " as they lie" : "");

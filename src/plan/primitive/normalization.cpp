@@ -69,11 +69,13 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   pass.real = real_of({inputs[0], inputs[1]});
   fill_space(pass, space, inputs, outputs, width, true);
   PrimitiveParameters& p = pass.parameters;
-  constexpr int threads = 256, sums = 3 * (threads / 32 + 1);
+  // Threads enough to hide what a run costs beside its way: two blocks of a multiprocessor have to do.
+  int const threads = target.emulated ? 256 : 512, sums = 3 * (threads / 32 + 1);
   int const real_bytes = target.emulated ? 8 : size_of(pass.real);
   int const run_bytes = width * (target.emulated ? 8 : size_of(problem.x.type));
   auto const bytes_of_block = [&](unsigned blocks) {
-    unsigned const members = blocks * threads, runs = (p.terms + members - 1) / members;
+    unsigned const members = blocks * static_cast<unsigned>(threads),
+                   runs = (p.terms + members - 1) / members;
     return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
   };
   // Two blocks of a multiprocessor: one has something on its way while the other waits for its cluster.
@@ -86,8 +88,9 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
          (bytes_of_block(blocks) > most_bytes || p.positions * blocks < multiprocessors))
     blocks *= 2;
   if (bytes_of_block(blocks) > most_bytes || p.positions * blocks < multiprocessors) return false;
+  p.policy.threads = threads;
   p.policy.cluster = static_cast<int>(blocks);
-  p.policy.unroll = target.emulated ? 2 : std::max(1, 32 / width);
+  p.policy.unroll = target.emulated ? 2 : std::max(1, 16 / width);
   p.policy.whole = p.run_extent % width == 0;
   pass.blocks = (target.emulated ? std::min(p.positions, 2u) : p.positions) * blocks;
   pass.stays = true;

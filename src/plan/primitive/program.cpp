@@ -57,13 +57,15 @@ std::string to_string(PrimitiveProgram const& program) {
 
 std::string initialiser(PrimitivePolicy const& p) {
   return fmt::format(
-      ".width = {}, .unroll = {}, .kept = {}, .terms = {}, .along = {}, .runs_of_terms = {}, .cached = {}, "
+      ".threads = {}, .width = {}, .unroll = {}, .kept = {}, .terms = {}, .along = {}, .runs_of_terms = {}, "
+      ".cached = {}, "
       ".packed = {}, "
       ".operation = {}, .indices = {}, .columns_axis = {}, .cluster = {}, .whole = {}, "
       ".backwards = {}, .window = {{{}, {}, {}, {}, {}, {}, {}}}",
-      p.width, p.unroll, p.kept, p.terms, p.along, p.runs_of_terms, p.cached, p.packed, p.operation,
-      p.indices, p.columns_axis, p.cluster, p.whole, p.backwards, p.window.rows, p.window.columns,
-      p.window.down, p.window.along, p.window.pad, p.window.padded, p.window.runs_of_columns);
+      p.threads, p.width, p.unroll, p.kept, p.terms, p.along, p.runs_of_terms, p.cached, p.packed,
+      p.operation, p.indices, p.columns_axis, p.cluster, p.whole, p.backwards, p.window.rows,
+      p.window.columns, p.window.down, p.window.along, p.window.pad, p.window.padded,
+      p.window.runs_of_columns);
 }
 
 }  // namespace cosmati::plan
