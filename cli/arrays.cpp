@@ -17,13 +17,16 @@ std::optional<DataType> asked_type(std::string const& own, TypeChoice const& typ
   return parse_data_type(name);
 }
 
-// --type speaks of c and of operands only where it explains what the bits of their files mean.
-std::optional<DataType> pattern_type(io::ElementKind kind, TypeChoice const& types) {
+// --type speaks of c and of operands only where their files need it: of what bits mean, and of integers
+// without a number type.
+std::optional<DataType> needed_type(io::ElementKind kind, TypeChoice const& types) {
   if (types.all.empty()) return std::nullopt;
   DataType const type = parse_data_type(types.all);
   bool const patterns = (kind == io::ElementKind::u16 && (type == DataType::bf16 || type == DataType::f16)) ||
                         (kind == io::ElementKind::u8 && (type == DataType::e4m3 || type == DataType::e5m2));
-  return patterns ? std::optional(type) : std::nullopt;
+  if (patterns) return type;
+  if (io::natural_type(kind)) return std::nullopt;
+  return is_integer(type) ? DataType::s32 : type;
 }
 
 // --compute tf32 makes factors of f32 factors of tf32.
@@ -38,11 +41,21 @@ std::optional<DataType> type_for(TypeRole role, io::ElementKind kind, TypeChoice
   switch (role) {
     case TypeRole::a: return factor_type(asked_type(types.a, types), kind, types);
     case TypeRole::b: return factor_type(asked_type(types.b, types), kind, types);
-    case TypeRole::c: return types.c.empty() ? pattern_type(kind, types) : parse_data_type(types.c);
-    case TypeRole::operand: return pattern_type(kind, types);
+    case TypeRole::c: return types.c.empty() ? needed_type(kind, types) : parse_data_type(types.c);
+    case TypeRole::operand: return needed_type(kind, types);
     case TypeRole::labels: break;
   }
   return DataType::s32;
+}
+
+// Options that name the type of an array of this role.
+char const* options_of(TypeRole role) {
+  switch (role) {
+    case TypeRole::a: return "--type or --a-type";
+    case TypeRole::b: return "--type or --b-type";
+    case TypeRole::c: return "--type or --c-type";
+    default: return "--type";
+  }
 }
 
 // Places within image planes, as an int64 array of places within the whole array of (n, c, plane) elements.
@@ -70,9 +83,15 @@ void save_places(std::string const& path, Port const& port, TensorDescription co
 
 }  // namespace
 
-Tensor load_array(std::string const& path, TypeRole role, TypeChoice const& types) {
+LoadedArray load_array(std::string const& path, TypeRole role, TypeChoice const& types) {
   io::RawArray const array = io::read_npy(path);
-  return io::to_tensor(array, type_for(role, array.kind, types));
+  auto const type = type_for(role, array.kind, types);
+  if (!type && !io::natural_type(array.kind))
+    throw Error(ErrorCode::bad_request,
+                path + ": its elements are " + io::name_of(array.kind) + ", which is no number type here; " +
+                    options_of(role) + " names the type to convert them to" +
+                    (array.kind == io::ElementKind::u16 ? ", or whose bits they are (f16, bf16)" : ""));
+  return {io::to_tensor(array, type), array.layout.rank() == 0};
 }
 
 void save_array(std::string const& path, Port const& port, TensorDescription const& description,

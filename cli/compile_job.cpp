@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
@@ -165,6 +166,7 @@ void compile_job(CompileRequest const& request, WithCompileOptions const& with_o
   if (kernels.empty())
     throw Error(ErrorCode::bad_request,
                 "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
+  check_output("--out", request.out);
   if (!request.out.empty() && kernels.size() > 1)
     throw Error(ErrorCode::bad_request,
                 "--out " + request.out + " takes one kernel; these are " + std::to_string(kernels.size()));

@@ -91,7 +91,7 @@ Epilogue BoundEpilogue::complete(Inputs const& inputs, std::map<std::string, Ind
   for (auto const& [name, value] : values_) provided.scalars.insert(name);
   for (auto const& [name, description] : inputs.all())
     if (name.starts_with(operand_prefix))
-      provided.operands[name.substr(operand_prefix.size())] = description.shape();
+      provided.operands[name.substr(operand_prefix.size())] = inputs.shape(name);
   provided.extents = extents;
 
   Epilogue epilogue{bound_, {}, {}};

@@ -15,7 +15,7 @@ class Session {
  public:
   explicit Session(FindRequest const& request) : request_(request) {
     // A file that cannot be added to is told before anything is measured.
-    if (!request.out.empty()) io::add_to_tuning(request.out, {});
+    if (!request.out.empty()) io::tuning_to_add_to(request.out);
   }
 
   void find(FindRequest const& request, std::vector<Index> const& size, Common const& common,
@@ -41,7 +41,8 @@ class Session {
     if (request_.common.json) return;
     table_.print();
     if (!request_.out.empty())
-      print_line(request_.out + " has " + std::to_string(io::read_tuning(request_.out).size()) + " classes.");
+      print_line(request_.out + " has " + std::to_string(io::tuning_to_add_to(request_.out).size()) +
+                 " classes.");
   }
 
  private:

@@ -90,6 +90,10 @@ void same_padding(bool upper, Index const (&input)[2], Index const (&window)[2],
 void read_padding(std::string const& text, int spatial, Window& result) {
   auto const numbers = parse_indices(text, "--pad");
   std::size_t const count = numbers.size();
+  for (Index const number : numbers)
+    if (number < 0)
+      throw Error(ErrorCode::bad_request,
+                  "--pad " + text + ": " + std::to_string(number) + " is less than 0");
   auto const set = [&](int d, Index begin, Index end) {
     result.pad_begin[d] = begin;
     result.pad_end[d] = end;

@@ -23,7 +23,7 @@ namespace {
 
 struct Listing {
   std::vector<std::string> heads;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<Value>> rows;
   std::string if_empty;
 };
 
@@ -32,7 +32,7 @@ Listing list_kernels() {
   for (auto const& subject : make_subjects())
     for (Backend backend : {Backend::cuda, Backend::cpu, Backend::emulator, Backend::reference})
       for (std::string const& kernel : subject->kernels(backend))
-        listing.rows.push_back({subject->name(), name_of(backend), kernel});
+        listing.rows.push_back({subject->name(), std::string(name_of(backend)), kernel});
   return listing;
 }
 
@@ -64,7 +64,8 @@ Listing list_suites() {
                   {},
                   "no suites: the folder bench/suites is not beside this program"};
   for (Suite const& suite : all_suites())
-    listing.rows.push_back({suite.subject, suite.name, std::to_string(problems_in(suite)), suite.about});
+    listing.rows.push_back(
+        {suite.subject, suite.name, static_cast<long long>(problems_in(suite)), suite.about});
   return listing;
 }
 
@@ -85,13 +86,13 @@ Listing list_policies() {
   auto const add = [&](MainLoop loop, Multiply multiply, DataType sum, int element_bytes) {
     for (plan::NamedPolicy const& named : plan::named_policies(loop, multiply, sum, element_bytes)) {
       GemmPolicy const& p = named.policy;
-      listing.rows.push_back({name_of(loop), name_of(multiply), name_of(sum), named.name,
-                              tile({p.block_m, p.block_n, p.block_k}), tile({p.warp_m, p.warp_n}),
-                              tile({p.thread_m, p.thread_n}), std::to_string(p.stages),
-                              std::to_string(p.threads()), std::to_string(p.blocks),
-                              tile({p.cluster_m, p.cluster_n, p.cluster_k}), p.ping_pong ? "yes" : "no",
-                              name_of(p.epilogue),
-                              std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
+      listing.rows.push_back(
+          {std::string(name_of(loop)), std::string(name_of(multiply)), std::string(name_of(sum)),
+           std::string(named.name), tile({p.block_m, p.block_n, p.block_k}), tile({p.warp_m, p.warp_n}),
+           tile({p.thread_m, p.thread_n}), static_cast<long long>(p.stages),
+           static_cast<long long>(p.threads()), static_cast<long long>(p.blocks),
+           tile({p.cluster_m, p.cluster_n, p.cluster_k}), p.ping_pong, std::string(name_of(p.epilogue)),
+           std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
     }
   };
   // Of tensor cores those for 16-bit operands; of others, block_k is as many times larger or smaller.
@@ -115,6 +116,12 @@ Listing list_functions() {
   return listing;
 }
 
+std::string cell(Value const& value) {
+  if (auto const* const number = std::get_if<long long>(&value)) return std::to_string(*number);
+  if (auto const* const truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";
+  return std::get<std::string>(value);
+}
+
 void print_listing(std::string const& what, Listing const& listing, bool json) {
   if (json) {
     for (auto const& row : listing.rows) {
@@ -127,7 +134,11 @@ void print_listing(std::string const& what, Listing const& listing, bool json) {
   }
   if (listing.rows.empty()) return print_line(listing.if_empty);
   Table table(listing.heads);
-  for (auto const& row : listing.rows) table.add(row);
+  for (auto const& row : listing.rows) {
+    std::vector<std::string> cells;
+    for (Value const& value : row) cells.push_back(cell(value));
+    table.add(cells);
+  }
   table.print();
 }
 

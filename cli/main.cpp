@@ -10,6 +10,7 @@
 #include "cli/failure.h"
 #include "cli/parse_failure.h"
 #include "cli/table.h"
+#include "cli/told_once.h"
 
 namespace {
 
@@ -46,7 +47,7 @@ int run_program(int argc, char** argv) {
   } catch (CLI::Success const& help) {
     return program.exit(help);
   } catch (CLI::ParseError const& error) {
-    cli::print_failure(cli::explain_parse_failure(program, error.what(), {argv + 1, argv + argc}));
+    cli::print_failure_once(cli::explain_parse_failure(program, error.what(), {argv + 1, argv + argc}));
     return cli::exit_bad_request;
   }
   // What was printed may not have arrived: a full disk, a closed pipe.
@@ -64,12 +65,12 @@ int main(int argc, char** argv) {
   try {
     return run_program(argc, argv);
   } catch (Error const& error) {
-    cli::print_failure(error.what());
+    cli::print_failure_once(error.what());
     return cli::exit_status(error.code());
   } catch (std::bad_alloc const&) {
-    cli::print_failure("out of memory: this machine has less than the request needs");
+    cli::print_failure_once("out of memory: this machine has less than the request needs");
   } catch (std::exception const& error) {
-    cli::print_failure(error.what());
+    cli::print_failure_once(error.what());
   }
   return cli::exit_bad_request;
 }

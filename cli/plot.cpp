@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/plot_page.h"
 #include "cli/record.h"
 #include "cli/table.h"
@@ -31,6 +32,7 @@ void plot_job(PlotRequest const& request) {
       throw Error(ErrorCode::bad_request, "--out " + request.out + " is one of the files of results");
   PlotInput const input = read_plot_records(request.files);
   std::string const page = plot_page(input), skipped = skipped_text(input);
+  check_output("--out", request.out);
   io::write_atomically(request.out, page);
   long long lines = 0;
   for (auto const& [reason, count] : input.skipped) lines += count;

@@ -77,10 +77,10 @@ Tensors load_inputs(RunRequest const& request, Paths const& paths, Inputs& input
       return candidate.name == name.substr(0, name.find('['));
     });
     bool const operand = option == options.end();
-    Tensor tensor = load_array(path, operand ? TypeRole::operand : option->type, request.common.types);
-    inputs.add(name, tensor.description(),
-               (operand ? "--" + name : "--" + name + ' ') + (operand ? "=" + path : path));
-    tensors.emplace(name, std::move(tensor));
+    LoadedArray array = load_array(path, operand ? TypeRole::operand : option->type, request.common.types);
+    inputs.add(name, array.tensor.description(),
+               (operand ? "--" + name : "--" + name + ' ') + (operand ? "=" + path : path), array.scalar);
+    tensors.emplace(name, std::move(array.tensor));
   }
   return tensors;
 }

@@ -6,9 +6,11 @@
 
 namespace cosmati::cli {
 
-void Inputs::add(std::string const& name, TensorDescription const& description, std::string const& origin) {
+void Inputs::add(std::string const& name, TensorDescription const& description, std::string const& origin,
+                 bool scalar) {
   entries_[name] = origin.empty() ? name : origin;
   descriptions_[name] = description;
+  if (scalar) scalars_.insert(name);
 }
 
 TensorDescription const& Inputs::at(std::string const& name) const {
@@ -21,15 +23,29 @@ TensorDescription const& Inputs::at(std::string const& name) const {
 TensorDescription const& Inputs::at(std::string const& name, std::vector<int> const& ranks,
                                     char const* meaning) const {
   TensorDescription const& description = at(name);
+  int const own = shape(name).rank;
   for (int const rank : ranks)
-    if (description.layout.rank() == rank) return description;
-  throw Error(ErrorCode::bad_request, say(name) + " has " + std::to_string(description.layout.rank()) +
-                                          " dimensions; it should be " + meaning);
+    if (own == rank) return description;
+  throw Error(ErrorCode::bad_request,
+              say(name) + " has " + std::to_string(own) + " dimensions; it should be " + meaning);
 }
+
+TensorDescription const& Inputs::at_like(std::string const& name, std::string const& model) const {
+  TensorDescription const& description = at(name);
+  if (scalars_.contains(name) != scalars_.contains(model))
+    throw Error(ErrorCode::bad_request, say(name) + ", and " + say(model) + ": their shapes must be equal");
+  return description;
+}
+
+Shape Inputs::shape(std::string const& name) const {
+  return scalars_.contains(name) ? Shape() : descriptions_.at(name).shape();
+}
+
+std::vector<int> Inputs::order_of(std::string const& name) const { return identity_order(shape(name).rank); }
 
 std::string Inputs::say(std::string const& name) const {
   TensorDescription const& description = at(name);
-  return entries_.at(name) + ", " + name_of(description.type) + ' ' + to_string(description.shape());
+  return entries_.at(name) + ", " + name_of(description.type) + ' ' + to_string(shape(name));
 }
 
 std::vector<std::string> Inputs::unused() const {
@@ -56,6 +72,13 @@ std::vector<std::unique_ptr<Subject>> make_subjects() {
                     make_add, make_elementwise, make_sgd, make_adam})
     subjects.push_back(make());
   return subjects;
+}
+
+void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,
+               std::string const& there) {
+  if (has_use || value.empty()) return;
+  throw Error(ErrorCode::bad_request, option + (value == "yes" ? "" : ' ' + value) + " means nothing " +
+                                          here + "; it is for " + there);
 }
 
 bool is_backward(std::string const& direction) {

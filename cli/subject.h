@@ -27,16 +27,26 @@ struct FileOption {
 // Operands of an epilogue are "operand NAME".
 class Inputs {
  public:
-  void add(std::string const& name, TensorDescription const& description, std::string const& origin = "");
+  // `scalar`: the file's array has no dimensions; the description is of one element, (1).
+  void add(std::string const& name, TensorDescription const& description, std::string const& origin = "",
+           bool scalar = false);
   bool has(std::string const& name) const { return entries_.contains(name); }
   // Throws Error(bad_request) that asks for the option, or that names the ranks that would be legal.
   TensorDescription const& at(std::string const& name) const;
   TensorDescription const& at(std::string const& name, std::vector<int> const& ranks,
                               char const* meaning) const;
-  // The same, or where the program makes the data, `model`.
+  // at(), of the same shape as `model`'s as far as being without dimensions goes.
+  TensorDescription const& at_like(std::string const& name, std::string const& model) const;
+  // The same, or where the program makes the data, the model itself.
+  TensorDescription const& at_or_like(std::string const& name, std::string const& model) const {
+    return at_like(made_here && !has(name) ? model : name, model);
+  }
   TensorDescription const& at_or_like(std::string const& name, TensorDescription const& model) const {
     return made_here && !has(name) ? model : at(name);
   }
+  Shape shape(std::string const& name) const;  // of the file
+  // The order of an output of the shape of this array (Port::order).
+  std::vector<int> order_of(std::string const& name) const;
   std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
   std::vector<std::string> unused() const;         // those that nobody has asked for by at()
   std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
@@ -47,6 +57,7 @@ class Inputs {
  private:
   std::map<std::string, std::string> entries_;
   std::map<std::string, TensorDescription> descriptions_;
+  std::set<std::string> scalars_;
   mutable std::set<std::string> used_;
 };
 
@@ -106,6 +117,11 @@ class Subject {
 std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
 
 PlanOptions plan_options(Subject const& subject, Common const& common);
+
+// Throws Error(bad_request) for an option that was given (its value is not empty, or it is a flag's "yes")
+// where it means nothing: "--ceil means nothing HERE; it is for THERE".
+void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,
+               std::string const& there);
 
 // "forward" unless asked for "backward".
 bool is_backward(std::string const& direction);

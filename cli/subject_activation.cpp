@@ -39,7 +39,8 @@ class Activation final : public Subject {
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "of any shape"},
-            {"dy", TypeRole::a, false, "of the shape of x, for backward"},
+            {"dy", TypeRole::a, false,
+             "of the shape of x, for backward; at 0 the slope is 0 of relu, alpha of leaky_relu and elu"},
             {"out", TypeRole::a, true, "y, or dx"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
@@ -62,6 +63,7 @@ class Activation final : public Subject {
     problem.function = parse_activation_function(one_of(function_, function_names(), "--function"));
     problem.alpha = std::isnan(alpha_) ? default_alpha(problem.function) : alpha_;
     problem.beta = std::isnan(beta_) ? default_beta(problem.function) : beta_;
+    check_parameters(problem.function);
     problem.x = inputs.at("x");
     TensorDescription const result{output_type(common.types, problem.x.type, problem.x.type, false),
                                    problem.x.layout};
@@ -69,12 +71,12 @@ class Activation final : public Subject {
     bool const backward = is_backward(direction_);
     if (backward) {
       problem.direction = Direction::backward;
-      problem.y = inputs.at_or_like("dy", problem.x);
+      problem.y = inputs.at_or_like("dy", "x");
       problem.dx = result;
     } else {
       problem.y = result;
     }
-    job.outputs.push_back({backward ? "dx" : "y", "out", identity_order(problem.x.layout.rank())});
+    job.outputs.push_back({backward ? "dx" : "y", "out", inputs.order_of("x")});
     Notes notes;
     notes.label = function_ + (backward ? " backward " : " forward ") + shape_text(problem.x.shape());
     notes.terms = 4;
@@ -89,6 +91,14 @@ class Activation final : public Subject {
   }
 
  private:
+  void check_parameters(ActivationFunction function) const {
+    auto const given = [](double value) { return std::isnan(value) ? "" : std::to_string(value); };
+    std::string const here = "with --function " + function_;
+    check_use(default_alpha(function) != 0, "--alpha", given(alpha_), here,
+              "leaky_relu, elu and scaled_tanh");
+    check_use(default_beta(function) != 0, "--beta", given(beta_), here, "scaled_tanh");
+  }
+
   std::string function_, direction_;
   double alpha_ = std::nan(""), beta_ = std::nan("");  // NaN: the function's own
 };

@@ -1,4 +1,5 @@
 // conv: from arrays of images and filters, or sizes, to a ConvolutionProblem.
+#include <algorithm>
 #include <array>
 
 #include "cli/composed_convolution.h"
@@ -41,7 +42,7 @@ class Convolution final : public Subject {
         .text("--input-size", input_size_, "H,W", "of dx, for --direction data")
         .text("--filter-size", filter_size_, "R,S", "of dw, for --direction filter")
         .text("--output-pad", output_pad_, "ROWS,COLUMNS",
-              "for transposed: added to the smallest output; 0 if not given")
+              "for transposed, without --pad same-...: added to the smallest output; 0 if not given")
         .text("--output-size", output_size_, "H,W", "for transposed: instead of --output-pad")
         .text("--algorithm", algorithm_, "NAME", "auto, or a kernel's name as for --kernel");
     add_epilogue_options(options, epilogue_);
@@ -99,6 +100,9 @@ class Convolution final : public Subject {
     Index input[2] = {1, 1}, filter[2] = {1, 1};
   };
   Extents read_extents(Inputs const& inputs, int spatial, ConvolutionProblem& problem) const;
+  void check_windows(Inputs const& inputs, ConvolutionProblem const& problem, Extents const& extents,
+                     int spatial) const;
+  void check_uses(std::string const& kind, bool made_here) const;
   Job bias_job(Inputs const& inputs, Common const& common) const;
   void add_epilogue(Inputs const& inputs, TensorDescription const& result, std::vector<int> const& order,
                     ConvolutionProblem problem, Job& job) const;
@@ -160,6 +164,27 @@ std::vector<Index> Convolution::draw(nets::Random& random) {
   return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
 }
 
+// Options that say nothing of what is computed. Where the program makes the data, the size has all extents,
+// and the window says how large dy is in every direction.
+void Convolution::check_uses(std::string const& kind, bool made_here) const {
+  std::string const here = made_here ? "with a size, which has all extents" : "with --direction " + kind;
+  std::string const only = made_here ? "cosmati run conv --direction " : "--direction ";
+  check_use(kind == "data" && !made_here, "--input-size", input_size_, here, only + "data");
+  check_use(kind == "filter" && !made_here, "--filter-size", filter_size_, here, only + "filter");
+  check_use(kind == "transposed" && !made_here, "--output-pad", output_pad_, here, only + "transposed");
+  check_use(kind == "transposed" && !made_here, "--output-size", output_size_, here, only + "transposed");
+  check_use(output_size_.empty(), "--output-pad", output_pad_, "with --output-size " + output_size_,
+            "outputs whose size is not given");
+  check_use(!window_.pad.starts_with("same"), "--output-pad", output_pad_, "with --pad " + window_.pad,
+            "padding in numbers; --output-size H,W says which of the possible sizes is meant");
+  if (kind != "bias" || made_here) return;
+  std::string const windows = "the directions in which a filter slides over an image";
+  check_use(false, "--stride", window_.stride, here, windows);
+  check_use(false, "--pad", window_.pad, here, windows);
+  check_use(false, "--dilation", window_.dilation, here, windows);
+  check_use(false, "--groups", groups_ == 1 ? "" : std::to_string(groups_), here, windows);
+}
+
 // The extents of dx: as asked for, or the smallest that dy and the filter allow, and --output-pad.
 void Convolution::set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
                                          Index (&input)[2]) const {
@@ -214,6 +239,44 @@ Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial
   return e;
 }
 
+// dy has as many positions as a window finds in dx, in the words of the options that say how large dx is.
+void Convolution::check_windows(Inputs const& inputs, ConvolutionProblem const& problem,
+                                Extents const& extents, int spatial) const {
+  bool const data = direction() == "data", same = window_.pad.starts_with("same");
+  std::string const dy = data ? "dy" : "x";
+  if (problem.w.extent(0) != extents.k)
+    throw Error(ErrorCode::bad_request, inputs.say("w") + ", has " + std::to_string(problem.w.extent(0)) +
+                                            " filters, but " + inputs.say(dy) + ", has " +
+                                            std::to_string(extents.k) + " channels; they must be equal");
+  std::string const given = data                    ? "--input-size " + input_size_
+                            : !output_size_.empty() ? "--output-size " + output_size_
+                            : !output_pad_.empty()  ? "--output-pad " + output_pad_
+                                                    : "--pad " + window_.pad;
+  for (int d = 2 - spatial; d < 2; ++d) {
+    Index const stride = problem.stride[d], pads = problem.pad_begin[d] + problem.pad_end[d];
+    Index const positions = problem.y.extent(2 + d), span = problem.dilation[d] * (extents.filter[d] - 1) + 1;
+    Index const size = extents.input[d];
+    if (size >= 0 && positions >= 1 &&
+        convolution_extent(size, extents.filter[d], stride, problem.pad_begin[d], problem.pad_end[d],
+                           problem.dilation[d]) == positions)
+      continue;
+    Index const smallest = (positions - 1) * stride + (same ? 1 : span - pads);
+    std::string const lines = d == 0 ? " rows" : " columns", reach = std::to_string(smallest + stride - 1);
+    std::string legal = "no size is legal: --pad " + window_.pad + " leaves nothing of them";
+    if (smallest >= 0) legal = "legal: " + std::to_string(smallest);
+    if (smallest < 0 && smallest + stride - 1 >= 0) legal = "legal: 0";
+    if (smallest + stride - 1 > std::max<Index>(smallest, 0)) legal += " to " + reach;
+    if (smallest >= 0 && given.starts_with("--output-pad")) {
+      legal = "legal: an --output-pad of 0";
+      if (stride > 1) legal += " to " + std::to_string(stride - 1) + ", below the stride";
+    }
+    throw Error(ErrorCode::bad_request, given + " asks for " + std::to_string(size) + lines + "; " +
+                                            inputs.say(dy) + ", has " + std::to_string(positions) + lines +
+                                            " of windows of " + std::to_string(span) + lines + ", " +
+                                            std::to_string(stride) + " apart; " + legal);
+  }
+}
+
 Job Convolution::bias_job(Inputs const& inputs, Common const& common) const {
   ConvolutionProblem problem;
   problem.direction = ConvolutionDirection::bias;
@@ -251,6 +314,7 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
                 "--direction " + kind + " has no epilogue; forward, data and transposed have");
   if (groups_ < 1)
     throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
+  check_uses(kind, inputs.made_here);
   if (bias) return bias_job(inputs, common);
   bool const renamed = kind == "transposed" && !inputs.made_here;  // --x lies at y's place
   std::string const first_input = forward || filter_gradient || renamed ? "x" : "dy";
@@ -260,6 +324,7 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   problem.groups = groups_;
   Extents const e = read_extents(inputs, spatial, problem);
   copy_window(read_window(window_, spatial, e.input, e.filter, {1, 1}), problem);
+  if (!forward && !filter_gradient && !inputs.made_here) check_windows(inputs, problem, e, spatial);
   DataType const first = forward || filter_gradient ? problem.x.type : problem.y.type;
   DataType const second = filter_gradient ? problem.y.type : problem.w.type;
   check_accumulator(common.types, first, second);

@@ -58,7 +58,8 @@ class Dropout final : public Subject {
   Job job(Inputs const& inputs, Common const& common) const override {
     bool const backward = is_backward(direction_) && !inputs.made_here;
     DropoutProblem problem;
-    problem.x = inputs.at(backward ? "dy" : "x");
+    std::string const input = backward ? "dy" : "x";
+    problem.x = inputs.at(input);
     problem.y = {output_type(common.types, problem.x.type, problem.x.type, false), problem.x.layout};
     problem.probability = probability_;
     problem.seed = static_cast<unsigned long long>(common.seed);
@@ -66,7 +67,7 @@ class Dropout final : public Subject {
     notes.label = shape_text(problem.x.shape()) + " probability " + std::to_string(probability_);
     notes.operations = static_cast<double>(problem.x.layout.size());
     Job job;
-    job.outputs.push_back({"y", "out", identity_order(problem.x.layout.rank())});
+    job.outputs.push_back({"y", "out", inputs.order_of(input)});
     if (backward) job.input_options["x"] = "dy";
     DropoutProblem::Arguments arguments;
     if (step_ < 0)
@@ -203,6 +204,7 @@ Job Reduce::job(Inputs const& inputs, Common const& common) const {
     if (gone) shape[d] = 1;
     if (!gone || keep_axes_) kept.push_back(d);
   }
+  if (inputs.shape("x").rank == 0) kept.clear();
   bool const sum = problem.operation != ReduceOperation::max && problem.operation != ReduceOperation::min;
   problem.y = describe(output_type(common.types, problem.x.type, problem.x.type, sum), shape);
   Notes notes;
@@ -241,20 +243,23 @@ class Add final : public Subject {
   std::vector<Index> draw(nets::Random& random) override { return draw_shape(random, 1, 4, 17); }
   Job job(Inputs const& inputs, Common const& common) const override {
     AddProblem problem;
+    check_use(inputs.has("b"), "--beta", std::isnan(beta_) ? "" : std::to_string(beta_), "without --b FILE",
+              "alpha*a + beta*b");
+    double const beta = std::isnan(beta_) ? 1 : beta_;
     problem.a = inputs.at("a");
-    if (inputs.has("b")) problem.b = inputs.at("b");
+    if (inputs.has("b")) problem.b = inputs.at_like("b", "a");
     problem.alpha = alpha_;
-    problem.beta = beta_;
+    problem.beta = beta;
     DataType const second = problem.b.present() ? problem.b.type : problem.a.type;
     problem.y = {output_type(common.types, problem.a.type, second, false), problem.a.layout};
     Notes notes;
     notes.label = shape_text(problem.a.shape());
     notes.terms = 2;
-    notes.exact = alpha_ * 8 == std::floor(alpha_ * 8) && beta_ * 8 == std::floor(beta_ * 8);
+    notes.exact = alpha_ * 8 == std::floor(alpha_ * 8) && beta * 8 == std::floor(beta * 8);
     notes.operations = 3.0 * static_cast<double>(problem.a.layout.size());
     notes.linear = true;
     Job job;
-    job.outputs.push_back({"y", "out", identity_order(problem.a.layout.rank())});
+    job.outputs.push_back({"y", "out", inputs.order_of("a")});
     job.task = make_task(std::move(problem), notes);
     return job;
   }
@@ -263,7 +268,7 @@ class Add final : public Subject {
   }
 
  private:
-  double alpha_ = 1, beta_ = 1;
+  double alpha_ = 1, beta_ = std::nan("");  // NaN: not given
 };
 
 }  // namespace

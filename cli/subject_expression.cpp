@@ -65,7 +65,7 @@ class Elementwise final : public Subject {
 
 Job Elementwise::job(Inputs const& inputs, Common const& common) const {
   ElementwiseProblem problem;
-  problem.x = inputs.at("x", {1, 2, 3, 4, 5}, "any array of one to five dimensions");
+  problem.x = inputs.at("x", {0, 1, 2, 3, 4, 5}, "an array of at most five dimensions");
   int const rank = problem.x.layout.rank();
   auto const letters = elementwise_indices(rank);
   EpilogueText text = epilogue_;
@@ -89,7 +89,7 @@ Job Elementwise::job(Inputs const& inputs, Common const& common) const {
   notes.transcendental = !epilogue.exact();
   notes.slope = epilogue.slope();
   Job job;
-  std::vector<int> const order = identity_order(rank);
+  std::vector<int> const order = inputs.order_of("x");
   job.outputs.push_back({"y", "out", order});
   for (auto const& store : problem.epilogue.expression.stores())
     job.outputs.push_back({"store " + store.name, "store " + store.name, order});

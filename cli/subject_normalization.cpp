@@ -26,12 +26,22 @@ TensorDescription made_image(std::vector<Index> const& size, DataType type, Tens
   return dense_shape(type, extents);
 }
 
+// The arrays that a batch normalisation reads beside x and dy.
+std::vector<std::string> parameters_of(BatchNormMode mode) {
+  switch (mode) {
+    case BatchNormMode::inference: return {"scale", "bias", "mean", "variance"};
+    case BatchNormMode::training: return {"scale", "bias"};
+    case BatchNormMode::backward: break;
+  }
+  return {"scale", "mean", "variance"};
+}
+
 // Scale, bias, mean and variance, given and computed, are of one type, in which none of them is rounded:
 // their own if it is the same 16-bit type as that of x, else f64 where one of them or x is, else f32.
-DataType statistics_type(Inputs const& inputs, DataType x) {
+DataType statistics_type(Inputs const& inputs, BatchNormMode mode, DataType x) {
   bool all_as_x = size_of(x) == 2, wide = x == DataType::f64;
   int given = 0;
-  for (std::string const name : {"scale", "bias", "mean", "variance"})
+  for (std::string const& name : parameters_of(mode))
     if (inputs.has(name)) {
       DataType const type = inputs.at(name).type;
       all_as_x = all_as_x && type == x;
@@ -100,14 +110,17 @@ class BatchNorm final : public Subject {
     problem.x = from_file(inputs.at("x", {2, 3, 4, 5}, "(N, C, ...) of two to five dimensions"), format);
     DataType const parameter = problem.x.type == DataType::f64 ? DataType::f64 : DataType::f32;
     TensorDescription const made = describe(parameter, Shape(problem.x.extent(1)));
-    problem.statistics = inputs.at_or_like("scale", made);
-    problem.statistics.type = statistics_type(inputs, problem.x.type);
     bool const backward = is_backward(direction_);
     if (backward && training_)
       throw Error(ErrorCode::bad_request,
                   "--training and --direction backward exclude each other: backward is that of training");
-    for (std::string const name : {"bias", "mean", "variance"})
-      if (inputs.has(name) && !(inputs.at(name).shape() == problem.statistics.shape()))
+    problem.mode = backward    ? BatchNormMode::backward
+                   : training_ ? BatchNormMode::training
+                               : BatchNormMode::inference;
+    problem.statistics = inputs.made_here ? made : inputs.at("scale", {1}, "(C)");
+    problem.statistics.type = statistics_type(inputs, problem.mode, problem.x.type);
+    for (std::string const& name : parameters_of(problem.mode))
+      if (inputs.has(name) && !(inputs.shape(name) == problem.statistics.shape()))
         throw Error(ErrorCode::bad_request,
                     inputs.say(name) + ", and " + inputs.say("scale") + ": their shapes must be equal, (C)");
     TensorDescription const result{output_type(common.types, problem.x.type, problem.x.type, false),
@@ -115,14 +128,12 @@ class BatchNorm final : public Subject {
     Job job;
     auto const order = file_order(format, problem.x.layout.rank());
     if (backward) {
-      problem.mode = BatchNormMode::backward;
       problem.y = inputs.made_here
                       ? problem.x
                       : from_file(inputs.at("dy", {problem.x.layout.rank()}, "of the rank of x"), format);
       problem.dx = result;
       job.outputs = {{"dx", "out", order}, {"dscale", "out-scale", {0}}, {"dbias", "out-bias", {0}}};
     } else {
-      problem.mode = training_ ? BatchNormMode::training : BatchNormMode::inference;
       problem.y = result;
       job.outputs = {
           {"y", "out", order}, {"saved_mean", "save-mean", {0}}, {"saved_variance", "save-variance", {0}}};

@@ -83,18 +83,18 @@ class Optimizer final : public Subject {
                   "--step " + std::to_string(arguments_.step) + ": steps are counted from 1");
     OptimizerProblem problem = problem_;
     problem.parameter = inputs.at("parameter");
-    problem.gradient = inputs.at("gradient");
+    problem.gradient = inputs.at_like("gradient", "parameter");
     std::string const state = adam_ ? "first" : "velocity";
     if (inputs.has(state))
-      problem.state = inputs.at(state);
+      problem.state = inputs.at_like(state, "parameter");
     else if (adam_ && inputs.has("second"))
-      problem.state = inputs.at("second");
+      problem.state = inputs.at_like("second", "parameter");
     else if (adam_ || problem.momentum != 0)
       problem.state = problem.parameter;
     if (inputs.has("first") && inputs.has("second") && !(inputs.at("first") == inputs.at("second")))
       throw Error(ErrorCode::bad_request, inputs.say("first") + ", and " + inputs.say("second") +
                                               ": both moments must be of one type, shape and order");
-    auto const order = identity_order(problem.parameter.layout.rank());
+    auto const order = inputs.order_of("parameter");
     Job job;
     job.outputs = {{"parameter", "out", order}, {"velocity", "out-" + state, order}};
     if (adam_) job.outputs.push_back({"second", "out-second", order});

@@ -35,7 +35,9 @@ class Pool final : public Subject {
               "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
               "given")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
-        .flag("--ceil", ceil_, "round the number of windows up instead of down")
+        .flag("--ceil", ceil_,
+              "round the number of windows up instead of down; of backward, dy's extents tell, and must be "
+              "these")
         .text("--storage-order", storage_order_, "NAME",
               "how --indices counts within a plane: row (along its rows) or column; row if not given");
   }
@@ -62,13 +64,14 @@ class Pool final : public Subject {
   }
 
  private:
+  void check_uses(PoolingProblem const& problem, Inputs const& inputs) const;
   TensorFormat format() const {
     return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
   }
 
   std::string direction_, mode_, layout_, size_;
   WindowText window_;
-  std::string storage_order_ = "row";
+  std::string storage_order_;  // empty: row
   bool ceil_ = false;
 };
 
@@ -88,11 +91,24 @@ std::vector<Index> Pool::draw(nets::Random& random) {
           draw_between(random, 7, 19)};
 }
 
+void Pool::check_uses(PoolingProblem const& problem, Inputs const& inputs) const {
+  bool const backward = problem.direction == Direction::backward;
+  bool const indices = inputs.wanted.contains("indices");
+  if (!storage_order_.empty()) one_of(storage_order_, {"row", "column"}, "--storage-order");
+  std::string const here =
+      backward ? "with --direction backward" : "with --mode " + std::string(name_of(problem.mode));
+  check_use(!backward && problem.mode == PoolingMode::max, "--indices", indices ? "FILE" : "", here,
+            "--direction forward with --mode max");
+  check_use(indices || inputs.made_here, "--storage-order", storage_order_,
+            backward ? here : "without --indices FILE", "how those are counted");
+}
+
 Job Pool::job(Inputs const& inputs, Common const& common) const {
   PoolingProblem problem;
   if (is_backward(direction_)) problem.direction = Direction::backward;
   if (!mode_.empty())
     problem.mode = parse_pooling_mode(one_of(mode_, {"max", "average", "average-with-padding"}, "--mode"));
+  check_uses(problem, inputs);
   TensorDescription const& file = inputs.at("x", {3, 4}, "(N, C, H, W), or without H in one dimension");
   int const spatial = file.layout.rank() - 2;
   problem.x = with_two_spatial(from_file(file, format()));
@@ -118,6 +134,12 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
         inputs.made_here
             ? image(problem.x.type)
             : with_two_spatial(from_file(inputs.at("dy", {spatial + 2}, "of the rank of x"), format()));
+    for (int d = 0; d < 2; ++d)
+      if (ceil_ && problem.y.extent(2 + d) != extent(d))
+        throw Error(ErrorCode::bad_request,
+                    inputs.say("dy") + ", has " + std::to_string(problem.y.extent(2 + d)) +
+                        (d == 0 ? " rows" : " columns") + " of windows; with --ceil " + inputs.say("x") +
+                        ", has " + std::to_string(extent(d)));
     if (problem.backward_needs_x() && type != problem.x.type)
       throw Error(ErrorCode::bad_request, "--d-type " + common.types.d +
                                               ": the gradient of a maximum is of x's type, " +
@@ -130,9 +152,6 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
     if (inputs.wanted.contains("indices") || (inputs.made_here && problem.mode == PoolingMode::max)) {
       problem.indices = image(DataType::s32);
       bool const down_columns = storage_order_ == "column";
-      if (!down_columns && storage_order_ != "row")
-        throw Error(ErrorCode::bad_request,
-                    "--storage-order " + storage_order_ + " is not known; there is: row, column");
       job.outputs.push_back({"indices", "indices", order, input[0] * input[1], down_columns ? input[0] : 0});
     }
   }

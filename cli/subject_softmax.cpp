@@ -1,6 +1,8 @@
 // softmax, cross-entropy and rbf: from arrays of scores to their problems.
 #include "cosmati/ops/softmax.h"
 
+#include <cmath>
+
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -54,11 +56,11 @@ class Softmax final : public Subject {
   Job job(Inputs const& inputs, Common const& common) const override {
     bool const backward = is_backward(direction_);
     bool const forward_first = backward && !inputs.has("y");
-    TensorDescription const& given = inputs.at(backward && !forward_first ? "y" : "x");
+    std::string const input = backward && !forward_first ? "y" : "x";
+    TensorDescription const& given = inputs.at(input);
     int const rank = given.layout.rank();
     if (axis_ < -rank || axis_ >= rank)
-      throw Error(ErrorCode::bad_request, "--axis " + std::to_string(axis_) + ": " +
-                                              inputs.say(forward_first || !backward ? "x" : "y") +
+      throw Error(ErrorCode::bad_request, "--axis " + std::to_string(axis_) + ": " + inputs.say(input) +
                                               ", has axes " + std::to_string(-rank) + " to " +
                                               std::to_string(rank - 1));
     TensorDescription const result{output_type(common.types, given.type, given.type, false), given.layout};
@@ -72,7 +74,7 @@ class Softmax final : public Subject {
     notes.terms = given.extent(problem.axis);
     notes.operations = 4.0 * static_cast<double>(given.layout.size());
     Job job;
-    job.outputs.push_back({backward ? "dx" : "y", "out", identity_order(rank)});
+    job.outputs.push_back({backward ? "dx" : "y", "out", inputs.order_of(input)});
     problem.x = forward_first ? given : result;
     problem.y = result;
     if (!backward) problem.x = given;
@@ -84,7 +86,7 @@ class Softmax final : public Subject {
     if (backward) {
       problem.direction = Direction::backward;
       if (!forward_first) problem.y = given;
-      problem.dy = inputs.at("dy");
+      problem.dy = inputs.at_like("dy", input);
     }
     job.task = make_task(std::move(problem), notes);
     return job;
@@ -216,6 +218,8 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
   problem.rubbish = rubbish_;
   problem.x = inputs.at("x", {2}, "(N, F)");
   problem.centres = inputs.at("centres", {2}, "(classes, F)");
+  check_use(inputs.has("labels"), "--rubbish", std::isfinite(rubbish_) ? std::to_string(rubbish_) : "",
+            "without --labels FILE", "the loss");
   bool const labelled = inputs.has("labels"), backward = is_backward(direction_);
   if (labelled) problem.labels = inputs.at("labels", {1}, "(N)");
   DataType const type = output_type(common.types, problem.x.type, problem.centres.type, false);

@@ -2,6 +2,7 @@
 #include "cli/table.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,7 @@ void print_row(std::vector<std::string> const& cells, std::vector<std::size_t> c
 }
 
 bool progress_shown = false;
+bool stdout_is_a_file = false;  // of results, which nothing else must be in
 
 void clear_progress() {
   if (progress_shown) std::fputs("\r\033[K", stderr);
@@ -67,7 +69,14 @@ void Table::print() const {
 
 void print_text(std::string const& text) {
   clear_progress();
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fwrite(text.data(), 1, text.size(), stdout_is_a_file ? stderr : stdout);
+}
+void keep_stdout_for(std::string const& path) {
+  struct stat named {
+  }, open{};
+  if (::stat(path.c_str(), &named) != 0 || ::fstat(STDOUT_FILENO, &open) != 0 || S_ISCHR(open.st_mode))
+    return;
+  if (named.st_dev == open.st_dev && named.st_ino == open.st_ino) stdout_is_a_file = true;
 }
 void print_line(std::string const& line) { print_text(line + '\n'); }
 void print_warning(std::string const& text) { print_sentence("cosmati: warning: ", text); }

@@ -16,8 +16,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-void print_line(std::string const& line);      // on stdout, with a line end
-void print_text(std::string const& text);      // on stdout, as it is
+void print_line(std::string const& line);  // on stdout, with a line end
+void print_text(std::string const& text);  // on stdout, as it is
+// `path` will be written: where it is the pipe or file that stdout is (/dev/stdout), tables and lines go to
+// stderr from here on.
+void keep_stdout_for(std::string const& path);
 void print_warning(std::string const& text);   // on stderr: "cosmati: warning: ..."
 void print_failure(std::string const& text);   // on stderr: "cosmati: ..."
 void print_progress(std::string const& text);  // on stderr if that is a terminal, over the last progress

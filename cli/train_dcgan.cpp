@@ -135,6 +135,7 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   dcgan::Pictures const pictures = dcgan::read_pictures(request.data, size, device.threads);
   auto const training = make_training(request, pictures, team);
   dcgan::Settings const& s = training->settings();
+  if (speaks) warn_of_tf32(s.compute, team);
   if (!json && speaks)
     print_line(fmt::format(
         "DCGAN, {} to {} channels, {} pictures{}, batch {}, {} steps, Adam with rate {:g}, {}, seed {}; {} "

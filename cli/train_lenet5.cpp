@@ -200,6 +200,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
       nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
   auto const training = make_training(request, train, test, team);
   auto const& h = training->hyperparameters();
+  if (speaks) warn_of_tf32(h.factors, team);
   if (!json && speaks) print_line(describe(h, team.devices[0]) + team_text(team));
   if (shared && speaks) training->save(save);  // whatever happens from now on
   if (group != nullptr)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/table.h"
 #include "cosmati/ops/error.h"
 
 namespace cosmati::cli {
@@ -46,6 +47,13 @@ nets::Team team_of(Common const& common, long long gpus, parallel::ProcessGroup*
 std::string team_text(nets::Team const& team) {
   if (team.group != nullptr) return fmt::format(", {} processes", team.group->size());
   return team.size() == 1 ? "" : fmt::format(", {} devices", team.size());
+}
+
+void warn_of_tf32(DataType compute, nets::Team const& team) {
+  Backend const backend = team.devices[0].backend;
+  if (compute == DataType::tf32 && (backend == Backend::cpu || backend == Backend::reference))
+    print_warning(fmt::format("tf32 changes nothing here: the backend {} trains with whole f32 factors",
+                              name_of(backend)));
 }
 
 bool run_or_tell(nets::Team const& team, std::string const& continuation,

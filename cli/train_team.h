@@ -14,6 +14,9 @@ namespace cosmati::cli {
 nets::Team team_of(Common const& common, long long gpus, parallel::ProcessGroup* group);
 std::string team_text(nets::Team const& team);  // ", 4 devices"; nothing of one
 
+// One sentence on stderr where a training with factors in `compute` is the same as with f32.
+void warn_of_tf32(DataType compute, nets::Team const& team);
+
 // training(); if a device of a team fails, the error's sentence ends with `continuation`.
 bool run_or_tell(nets::Team const& team, std::string const& continuation,
                  std::function<bool()> const& training);

@@ -1,4 +1,5 @@
-// Activation functions and their derivatives. At 0 the derivative of relu is 0, that of leaky_relu and elu 1.
+// Activation functions and their derivatives. The derivatives of relu, leaky_relu and elu
+// at 0 are those of the left: 0, alpha and alpha, as PyTorch has them.
 // gelu: Hendrycks and Gimpel 2016; silu: Elfwing et al. 2017; scaled tanh: LeCun et al. 1998, appendix A.
 #include <cmath>
 #include <numbers>
@@ -47,8 +48,8 @@ double derivative(ActivationProblem const& problem, double x) {
   if (std::isnan(x)) return x;
   switch (problem.function) {
     case ActivationFunction::relu: return x > 0 ? 1 : 0;
-    case ActivationFunction::leaky_relu: return x < 0 ? alpha : 1;
-    case ActivationFunction::elu: return x < 0 ? alpha * std::exp(x) : 1;
+    case ActivationFunction::leaky_relu: return x > 0 ? 1 : alpha;
+    case ActivationFunction::elu: return x > 0 ? 1 : alpha * std::exp(x);
     case ActivationFunction::sigmoid: return sigmoid(x) * sigmoid(-x);
     case ActivationFunction::tanh: return tanh_derivative(x);
     case ActivationFunction::scaled_tanh: return alpha * beta * tanh_derivative(beta * x);

@@ -97,6 +97,12 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
   return result;
 }
 
+void check_none(char const* operation, char const* name, cosmati_tensor const& tensor, char const* owner) {
+  if (tensor.rank == 0) return;
+  refuse(fmt::format("{}: {} is of rank {}, but only {} has one; here its rank must be 0, none", operation,
+                     name, tensor.rank, owner));
+}
+
 int choice_of(char const* operation, char const* name, int value, int count) {
   if (value < 0 || value >= count)
     refuse(fmt::format("{}: {} is {}; 0 to {} are legal", operation, name, value, count - 1));

@@ -13,6 +13,9 @@ namespace cosmati::c_api {
 // Rank 0 gives an absent tensor.
 TensorDescription tensor_of(char const* operation, char const* name, cosmati_tensor const& tensor);
 
+// For a tensor that this direction or mode does not have: its rank must be 0. `owner` is what has one.
+void check_none(char const* operation, char const* name, cosmati_tensor const& tensor, char const* owner);
+
 // `value` as one of the first `count` values of an enumeration.
 int choice_of(char const* operation, char const* name, int value, int count);
 template <class Enumeration>

@@ -7,6 +7,7 @@
 #include "src/c_api/problem_of.h"
 
 using namespace cosmati;
+using c_api::check_none;
 using c_api::checked;
 using c_api::enumerator_of;
 using c_api::guarded;
@@ -78,6 +79,7 @@ cosmati_status cosmati_activation_problem(cosmati_activation const* activation, 
     result.x = tensor_of(operation, "x", given.x);
     result.y = tensor_of(operation, "y", given.y);
     result.dx = tensor_of(operation, "dx", given.dx);
+    if (result.direction == Direction::forward) check_none(operation, "dx", given.dx, "BACKWARD");
     c_api::give(problem, result);
   });
 }
@@ -91,6 +93,7 @@ cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* batch_norm, 
     result.x = tensor_of(operation, "x", given.x);
     result.y = tensor_of(operation, "y", given.y);
     result.dx = tensor_of(operation, "dx", given.dx);
+    if (result.mode != BatchNormMode::backward) check_none(operation, "dx", given.dx, "BACKWARD");
     result.statistics = tensor_of(operation, "statistics", given.statistics);
     result.epsilon = given.epsilon;
     c_api::give(problem, result);
@@ -108,6 +111,7 @@ cosmati_status cosmati_softmax_problem(cosmati_softmax const* softmax, cosmati_p
     result.x = tensor_of(operation, "x", given.x);
     result.y = tensor_of(operation, "y", given.y);
     result.dy = tensor_of(operation, "dy", given.dy);
+    if (result.direction == Direction::forward) check_none(operation, "dy", given.dy, "BACKWARD");
     c_api::give(problem, result);
   });
 }
@@ -122,6 +126,7 @@ cosmati_status cosmati_cross_entropy_problem(cosmati_cross_entropy const* cross_
     result.x = tensor_of(operation, "x", given.x);
     result.labels = tensor_of(operation, "labels", given.labels);
     result.loss = tensor_of(operation, "loss", given.loss);
+    if (result.direction == Direction::backward) check_none(operation, "loss", given.loss, "FORWARD");
     result.dx = tensor_of(operation, "dx", given.dx);
     c_api::give(problem, result);
   });
@@ -136,6 +141,10 @@ cosmati_status cosmati_lrn_problem(cosmati_lrn const* lrn, cosmati_problem_t* pr
     result.x = tensor_of(operation, "x", given.x);
     result.y = tensor_of(operation, "y", given.y);
     result.dx = tensor_of(operation, "dx", given.dx);
+    if (result.direction == Direction::forward) check_none(operation, "dx", given.dx, "BACKWARD");
+    if (given.window < 1 || given.window >= std::int64_t{1} << 31)
+      c_api::refuse(std::string(operation) + ": window is " + std::to_string(given.window) +
+                    "; it must be at least 1 and below 2^31");
     result.size = given.window;
     result.alpha = given.alpha;
     result.beta = given.beta;
@@ -156,6 +165,11 @@ cosmati_status cosmati_rbf_problem(cosmati_rbf const* rbf, cosmati_problem_t* pr
     result.distances = tensor_of(operation, "distances", given.distances);
     result.loss = tensor_of(operation, "loss", given.loss);
     result.dcentres = tensor_of(operation, "dcentres", given.dcentres);
+    bool const forward = result.direction == Direction::forward, labelled = given.labels.rank != 0;
+    if (!forward || !labelled) check_none(operation, "loss", given.loss, "FORWARD with labels");
+    if (!forward && labelled)
+      check_none(operation, "distances", given.distances, "FORWARD, and BACKWARD without labels,");
+    if (forward) check_none(operation, "dcentres", given.dcentres, "BACKWARD");
     result.rubbish = given.rubbish;
     c_api::give(problem, result);
   });

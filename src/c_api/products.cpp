@@ -72,6 +72,12 @@ cosmati_status cosmati_convolution_problem(cosmati_convolution const* convolutio
     result.y = c_api::tensor_of(operation, "y", given.y);
     if (transposed) std::swap(result.x, result.y);
     result.db = c_api::tensor_of(operation, "db", given.db);
+    if (direction == COSMATI_CONVOLUTION_BIAS) {
+      c_api::check_none(operation, "x", given.x, "a direction with a filter");
+      c_api::check_none(operation, "w", given.w, "a direction with a filter");
+    } else if (direction != COSMATI_CONVOLUTION_FILTER) {
+      c_api::check_none(operation, "db", given.db, "FILTER or BIAS");
+    }
     for (int i = 0; i < 2; ++i) {
       result.stride[i] = given.stride[i];
       result.pad_begin[i] = given.pad_begin[i];

@@ -16,6 +16,10 @@
 namespace cosmati::io {
 namespace {
 
+[[noreturn]] void fail(std::string const& path, char const* what) {
+  throw Error(ErrorCode::system, path + ": " + what + ": " + std::generic_category().message(errno));
+}
+
 // An exclusive lock on the file that `path` names; gone with the object, or with the process.
 class Lock {
  public:
@@ -47,16 +51,21 @@ class Lock {
     return ::stat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
   }
 
-  [[noreturn]] static void fail(std::string const& path, char const* what) {
-    throw Error(ErrorCode::system, path + ": " + what + ": " + std::generic_category().message(errno));
-  }
-
   int descriptor_ = -1;
 };
 
 }  // namespace
 
 TuningTable read_tuning(std::string const& path) { return TuningTable::parse(read_file(path), path); }
+
+TuningTable tuning_to_add_to(std::string const& path) {
+  struct stat status {};
+  check_writable(path);
+  if (::stat(path.c_str(), &status) != 0) return {};
+  if (!S_ISREG(status.st_mode)) bad_file(path, "is not a regular file");
+  if (::access(path.c_str(), R_OK | W_OK) != 0) fail(path, "cannot be opened for writing");
+  return read_tuning(path);
+}
 
 TuningTable add_to_tuning(std::string const& path, TuningTable const& lines) {
   Lock const lock(path);

@@ -14,4 +14,8 @@ TuningTable read_tuning(std::string const& path);
 // new one. Throws Error: bad_file where the file is none, which is left alone; system.
 TuningTable add_to_tuning(std::string const& path, TuningTable const& lines);
 
+// What add_to_tuning() would add to: the lines of the file, none where it does not exist yet. Nothing is
+// made. Throws what add_to_tuning() would throw, as far as that can be told before.
+TuningTable tuning_to_add_to(std::string const& path);
+
 }  // namespace cosmati::io

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 namespace cosmati {
@@ -19,7 +21,72 @@ std::string strides_of(Layout const& layout) {
   return fmt::format("{}", fmt::join(layout.stride, layout.stride + layout.rank(), ", "));
 }
 
+// Looks for differences of two index tuples, not all 0, whose sum of difference * stride is 0: dimension by
+// dimension, the largest stride first, and only as far from 0 as the others can bring back.
+class PlaceSearch {
+ public:
+  explicit PlaceSearch(Layout const& layout) : layout_(layout) {
+    for (int d = 0; d < layout.rank(); ++d)
+      if (layout.extent(d) > 1) order_.push_back(d);
+    std::sort(order_.begin(), order_.end(),
+              [&](int a, int b) { return layout.stride[a] > layout.stride[b]; });
+    reach_.assign(order_.size() + 1, 0);  // of the dimensions from `at` on
+    for (std::size_t at = order_.size(); at-- > 0;)
+      reach_[at] = reach_[at + 1] + (layout.extent(order_[at]) - 1) * layout.stride[order_[at]];
+  }
+
+  std::optional<SharedPlace> find() {
+    if (search(0, 0, false)) return result();
+    if (steps_ > most_steps) return SharedPlace();
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr Index most_steps = 1'000'000;
+
+  // `sum` is that of the dimensions before `at`, of which one differs if `differs`.
+  bool search(std::size_t at, Index sum, bool differs) {
+    if (at == order_.size()) return differs && sum == 0;
+    int const d = order_[at];
+    Index const stride = layout_.stride[d], most = layout_.extent(d) - 1;
+    // The first difference that is not 0 may be taken as positive; a stride of 0 differs for nothing.
+    Index low = differs ? -most : 0, high = most;
+    if (stride > 0) {
+      low = std::max(low, -((sum + reach_[at + 1]) / stride));
+      high = std::min(high, (reach_[at + 1] - sum) / stride);
+    }
+    for (Index difference = low; difference <= high; ++difference) {
+      if (++steps_ > most_steps) return false;
+      differences_[d] = difference;
+      Index const rest = sum + difference * stride;
+      if (std::abs(rest) <= reach_[at + 1] && search(at + 1, rest, differs || difference != 0)) return true;
+    }
+    differences_[d] = 0;
+    return false;
+  }
+
+  SharedPlace result() const {
+    SharedPlace place{layout_.shape, layout_.shape};
+    for (int d = 0; d < layout_.rank(); ++d) {
+      place.first[d] = std::max<Index>(differences_[d], 0);
+      place.second[d] = std::max<Index>(-differences_[d], 0);
+    }
+    return place;
+  }
+
+  Layout const& layout_;
+  std::vector<int> order_;
+  std::vector<Index> reach_;
+  Index differences_[max_rank] = {};
+  Index steps_ = 0;
+};
+
 }  // namespace
+
+std::optional<SharedPlace> shared_place(Layout const& layout) {
+  if (!layout.overlaps()) return std::nullopt;
+  return PlaceSearch(layout).find();
+}
 
 void check_tensor(char const* operation, Named tensor, Role role) {
   auto const& [name, description] = tensor;
@@ -33,12 +100,17 @@ void check_tensor(char const* operation, Named tensor, Role role) {
   if (alignment < 1 || (alignment & (alignment - 1)) != 0)
     refuse(operation,
            fmt::format("{} is promised an alignment of {} bytes; legal is a power of two", name, alignment));
-  if (role == Role::input || !description.layout.overlaps()) return;
-  refuse(operation,
-         fmt::format("{} is written, but with the strides ({}) of {} two of its elements can lie in "
-                     "one place; row-major strides would be ({})",
-                     name, strides_of(description.layout), to_string(description.shape()),
-                     strides_of(row_major(description.shape()))));
+  if (role == Role::input) return;
+  auto const shared = shared_place(description.layout);
+  if (!shared) return;
+  std::string const elements =
+      shared->first.rank == 0
+          ? "two of its elements may lie"
+          : fmt::format("its elements {} and {} lie", to_string(shared->first), to_string(shared->second));
+  refuse(operation, fmt::format("{} is written, but with the strides ({}) of {} {} in one place; row-major "
+                                "strides would be ({})",
+                                name, strides_of(description.layout), to_string(description.shape()),
+                                elements, strides_of(row_major(description.shape()))));
 }
 
 void check_rank(char const* operation, Named tensor, int lowest, int highest) {

@@ -2,6 +2,7 @@
 // that names the operation, the tensor, its value and what would be legal.
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,13 @@ struct Named {
 
 // Throws "OPERATION: message".
 [[noreturn]] void refuse(char const* operation, std::string const& message);
+
+// Two index tuples of a layout that lie in one place.
+struct SharedPlace {
+  Shape first, second;  // of rank 0: too many tuples to look at all of them, and the strides allow it
+};
+// Exact where Layout::overlaps() is only sufficient, within a million steps. Strides are not negative.
+std::optional<SharedPlace> shared_place(Layout const& layout);
 
 // Present, no negative extent or stride, no overflow; and nothing is written twice where it is an output.
 void check_tensor(char const* operation, Named tensor, Role role);

@@ -17,18 +17,23 @@ char const* operation_of(BatchNormMode mode) {
   return "batch normalisation backward";
 }
 
+// Of the description that scale, bias, mean and variance share.
+constexpr char const* statistics_name = "statistics (of scale, bias, mean and variance)";
+
 }  // namespace
 
 void validate(BatchNormProblem const& problem) {
   char const* const operation = operation_of(problem.mode);
   bool const backward = problem.mode == BatchNormMode::backward;
   Named const x{"x", problem.x};
-  check_tensors(operation, problem);
+  BatchNormProblem::visit_tensors(
+      problem, [&](char const* name, Role role, TensorDescription const& tensor, auto) {
+        check_tensor(operation, {&tensor == &problem.statistics ? statistics_name : name, tensor}, role);
+      });
   check_rank(operation, x, 2, 5);
   check_same_shape(operation, {backward ? "dy" : "y", problem.y}, x);
   if (backward) check_same_shape(operation, {"dx", problem.dx}, x);
-  check_shape(operation, {"statistics (of scale, bias, mean and variance)", problem.statistics},
-              {problem.x.extent(1)});
+  check_shape(operation, {statistics_name, problem.statistics}, {problem.x.extent(1)});
   check_finite(operation, "epsilon", problem.epsilon);
   if (problem.epsilon < 0)
     refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));

@@ -47,7 +47,10 @@ void validate(OptimizerProblem const& problem) {
   Named const parameter{"parameter", problem.parameter};
   if (adam && !problem.state.present())
     refuse(operation, "state is missing: the two moments need a description");
-  check_tensors(operation, problem);
+  OptimizerProblem::visit_tensors(
+      problem, [&](char const* name, Role role, TensorDescription const& tensor, auto) {
+        check_tensor(operation, {&tensor == &problem.state ? "state (of the moments)" : name, tensor}, role);
+      });
   check_same_shape(operation, {"gradient", problem.gradient}, parameter);
   if (problem.state.present()) check_same_shape(operation, {"state", problem.state}, parameter);
   auto const check_numbers = [&](char const* name, TensorDescription const& numbers, Index count) {

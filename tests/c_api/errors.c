@@ -76,6 +76,55 @@ static void test_problems(void) {
   CHECK(problem == NULL);
 }
 
+/* Fields are called as the struct calls them, and tensors of another direction are refused. */
+static void test_fields(void) {
+  int64_t const three = 3, one = 1;
+  cosmati_tensor const channels = cosmati_packed(COSMATI_F32, 1, &three);
+  cosmati_tensor const image = cosmati_image(COSMATI_F32, COSMATI_NCHW, 2, 3, 4, 4);
+  cosmati_tensor const rows = cosmati_matrix(COSMATI_F32, 2, 3, 3, 1);
+  cosmati_problem_t problem = NULL;
+  cosmati_convolution convolution = cosmati_default_convolution();
+  cosmati_lrn lrn = cosmati_default_lrn();
+  cosmati_batch_norm batch_norm = cosmati_default_batch_norm();
+  cosmati_activation activation = cosmati_default_activation();
+  cosmati_softmax softmax = cosmati_default_softmax();
+  cosmati_cross_entropy cross_entropy = cosmati_default_cross_entropy();
+  cosmati_rbf rbf = cosmati_default_rbf();
+  cosmati_optimizer optimizer = cosmati_default_optimizer();
+
+  lrn.x = lrn.y = image, lrn.window = 0;
+  REFUSED(cosmati_lrn_problem(&lrn, &problem), COSMATI_BAD_REQUEST, "normalisation: window is 0|at least 1");
+  lrn.window = 3, lrn.dx = image;
+  REFUSED(cosmati_lrn_problem(&lrn, &problem), COSMATI_BAD_REQUEST, "dx is of rank 4|BACKWARD|0, none");
+  batch_norm.x = batch_norm.y = image;
+  REFUSED(cosmati_batch_norm_problem(&batch_norm, &problem), COSMATI_BAD_REQUEST, ": statistics (|missing");
+  batch_norm.statistics = channels, batch_norm.statistics.stride[0] = -1;
+  REFUSED(cosmati_batch_norm_problem(&batch_norm, &problem), COSMATI_BAD_REQUEST, ": statistics (|stride -1");
+  batch_norm.statistics = channels, batch_norm.dx = image;
+  REFUSED(cosmati_batch_norm_problem(&batch_norm, &problem), COSMATI_BAD_REQUEST, "dx is of rank 4|BACKWARD");
+  activation.x = activation.y = activation.dx = image;
+  REFUSED(cosmati_activation_problem(&activation, &problem), COSMATI_BAD_REQUEST, "dx is of rank 4|BACKWARD");
+  softmax.x = softmax.y = softmax.dy = rows;
+  REFUSED(cosmati_softmax_problem(&softmax, &problem), COSMATI_BAD_REQUEST, "dy is of rank 2|BACKWARD");
+  cross_entropy.direction = COSMATI_BACKWARD, cross_entropy.x = cross_entropy.dx = rows;
+  cross_entropy.loss = cosmati_packed(COSMATI_F32, 1, &one);
+  REFUSED(cosmati_cross_entropy_problem(&cross_entropy, &problem), COSMATI_BAD_REQUEST,
+          "loss is of rank 1|FORWARD");
+  rbf.x = rbf.centres = rbf.dcentres = rows, rbf.distances = cosmati_matrix(COSMATI_F32, 2, 2, 2, 1);
+  REFUSED(cosmati_rbf_problem(&rbf, &problem), COSMATI_BAD_REQUEST, "dcentres is of rank 2|BACKWARD");
+  rbf.dcentres.rank = 0, rbf.loss = cross_entropy.loss;
+  REFUSED(cosmati_rbf_problem(&rbf, &problem), COSMATI_BAD_REQUEST, "loss is of rank 1|FORWARD with labels");
+  convolution.x = convolution.y = image, convolution.w = cosmati_image(COSMATI_F32, COSMATI_NCHW, 3, 3, 1, 1);
+  convolution.db = channels;
+  REFUSED(cosmati_convolution_problem(&convolution, &problem), COSMATI_BAD_REQUEST, "db is of rank 1|FILTER");
+  convolution.direction = COSMATI_CONVOLUTION_BIAS;
+  REFUSED(cosmati_convolution_problem(&convolution, &problem), COSMATI_BAD_REQUEST, "x is of rank 4|filter");
+  optimizer.kind = COSMATI_ADAM, optimizer.parameter = optimizer.gradient = optimizer.state = rows;
+  optimizer.state.stride[0] = -1;
+  REFUSED(cosmati_optimizer_problem(&optimizer, &problem), COSMATI_BAD_REQUEST, "adam: state|stride -1");
+  CHECK(problem == NULL);
+}
+
 static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati_plan_t plan) {
   cosmati_argument arguments[5];
   cosmati_plan_t none = NULL;
@@ -156,6 +205,7 @@ void test_errors(cosmati_handle_t handle) {
   cosmati_plan_t plan = NULL;
   test_devices();
   test_problems();
+  test_fields();
   gemm.epilogue = "alpha*acc";
   OK(cosmati_gemm_problem(&gemm, &problem));
   if (OK(cosmati_make_plan(handle, problem, NULL, &plan))) test_run(handle, problem, plan);

@@ -103,6 +103,7 @@ static void test_loss(cosmati_handle_t handle) {
   RUN(handle, problem, forward);
   SAME(loss, wanted_loss, 1, 1e-4);
   rbf.direction = COSMATI_BACKWARD;
+  rbf.loss.rank = 0;
   rbf.dcentres = rbf.centres;
   OK(cosmati_rbf_problem(&rbf, &problem));
   RUN(handle, problem, backward);

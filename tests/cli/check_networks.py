@@ -112,6 +112,8 @@ def check_lenet5(folder):
                           "--save", half, "--json").stdout.splitlines()[0])
     answer = json.loads(run("predict", "lenet5", "--model", half, "--data", data, "--json").stdout.splitlines()[-1])
     expect("a model trained in bf16 is one of f32", abs(answer["accuracy"] - line["test_accuracy"]) < 0.03, (line, answer))
+    told = run("train", "lenet5", "--data", data, "--epochs", 1, "--batch", 64, "--compute", "tf32", "--backend", "cpu", "--save", half).stderr
+    expect("tf32 on the processor is told", told.count("\n") == 1 and "warning: tf32 changes nothing" in told and "cpu" in told, told)
     refused("train", "lenet5", "--data", data, "--type", "s8", saying="f32, f16 or bf16")
     refused("train", "lenet5", "--data", data, "--type", "f16", "--compute", "tf32", saying="is for --type f32")
     refused("train", "lenet5", "--data", data, "--resume", half, "--type", "f32", saying="--type")
@@ -383,6 +385,8 @@ def check_dcgan_training(folder):
                                            ("discriminator_loss", "generator_loss")), lines)
     expect("train dcgan: a grid after the first pass, and at the end",
            all(read(f"{folder}/s-{name}.png")[:4] == b"\x89PNG" for name in ("001", "002")))
+    told = run(*base, "--steps", 4, "--save", parts, "--type", "tf32", "--backend", "cpu").stderr
+    expect("tf32 on the processor is told", "warning: tf32 changes nothing" in told and "cpu" in told, told)
     run(*base, "--steps", 4, "--save", parts)
     run("train", "dcgan", "--data", data, "--resume", parts, "--steps", 7, "--threads", 2)
     expect("train dcgan: resuming gives the same bits", read(whole) == read(parts))

@@ -230,7 +230,7 @@ def policies():
     says(wgmma("--type", "f32", expect=2), "multiply wgmma takes no f32 and f32 with sums in f32")
     says(wgmma("--type", "bf16", "--policy", "large", expect=2), "there is: emulated")
     suite = [line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems") if line["suite"] == "figure9"]
-    program.check(not suite or suite[0]["problems"] == "24", f"figure9: {suite}")
+    program.check(not suite or suite[0]["problems"] == 24, f"figure9: {suite}")
 
 
 def tuning():
@@ -325,10 +325,10 @@ def suites():
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "suites")
     listed = {line["suite"]: line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems", "about")}
     program.check({"squares", "llm", "deep", "skinny", "ragged", "batched", "grouped"} <= set(listed), f"suites: {sorted(listed)}")
-    program.check(listed.get("llm", {}).get("problems") == "110", "a line of a suite may hold a list")
+    program.check(listed.get("llm", {}).get("problems") == 110, "a line of a suite may hold a list")
     # Convolutions: each line is planned, on the processor and for a GPU, as the command line says.
     for name, problems in {"lenet": 9, "dcgan": 16, "vgg16": 27, "resnet50": 69, "mobilenet": 90, "deepbench": 90, "large_filters": 26, "odd": 36}.items():
-        program.check(listed.get(name, {}).get("problems") == str(problems), f"{name}: {listed.get(name)}")
+        program.check(listed.get(name, {}).get("problems") == problems, f"{name}: {listed.get(name)}")
         for words in (["--backend", "cpu"], ["--backend", "cuda", "--device-description", "h200", "--direction", "filter", "--layout", "nhwc", "--type", "f16"]):
             lines = json_lines(program.call("explain", "conv", "--suite", name, *words, "--json"), "problem", "verdict")
             chosen = [line["problem"] for line in lines if line["verdict"] == "chosen"]

@@ -44,6 +44,12 @@ def activations():
         program.close(f"{words}", got, function(wide(x)), 2)
         got = program.run("activation", "--x", fx, "--dy", fdy, "--direction", "backward", "--function", *words)
         program.close(f"{words} backward", got, wide(dy) * (function(wide(x) + 1e-6) - function(wide(x) - 1e-6)) / 2e-6, 2)
+    # At 0 and at -0 the slope is that of the left: PyTorch's convention.
+    zeros = ["--x", program.save("zeros", np.float32([0, -0.0])), "--dy", program.save("fives", np.float32([5, 5])), "--direction", "backward"]
+    for words, slope in {("relu",): 0, ("leaky_relu",): 0.01, ("leaky_relu", "--alpha", 0.25): 0.25, ("elu",): 1, ("elu", "--alpha", 0.5): 0.5}.items():
+        program.close(f"{words} at 0", program.run("activation", *zeros, "--function", *words), np.float64([5 * slope] * 2))
+        got = program.run("activation", "--x", program.save("nan", np.float32([np.nan, 1])), *zeros[2:], "--function", *words)
+        program.check(got is not None and np.isnan(got[0]) and got[1] == 5, f"{words} keeps NaN backward: {got}")
     program.check(np.isnan(program.run("activation", "--x", program.save("nan", np.float32([np.nan, 1])), "--function", "relu")[0]), "relu keeps NaN")
     fortran = program.run("activation", "--x", program.save("f", np.asfortranarray(x)), "--function", "relu")
     program.equal("Fortran order", fortran, np.maximum(x, 0))

@@ -77,5 +77,27 @@ TEST(Unwind, WhileTheCallerUnwinds) {
   }
 }
 
+struct Lengths {
+  int waits[4];  // of each block, before it fails
+};
+
+template <int threads>
+COSMATI_KERNEL(threads, 1)
+fail_after(COSMATI_PARAMETER Lengths lengths) {
+  for (int i = 0; i < lengths.waits[emulator::block().x]; ++i) emulator::block_barrier();
+  if (emulator::thread() == 0) throw std::runtime_error("thrown");
+}
+
+// Whichever host thread is first.
+TEST(Unwind, OfSeveralBlocksThatFailTheFirstIsReported) {
+  for (Lengths const lengths : {Lengths{{400, 0, 0, 0}}, Lengths{{400, 200, 0, 0}}, Lengths{{0, 300, 0, 5}}})
+    for (int const host_threads : {1, 2, 4})
+      for (int again = 0; again < 5; ++again) {
+        std::string const report = testing::report_of(
+            [&] { emulator::launch_kernel<fail_after<64>>({4}, 64, 0, lengths, host_threads); });
+        EXPECT_SAYS(report, "block (0, 0, 0)");
+      }
+}
+
 }  // namespace
 }  // namespace cosmati

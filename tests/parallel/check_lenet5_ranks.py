@@ -63,6 +63,19 @@ def run(count, name, *more, **options):
     return done.stdout
 
 
+def sentences(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    expect(command, done.returncode == 2, done)
+    return sorted(line for line in done.stderr.splitlines() if line.startswith("cosmati: "))
+
+
+# What all processes find wrong is said once; what one finds, by that one.
+for words, word in ((["--data", f"{work}/nowhere"], "nowhere"), (["--dat", "x"], "--dat")):
+    told = sentences(*mpirun(4), cosmati, "train", "lenet5", *words, "--backend", "cpu")
+    expect(f"one sentence for {words}", len(told) == 1 and word in told[0], told)
+told = sentences(*mpirun(2)[:-2], "-n", "1", cosmati, "train", "lenet5", "--dat", "x", ":", "-n", "1", cosmati, "train", "lenet5", "--seeed", "1")
+expect("a sentence of each", len(told) == 2 and "--dat;" in told[0] and "--seeed" in told[1], told)
+
 write_images("train", 130)
 write_images("t10k", 30)
 settings = ["--epochs", "2", "--batch", "64", "--json"]

@@ -71,7 +71,7 @@ TEST(ReferenceActivation, FarFromZero) {
 
 TEST(ReferenceActivation, DerivativeAtZero) {
   EXPECT_EQ(derivative(ActivationFunction::relu, 0, 5), 0);
-  EXPECT_EQ(derivative(ActivationFunction::leaky_relu, 0, 5), 5);
+  EXPECT_EQ(derivative(ActivationFunction::leaky_relu, 0, 5), 0.05);
   EXPECT_EQ(derivative(ActivationFunction::elu, 0, 5), 5);
 }
 

@@ -5,7 +5,8 @@
  * COSMATI_OUT_OF_MEMORY. The struct and what it points to may go when the call returns.
  *
  * The names in a formula are those of the arguments of cosmati_run: inputs on its right, outputs on its left.
- * Tensors marked "or none" are left out by rank 0, as the defaults have them. Extents of 0 are legal where a
+ * Tensors marked "or none" are left out by rank 0, as the defaults have them; those of another direction or
+ * mode must be. Extents of 0 are legal where a
  * formula makes sense of them. Sums are in f32; in f64 if an input is f64; in s32 if all are integers.
  */
 #ifndef COSMATI_C_PROBLEMS_H
@@ -137,8 +138,8 @@ COSMATI_API cosmati_status cosmati_pooling_problem(cosmati_pooling const* poolin
 COSMATI_API int64_t cosmati_pooling_extent(int64_t input, int64_t window, int64_t stride, int64_t pad_begin,
                                            int64_t pad_end, int64_t dilation, int ceil_mode);
 
-/* ---- Activations: y = f(x); backward: dx = dy * f'(x), from x and dy. y may be x, dx may be dy. One shape
- * for all. */
+/* ---- Activations: y = f(x); backward: dx = dy * f'(x), from x and dy; at 0, f' is 0 of RELU and alpha of
+ * LEAKY_RELU and ELU. y may be x, dx may be dy. One shape for all. */
 typedef enum cosmati_function {
   COSMATI_ACTIVATION_RELU = 0,        /* max(x, 0) */
   COSMATI_ACTIVATION_LEAKY_RELU = 1,  /* x < 0 ? alpha*x : x; alpha 0.01 */
@@ -248,7 +249,7 @@ typedef struct cosmati_rbf {
   cosmati_tensor x;         /* x or dx: (N, F) */
   cosmati_tensor centres;   /* (classes, F) */
   cosmati_tensor labels;    /* (N), s32, or none */
-  cosmati_tensor distances; /* distances or ddistances: (N, classes), or none with labels */
+  cosmati_tensor distances; /* distances or ddistances: (N, classes), or none with labels; BACKWARD: none */
   cosmati_tensor loss;      /* (1), of FORWARD with labels */
   cosmati_tensor dcentres;  /* (classes, F) or none; of BACKWARD */
   double rubbish;           /* infinity */

@@ -79,7 +79,7 @@ struct Layout {
   }
   // True if the elements fill [0, size) in some order of the dimensions.
   COSMATI_CONSTEXPR bool is_dense() const { return span() == size() && !overlaps(); }
-  // True if two index tuples could share an element, as far as sorting the strides tells.
+  // False only if no two index tuples share an element; true also for some, interleaved, that do not.
   COSMATI_CONSTEXPR bool overlaps() const {
     if (size() == 0) return false;
     int order[max_rank] = {};

@@ -26,7 +26,8 @@ char const* name_of(ActivationFunction function);
 ActivationFunction parse_activation_function(
     std::string const& name);  // throws Error listing the legal names
 
-// forward: y = f(x); backward: dx = dy * f'(x). y may be x, dx may be dy. All tensors are of one shape.
+// forward: y = f(x); backward: dx = dy * f'(x). At 0, and at -0, f' is that of the left: 0 of relu, alpha of
+// leaky_relu and of elu (PyTorch's convention). y may be x, dx may be dy. All tensors are of one shape.
 struct ActivationProblem {
   Direction direction = Direction::forward;
   ActivationFunction function = ActivationFunction::relu;

@@ -27,8 +27,8 @@ char const* forward_text(ActivationFunction function) {
 char const* backward_text(ActivationFunction function) {
   switch (function) {
     case ActivationFunction::relu: return "c * select(acc > 0, 1, relu(acc))";
-    case ActivationFunction::leaky_relu: return "c * select(acc < 0, alpha, select(acc == acc, 1, acc))";
-    case ActivationFunction::elu: return "c * select(acc < 0, alpha * exp(acc), select(acc == acc, 1, acc))";
+    case ActivationFunction::leaky_relu: return "c * select(acc > 0, 1, select(acc == acc, alpha, acc))";
+    case ActivationFunction::elu: return "c * select(acc > 0, 1, alpha * exp(acc))";
     case ActivationFunction::sigmoid: return "c * (sigmoid(acc) * sigmoid(-acc))";
     case ActivationFunction::tanh: return "c * (4 * sigmoid(2 * acc) * sigmoid(-2 * acc))";
     case ActivationFunction::scaled_tanh:

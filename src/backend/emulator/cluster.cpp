@@ -18,6 +18,7 @@ void Cluster::start(std::int64_t index) {
   Grid const size = work_.cluster;
   std::int64_t const x = index % clusters.x * size.x, y = index / clusters.x % clusters.y * size.y,
                      z = index / clusters.x / clusters.y * size.z;
+  index_ = index;
   reaches_others = false;
   alive_ = work_.threads * this->size();
   arrived_ = left_ = 0;

@@ -21,6 +21,7 @@ class Cluster {
   void unwind();
   std::vector<std::unique_ptr<Block>> const& blocks() const { return blocks_; }
   Block& block(int rank) const { return *blocks_[static_cast<std::size_t>(rank)]; }
+  std::int64_t index() const { return index_; }
   int size() const { return static_cast<int>(blocks_.size()); }
 
   // The barrier of the cluster.
@@ -39,6 +40,7 @@ class Cluster {
 
   Work const& work_;
   std::vector<std::unique_ptr<Block>> blocks_;
+  std::int64_t index_ = 0;
   int alive_ = 0, arrived_ = 0, left_ = 0;  // threads; left_: of the arrived, those that have left since
   std::int64_t phase_ = 0;
   char sync_[2] = {0, 0};

@@ -17,7 +17,7 @@ void Schedule::run(int worker) noexcept {
   try {
     run_clusters(worker, clusters);
   } catch (...) {  // no memory for a block
-    record({next_, false, "a block cannot be opened: ", std::current_exception()});
+    record({work_.clusters(), false, "a block cannot be opened: ", std::current_exception()});
     stop_ = Stop::failed;
   }
   for (auto const& cluster : clusters.open) cluster->unwind();
@@ -47,14 +47,29 @@ void Schedule::run_clusters(int worker, Clusters& clusters) {
 }
 
 bool Schedule::open_next(Clusters& clusters) {
-  if (next_ >= work_.clusters()) return false;
-  std::int64_t const index = next_++;
-  if (index >= work_.clusters()) return false;
+  std::int64_t const index = next_index();
+  if (index == none) return false;
   if (clusters.idle.empty()) clusters.idle.push_back(std::make_unique<Cluster>(work_));
   clusters.open.push_back(std::move(clusters.idle.back()));
   clusters.idle.pop_back();
   clusters.open.back()->start(index);
   return true;
+}
+
+std::int64_t Schedule::next_index() {
+  std::scoped_lock const lock(mutex_);
+  if (next_ >= work_.clusters()) return none;
+  open_.insert(next_);
+  return next_++;
+}
+
+// Stops the launch where what failed is known to be the first.
+void Schedule::close(std::int64_t index, bool failed) {
+  std::scoped_lock const lock(mutex_);
+  open_.erase(index);
+  if (failed && (first_failed_ == none || index < first_failed_)) first_failed_ = index;
+  std::int64_t const first_open = open_.empty() ? next_ : *open_.begin();
+  if (first_failed_ != none && first_failed_ < first_open) stop_ = Stop::failed;
 }
 
 // False if nothing came of it.
@@ -66,13 +81,17 @@ bool Schedule::take_turns(Clusters& clusters) {
     if (cluster.has_failed()) {
       for (auto const& block : cluster.blocks())
         if (block->has_failed()) record(explain(*block));
-      stop_ = Stop::failed;
-      return false;
+      cluster.unwind();
+      close(cluster.index(), true);
+      clusters.open.erase(clusters.open.begin() + static_cast<std::ptrdiff_t>(i));
+      progress = true;
+      continue;
     }
     if (!cluster.is_finished()) {
       ++i;
       continue;
     }
+    close(cluster.index(), false);
     clusters.idle.push_back(std::move(clusters.open[i]));
     clusters.open.erase(clusters.open.begin() + static_cast<std::ptrdiff_t>(i));
   }

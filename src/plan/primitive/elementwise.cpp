@@ -28,8 +28,8 @@ char const* value_text(ActivationFunction function) {
 char const* derivative_text(ActivationFunction function) {
   switch (function) {
     case ActivationFunction::relu: return "let d = select(x[e] > 0, 1, 0); ";
-    case ActivationFunction::leaky_relu: return "let d = select(x[e] < 0, alpha, 1); ";
-    case ActivationFunction::elu: return "let d = select(x[e] < 0, alpha * exp(x[e]), 1); ";
+    case ActivationFunction::leaky_relu: return "let d = select(x[e] > 0, 1, alpha); ";
+    case ActivationFunction::elu: return "let d = select(x[e] > 0, 1, alpha * exp(x[e])); ";
     case ActivationFunction::sigmoid: return "let d = sigmoid(x[e]) * sigmoid(-x[e]); ";
     case ActivationFunction::tanh:
       return "let f = exp(-2 * abs(x[e])); let d = 4 * f / ((1 + f) * (1 + f)); ";
