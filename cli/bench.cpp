@@ -59,6 +59,9 @@ void add_bench_command(CLI::App& program) {
   CLI::App* const verb = program.add_subcommand("bench", "Measure an operation, alone or against peers");
   verb->require_subcommand(1);
   verb->footer(
+      "host (host_seconds) is what one call takes of the caller's thread beside the kernel: on a GPU to "
+      "enqueue "
+      "it, on the host to check and pack its arguments.\n"
       "Data are normal random numbers, column-major for gemm. Small problems are verified first, large ones "
       "on a GPU by some rows and columns.\n"
       "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");

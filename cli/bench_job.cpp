@@ -112,7 +112,7 @@ class Session {
   void measure(BenchRequest const& request, std::vector<Index> const& size, Common const& common,
                std::string const& suite) {
     Device const device = common.device_to_run_on();
-    check_peers(request_, device);
+    check_peers(request, device);
     bool const on_gpu = device.backend == Backend::cuda;
     on_gpu_ = on_gpu_ || on_gpu;
     Job const job = made_job(*request.subject, size, common);
@@ -143,7 +143,7 @@ class Session {
     DataType const type = task.slots().front().description.type;
     Measurement const measurement{
         suite,
-        request_.subject->name(),
+        request.subject->name(),
         name_of(type),
         task,
         device,
@@ -250,7 +250,7 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 
 BenchRequest BenchRequest::copy() const {
   BenchRequest other{subject->clone(), size,          suite, shapes,        peers,     json_file, fail_below,
-                     slices,           slice_seconds, hot,   most_verified, placement, common};
+                     slices,           slice_seconds, hot,   most_verified, placement, common,    workload};
   return other;
 }
 
@@ -263,9 +263,11 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
     throw Error(ErrorCode::bad_request,
                 "--slice-seconds " + in_short(request.slice_seconds) + ": legal is more than 0, up to 60");
   Session session(request);
-  auto const sizes = requested_sizes(*request.subject, request.size);
+  std::vector<std::vector<Index>> sizes;
+  if (!request.workload) sizes = requested_sizes(*request.subject, request.size);
   measure_all(session, request, sizes, "");
-  std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  std::vector<Suite> suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  if (request.workload) suites.push_back(*request.workload);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
                 "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct BenchRequest {
   double most_verified = 2e8;  // floating-point operations: the reference needs about a second for them
   Placement placement;
   Common common;
+  std::optional<Suite> workload = {};  // recorded; `with_options` knows its problems, by their numbers
 
   BenchRequest copy() const;
 };

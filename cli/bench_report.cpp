@@ -48,7 +48,7 @@ void add_times(Record& line, Measurement const& measurement) {
       .add("clock_share", result.gpu ? Value(result.gpu->clock_share) : Value())
       .add("prepare_seconds", result.prepare_seconds)
       .add("first_call_seconds", result.first_call_seconds)
-      .add("host_seconds", result.gpu ? Value(result.gpu->host_seconds) : Value())
+      .add("host_seconds", result.host_seconds ? Value(*result.host_seconds) : Value())
       .add("samples", result.ours.samples)
       .add("median_seconds", result.ours.median)
       .add("p5_seconds", result.ours.p5)
@@ -160,7 +160,7 @@ std::vector<std::string> bench_row(Measurement const& measurement, PeerResult co
           in_short(rate * 1e-9),
           peak > 0 ? in_short(peak * 1e-9) : "",
           peak > 0 ? in_short(100 * rate / peak) + '%' : "",
-          result.gpu ? in_seconds(result.gpu->host_seconds) : "",
+          result.host_seconds ? in_seconds(*result.host_seconds) : "",
           in_seconds(result.prepare_seconds + result.first_call_seconds),
           peer != nullptr ? peer->name : "",
           peer == nullptr || peer->refusal.empty() ? ratio : peer->refusal,
@@ -171,12 +171,14 @@ std::string bench_method(ContestRules const& rules, bool on_gpu) {
   std::string const slices =
       std::to_string(rules.slices) + " slices of " + in_short(rules.slice_seconds) + " s";
   if (on_gpu)
-    return "Median, p5 and p95 of single calls, between events; rate and ratio (peer's time / ours) by "
+    return "host: to enqueue one call. Median, p5 and p95 of single calls, between events; rate and ratio "
+           "(peer's time / ours) by "
            "medians of " +
            slices +
            ", in turns with each peer on the same buffers; the interval holds the ratio's median with 95%. "
            "first: the first that the peer itself names.";
-  return "Median, p5 and p95 of single calls; rate and ratio (peer's time / ours) by medians of the minima "
+  return "host: of one call, to check and pack its arguments. Median, p5 and p95 of single calls; rate and "
+         "ratio (peer's time / ours) by medians of the minima "
          "of " +
          slices + ", in turns with each peer; the interval holds the ratio's median with 95%.";
 }

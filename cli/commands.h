@@ -16,6 +16,7 @@ void add_explain_command(CLI::App& program);
 void add_compile_command(CLI::App& program);
 void add_find_command(CLI::App& program);
 void add_tune_command(CLI::App& program);
+void add_replay_command(CLI::App& program);
 void add_plot_command(CLI::App& program);
 void add_list_command(CLI::App& program);
 void add_train_command(CLI::App& program);

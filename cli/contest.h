@@ -44,8 +44,7 @@ struct PeerResult {
 
 // What is known of a run on a GPU alone.
 struct GpuReadings {
-  double host_seconds = 0;  // to enqueue one call
-  double clock_share = 1;   // of the clock that the device runs at when it has little to do
+  double clock_share = 1;  // of the clock that the device runs at when it has little to do
   bool throttled = false;
 };
 
@@ -57,6 +56,9 @@ struct ContestResult {
   bool steady = true;                // the second half is as fast as the first, to 10%
   Times ours;
   std::vector<PeerResult> peers;
+  // Of the caller's thread, for one call without what the kernel does: on a GPU to enqueue it, on the host to
+  // check and pack its arguments.
+  std::optional<double> host_seconds;
   std::optional<GpuReadings> gpu;
   std::optional<Verdict> sample;  // of the elements that were verified; nothing: none were
 };

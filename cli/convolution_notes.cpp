@@ -24,8 +24,8 @@ std::string pair_text(Index rows, Index columns) {
   return std::to_string(rows) + ',' + std::to_string(columns);
 }
 
-Notes convolution_notes(ConvolutionProblem const& problem, std::string const& direction, TensorFormat format,
-                        std::string const& expression) {
+Notes convolution_notes(ConvolutionProblem const& problem, std::string const& direction,
+                        std::string const& format, std::string const& expression) {
   Notes notes;
   auto const& y = problem.y;
   auto const& w = problem.w;
@@ -42,7 +42,7 @@ Notes convolution_notes(ConvolutionProblem const& problem, std::string const& di
     if (problem.direction == ConvolutionDirection::forward) notes.terms = w.extent(1) * taps;
     if (problem.direction == ConvolutionDirection::data) notes.terms = w.extent(0) / problem.groups * taps;
   }
-  notes.label += std::string(" ") + name_of(format);
+  notes.label += ' ' + format;
   if (!expression.empty()) notes.label += ' ' + expression;
   return notes;
 }

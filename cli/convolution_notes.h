@@ -9,7 +9,7 @@ namespace cosmati::cli {
 
 std::string pair_text(Index rows, Index columns);  // "2,3"
 
-Notes convolution_notes(ConvolutionProblem const& problem, std::string const& direction, TensorFormat format,
-                        std::string const& expression);
+Notes convolution_notes(ConvolutionProblem const& problem, std::string const& direction,
+                        std::string const& format, std::string const& expression);
 
 }  // namespace cosmati::cli

@@ -55,7 +55,10 @@ void add_generate_command(CLI::App& program) {
             "write nothing, only measure: images that arrive in host memory (host) or stay on the GPU "
             "(device)");
   add_common_options(options, request->common);
-  dcgan->callback([request] { generate_dcgan(*request); });
+  dcgan->callback([request] {
+    refuse_batch_invariant(request->common, "generate");
+    generate_dcgan(*request);
+  });
 }
 
 }  // namespace cosmati::cli

@@ -83,7 +83,7 @@ class GpuContest {
       cuda::wait(ordinal_, nullptr);
     });
     result_.sample = verdict_on_first_set();
-    result_.gpu->host_seconds = timer_.host_seconds(ours_.call);
+    result_.host_seconds = timer_.host_seconds(ours_.call);
   }
 
   void add_peer(PeerProblem const& problem) {

@@ -44,6 +44,11 @@ class PreparedGroup final : public PreparedTask {
     prepared_.run({arguments}, workspace);
   }
   Choice const& choice() const override { return choice_; }
+  std::unique_ptr<PreparedTask> without_kernel() const override {
+    using Problem = GroupedGemmProblem;
+    return std::make_unique<PreparedGroup>(
+        Prepared<Problem>(prepared_.plan(), std::make_unique<NoKernel<Problem>>()), scalars_);
+  }
 
  private:
   Prepared<GroupedGemmProblem> prepared_;

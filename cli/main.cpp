@@ -32,6 +32,7 @@ void add_commands(CLI::App& program) {
   cli::add_compile_command(program);
   cli::add_find_command(program);
   cli::add_tune_command(program);
+  cli::add_replay_command(program);
   cli::add_plot_command(program);
   cli::add_list_command(program);
   cli::add_train_command(program);

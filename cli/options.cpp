@@ -119,11 +119,20 @@ PlanOptions Common::plan_options() const {
                   "--max-error " + max_error + ": legal is a number above 0, such as 1e-5");
   }
   options.deterministic = deterministic;
+  options.batch_invariant = batch_invariant;
   if (!tuning.empty()) options.tuning = std::make_shared<TuningTable const>(io::read_tuning(tuning));
   return options;
 }
 
-void add_common_options(Options& options, Common& common, std::string* json_to_file) {
+void refuse_batch_invariant(Common const& common, char const* verb) {
+  if (common.batch_invariant)
+    throw Error(
+        ErrorCode::bad_request,
+        std::string("--batch-invariant is for single operations (run, verify, bench, explain, compile): ") +
+            verb + " plans a network's layers for whole batches");
+}
+
+void add_machine_options(Options& options, Common& common) {
   options.group("Where and how")
       .text("--backend", common.backend, "NAME",
             "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
@@ -143,7 +152,15 @@ void add_common_options(Options& options, Common& common, std::string* json_to_f
       .text("--cache", common.cache, "DIR", "folder of compiled kernels")
       .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
       .flag("--deterministic", common.deterministic,
-            "only kernels that give the same bits from run to run: all of them do");
+            "only kernels that give the same bits from run to run: all of them do")
+      .flag(
+          "--batch-invariant", common.batch_invariant,
+          "only kernels that give a row of a product, a matrix of a batch and an image the same bits however "
+          "many others there are");
+}
+
+void add_common_options(Options& options, Common& common, std::string* json_to_file) {
+  add_machine_options(options, common);
   if (json_to_file != nullptr)
     options.optional_text("--json", common.json, *json_to_file, "[FILE]",
                           "JSON Lines on stdout instead of tables, or added to FILE beside the table");

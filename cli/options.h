@@ -61,6 +61,7 @@ struct Common {
   long long threads = 0;
   long long seed = 1;
   bool deterministic = false;
+  bool batch_invariant = false;
   bool json = false;
   TypeChoice types;
 
@@ -71,6 +72,12 @@ struct Common {
   PlanOptions plan_options() const;
 };
 
+// Of networks, whose layers' kernels are planned for whole batches: throws Error(bad_request) if
+// --batch-invariant was given.
+void refuse_batch_invariant(Common const& common, char const* verb);
+
+// Where, how and by which kernels, without the types and --json.
+void add_machine_options(Options& options, Common& common);
 // `json_to_file`: --json takes the name of a file as well, which goes there.
 void add_common_options(Options& options, Common& common, std::string* json_to_file = nullptr);
 

@@ -21,7 +21,10 @@ void add_predict_command(CLI::App& program) {
       .texts("--image", request->images, "FILE", "PNG or BMP; several files, or the option more than once");
   lenet5->get_option("--image")->allow_extra_args(true);
   add_common_options(options, request->common);
-  lenet5->callback([request] { predict_lenet5(*request); });
+  lenet5->callback([request] {
+    refuse_batch_invariant(request->common, "predict");
+    predict_lenet5(*request);
+  });
 }
 
 }  // namespace cosmati::cli

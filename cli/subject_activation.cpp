@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -77,12 +78,7 @@ class Activation final : public Subject {
       problem.y = result;
     }
     job.outputs.push_back({backward ? "dx" : "y", "out", inputs.order_of("x")});
-    Notes notes;
-    notes.label = function_ + (backward ? " backward " : " forward ") + shape_text(problem.x.shape());
-    notes.terms = 4;
-    notes.transcendental = true;
-    notes.exact = problem.function == ActivationFunction::relu;
-    notes.operations = static_cast<double>(problem.x.layout.size());
+    Notes const notes = notes_of(problem);
     job.task = make_task(std::move(problem), notes);
     return job;
   }

@@ -107,7 +107,7 @@ class Convolution final : public Subject {
   void add_epilogue(Inputs const& inputs, TensorDescription const& result, std::vector<int> const& order,
                     ConvolutionProblem problem, Job& job) const;
   Notes notes(ConvolutionProblem const& problem) const {
-    return convolution_notes(problem, direction(), format(), epilogue_.expression);
+    return convolution_notes(problem, direction(), name_of(format()), epilogue_.expression);
   }
 
   std::string direction_, layout_, input_size_, filter_size_, output_pad_, output_size_, algorithm_;

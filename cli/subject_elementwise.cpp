@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/image.h"
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -63,9 +64,7 @@ class Dropout final : public Subject {
     problem.y = {output_type(common.types, problem.x.type, problem.x.type, false), problem.x.layout};
     problem.probability = probability_;
     problem.seed = static_cast<unsigned long long>(common.seed);
-    Notes notes;
-    notes.label = shape_text(problem.x.shape()) + " probability " + std::to_string(probability_);
-    notes.operations = static_cast<double>(problem.x.layout.size());
+    Notes const notes = notes_of(problem);
     Job job;
     job.outputs.push_back({"y", "out", inputs.order_of(input)});
     if (backward) job.input_options["x"] = "dy";
@@ -125,9 +124,7 @@ class Transform final : public Subject {
     problem.y =
         dense_image(output_type(common.types, problem.x.type, problem.x.type, false), to, problem.x.extent(0),
                     problem.x.extent(1), problem.x.extent(2), problem.x.extent(3));
-    Notes notes;
-    notes.label = shape_text(problem.x.shape()) + ' ' + name_of(from()) + " to " + name_of(to);
-    notes.terms = 0;
+    Notes const notes = notes_of(problem, name_of(from()), name_of(to));
     Job job;
     job.outputs.push_back({"y", "out", image_file_order(to, file.layout.rank() - 2)});
     job.task = make_task(std::move(problem), notes);
@@ -197,23 +194,15 @@ Job Reduce::job(Inputs const& inputs, Common const& common) const {
       reduced[static_cast<std::size_t>(axis < 0 ? axis + shape.rank : axis)] = true;
     }
   std::vector<int> kept;
-  Index terms = 1;
   for (int d = 0; d < shape.rank; ++d) {
     bool const gone = reduced[static_cast<std::size_t>(d)];
-    if (gone) terms *= shape[d];
     if (gone) shape[d] = 1;
     if (!gone || keep_axes_) kept.push_back(d);
   }
   if (inputs.shape("x").rank == 0) kept.clear();
   bool const sum = problem.operation != ReduceOperation::max && problem.operation != ReduceOperation::min;
   problem.y = describe(output_type(common.types, problem.x.type, problem.x.type, sum), shape);
-  Notes notes;
-  notes.label = std::string(name_of(problem.operation)) + ' ' + shape_text(problem.x.shape()) + " to " +
-                shape_text(shape);
-  notes.terms = terms;
-  notes.operations = static_cast<double>(problem.x.layout.size());
-  notes.linear = sum;
-  notes.exact = problem.operation != ReduceOperation::mean;
+  Notes const notes = notes_of(problem);
   Job job;
   job.outputs.push_back({"y", "out", kept});
   job.task = make_task(std::move(problem), notes);
@@ -252,12 +241,7 @@ class Add final : public Subject {
     problem.beta = beta;
     DataType const second = problem.b.present() ? problem.b.type : problem.a.type;
     problem.y = {output_type(common.types, problem.a.type, second, false), problem.a.layout};
-    Notes notes;
-    notes.label = shape_text(problem.a.shape());
-    notes.terms = 2;
-    notes.exact = alpha_ * 8 == std::floor(alpha_ * 8) && beta * 8 == std::floor(beta * 8);
-    notes.operations = 3.0 * static_cast<double>(problem.a.layout.size());
-    notes.linear = true;
+    Notes const notes = notes_of(problem);
     Job job;
     job.outputs.push_back({"y", "out", inputs.order_of("a")});
     job.task = make_task(std::move(problem), notes);

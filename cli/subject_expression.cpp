@@ -1,5 +1,6 @@
 // elementwise: from an expression and arrays to an ElementwiseProblem.
 #include "cli/epilogue_options.h"
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -79,15 +80,7 @@ Job Elementwise::job(Inputs const& inputs, Common const& common) const {
   for (int d = 0; d < rank; ++d)
     extents[std::string(letters[static_cast<std::size_t>(d)])] = problem.x.extent(d);
   problem.epilogue = epilogue.complete(inputs, extents, problem.y);
-  Notes notes;
-  notes.label = shape_text(problem.x.shape()) + ' ' + epilogue.text();
-  notes.terms = 4;
-  notes.operations = static_cast<double>(problem.x.layout.size()) *
-                     static_cast<double>(problem.epilogue.expression.nodes().size());
-  notes.linear = true;
-  notes.exact = epilogue.exact();
-  notes.transcendental = !epilogue.exact();
-  notes.slope = epilogue.slope();
+  Notes const notes = notes_of(problem, epilogue);
   Job job;
   std::vector<int> const order = inputs.order_of("x");
   job.outputs.push_back({"y", "out", order});

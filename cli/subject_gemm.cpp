@@ -3,6 +3,7 @@
 
 #include "cli/epilogue_options.h"
 #include "cli/group_task.h"
+#include "cli/notes.h"
 #include "cli/subject.h"
 #include "cli/text.h"
 #include "cosmati/epilogue/parse.h"
@@ -267,33 +268,8 @@ Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
   }
   problem.epilogue = epilogue.complete(inputs, {{"batch", batch}, {"m", m}, {"n", n}}, problem.d);
 
-  Notes notes;
-  notes.label = std::to_string(m) + 'x' + std::to_string(n) + 'x' + std::to_string(k);
-  if (batch != 1) notes.label += 'x' + std::to_string(batch);
-  notes.label += ' ' + layout();
-  if (problem.accumulator) notes.label += " f16 sums";
-  if (problem.by_pointers) notes.label += " by pointers";
-  if (!epilogue_.expression.empty()) notes.label += ' ' + epilogue.text();
+  Notes notes = notes_of(problem, epilogue, layout(), epilogue_.expression.empty() ? "" : epilogue.text());
   notes.transposition = layout();
-  notes.terms = k;
-  notes.operations = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
-                     static_cast<double>(k);
-  notes.linear = true;
-  notes.sum = problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type));
-  notes.plain = epilogue.is_plain();
-  notes.alpha = epilogue.value_of("alpha");
-  notes.beta = epilogue.value_of("beta");
-  notes.axes = {{"a", {"batch", "m", "k"}}, {"b", {"batch", "k", "n"}}};
-  for (char const* const name : {"c", "d"}) notes.axes[name] = {"batch", "m", "n"};
-  for (auto const& store : problem.epilogue.expression.stores())
-    notes.axes["store " + store.name] = {"batch", "m", "n"};
-  for (auto const& operand : problem.epilogue.expression.operands())
-    notes.axes["operand " + operand.name] = {operand.indices.begin(), operand.indices.end()};
-  // Of factors from -3 to 3 f16 holds every sum up to 2048.
-  notes.exact = epilogue.exact() && (notes.sum != DataType::f16 || 9 * k <= 2048);
-  notes.transcendental = !epilogue.exact();
-  notes.slope = epilogue.slope();
-
   return {std::move(problem), notes, epilogue.scalars(), epilogue.warnings(), batched};
 }
 

@@ -2,6 +2,7 @@
 #include "cosmati/ops/normalization.h"
 
 #include "cli/image.h"
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -139,14 +140,7 @@ class BatchNorm final : public Subject {
           {"y", "out", order}, {"saved_mean", "save-mean", {0}}, {"saved_variance", "save-variance", {0}}};
       if (!training_) job.outputs.resize(1);
     }
-    Notes notes;
-    notes.label = std::string(backward    ? "backward "
-                              : training_ ? "training "
-                                          : "inference ") +
-                  shape_text(problem.x.shape()) + ' ' + name_of(format);
-    Index const channels = problem.x.extent(1);
-    notes.terms = training_ || backward ? (channels == 0 ? 0 : problem.x.layout.size() / channels) : 4;
-    notes.operations = 4.0 * static_cast<double>(problem.x.layout.size());
+    Notes const notes = notes_of(problem, name_of(format));
     job.task = make_task(std::move(problem), notes);
     return job;
   }
@@ -220,12 +214,7 @@ class Lrn final : public Subject {
     }
     Job job;
     job.outputs.push_back({backward ? "dx" : "y", "out", file_order(format, problem.x.layout.rank())});
-    Notes notes;
-    notes.label = std::string(backward ? "backward " : "forward ") + shape_text(problem.x.shape()) +
-                  " size " + std::to_string(size_) + ' ' + name_of(format);
-    notes.terms = size_;
-    notes.transcendental = true;
-    notes.operations = static_cast<double>(problem.x.layout.size()) * static_cast<double>(2 * size_);
+    Notes const notes = notes_of(problem, name_of(format));
     job.task = make_task(std::move(problem), notes);
     return job;
   }

@@ -1,6 +1,7 @@
 // sgd and adam: one step of an optimiser on arrays.
 #include "cosmati/ops/optimizer.h"
 
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 
@@ -99,10 +100,7 @@ class Optimizer final : public Subject {
     job.outputs = {{"parameter", "out", order}, {"velocity", "out-" + state, order}};
     if (adam_) job.outputs.push_back({"second", "out-second", order});
     job.input_options["velocity"] = state;
-    Notes notes;
-    notes.label = shape_text(problem.parameter.shape());
-    notes.terms = 8;
-    notes.operations = (adam_ ? 12.0 : 4.0) * static_cast<double>(problem.parameter.layout.size());
+    Notes const notes = notes_of(problem);
     job.task = make_task(std::move(problem), notes, arguments_);
     return job;
   }

@@ -2,6 +2,7 @@
 #include "cosmati/ops/pooling.h"
 
 #include "cli/image.h"
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -126,7 +127,6 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   };
 
   Job job;
-  Notes notes;
   auto const order = image_file_order(format(), spatial);
   bool const backward = problem.direction == Direction::backward;
   if (backward) {
@@ -155,17 +155,7 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
       job.outputs.push_back({"indices", "indices", order, input[0] * input[1], down_columns ? input[0] : 0});
     }
   }
-  auto const pair = [](Index const(&values)[2]) {
-    return std::to_string(values[0]) + ',' + std::to_string(values[1]);
-  };
-  notes.label = std::string(name_of(problem.mode)) + (backward ? " backward " : " forward ") +
-                shape_text(problem.x.shape()) + " window " + pair(problem.window) + " stride " +
-                pair(problem.stride) + " pad " + pair(problem.pad_begin) + '+' + pair(problem.pad_end) +
-                " dilation " + pair(problem.dilation) + ' ' + name_of(format());
-  notes.terms = problem.window[0] * problem.window[1];
-  notes.operations = static_cast<double>(problem.y.layout.size()) * static_cast<double>(notes.terms);
-  notes.linear = problem.mode != PoolingMode::max;
-  notes.exact = problem.mode == PoolingMode::max;
+  Notes const notes = notes_of(problem, name_of(format()));
   job.task = make_task(std::move(problem), notes);
   return job;
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cli/notes.h"
 #include "cli/primitive_composition.h"
 #include "cli/subject.h"
 #include "cli/text.h"
@@ -67,19 +68,13 @@ class Softmax final : public Subject {
     SoftmaxProblem problem;
     problem.logarithm = logarithm_;
     problem.axis = static_cast<int>(axis_ < 0 ? axis_ + rank : axis_);
-    Notes notes;
-    notes.label = std::string(logarithm_ ? "log " : "") + (backward ? "backward " : "forward ") +
-                  shape_text(given.shape()) + " axis " + std::to_string(problem.axis);
-    notes.transcendental = true;
-    notes.terms = given.extent(problem.axis);
-    notes.operations = 4.0 * static_cast<double>(given.layout.size());
     Job job;
     job.outputs.push_back({backward ? "dx" : "y", "out", inputs.order_of(input)});
     problem.x = forward_first ? given : result;
     problem.y = result;
     if (!backward) problem.x = given;
     if (forward_first) {
-      job.before = make_task(problem, notes);
+      job.before = make_task(problem, notes_of(problem));
       job.before_output = "y";
       problem.x = result;
     }
@@ -88,6 +83,7 @@ class Softmax final : public Subject {
       if (!forward_first) problem.y = given;
       problem.dy = inputs.at_like("dy", input);
     }
+    Notes const notes = notes_of(problem);
     job.task = make_task(std::move(problem), notes);
     return job;
   }
@@ -134,7 +130,6 @@ class CrossEntropy final : public Subject {
     problem.x = inputs.at("x", {2}, "(N, classes)");
     problem.labels = inputs.at("labels", {1}, "(N)");
     DataType const type = output_type(common.types, problem.x.type, problem.x.type, false);
-    Notes notes;
     Job job;
     bool const backward = is_backward(direction_);
     if (backward) {
@@ -145,11 +140,7 @@ class CrossEntropy final : public Subject {
       problem.loss = describe(type, Shape(1));
       job.outputs.push_back({"loss", "out", {}});
     }
-    notes.label = (backward ? "backward " : "forward ") + shape_text(problem.x.shape());
-    notes.transcendental = true;
-    notes.terms = problem.x.extent(1);
-    notes.operations = 4.0 * static_cast<double>(problem.x.layout.size());
-    notes.classes = problem.x.extent(1);
+    Notes const notes = notes_of(problem);
     job.task = make_task(std::move(problem), notes);
     return job;
   }
@@ -242,14 +233,7 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
       job.outputs.push_back({"loss", "out", {}});
     }
   }
-  Notes notes;
-  notes.label = std::string(labelled ? "loss " : "distances ") + (backward ? "backward " : "forward ") +
-                shape_text(problem.x.shape()) + 'x' + std::to_string(problem.centres.extent(0));
-  notes.transcendental = true;
-  notes.terms = problem.x.extent(1);
-  notes.operations =
-      3.0 * static_cast<double>(problem.x.layout.size()) * static_cast<double>(problem.centres.extent(0));
-  notes.classes = problem.centres.extent(0);
+  Notes const notes = notes_of(problem);
   job.task = make_task(std::move(problem), notes);
   return job;
 }

@@ -122,6 +122,14 @@ class PreparedTask {
     return seconds_of([&] { run(pointers, workspace); });
   }
   virtual Choice const& choice() const = 0;
+  // The same call around a kernel that does nothing: its arguments are packed and checked. Null: not known.
+  virtual std::unique_ptr<PreparedTask> without_kernel() const { return nullptr; }
+};
+
+template <class Problem>
+class NoKernel final : public Kernel<Problem> {
+ public:
+  void enqueue(typename Problem::Arguments const&, std::byte*, Stream) const override {}
 };
 
 class Task {
@@ -210,6 +218,10 @@ class PreparedTaskOf final : public PreparedTask {
     }
   }
   Choice const& choice() const override { return choice_; }
+  std::unique_ptr<PreparedTask> without_kernel() const override {
+    return std::make_unique<PreparedTaskOf>(
+        Prepared<Problem>(prepared_.plan(), std::make_unique<NoKernel<Problem>>()), arguments_, scalars_);
+  }
 
  private:
   Prepared<Problem> prepared_;

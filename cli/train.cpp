@@ -73,7 +73,10 @@ void add_dcgan(CLI::App& train) {
       .integer("--width", request->width, "channels before the last layer; generate draws with 64 (64)")
       .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
   add_common_options(options, request->common);
-  dcgan->callback([request] { run(*request); });
+  dcgan->callback([request] {
+    refuse_batch_invariant(request->common, "train");
+    run(*request);
+  });
 }
 
 }  // namespace
@@ -115,7 +118,10 @@ void add_train_command(CLI::App& program) {
       .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)");
   add_common_options(options, request->common);
-  lenet5->callback([request] { run(*request); });
+  lenet5->callback([request] {
+    refuse_batch_invariant(request->common, "train");
+    run(*request);
+  });
   add_dcgan(*train);
 }
 

@@ -31,6 +31,10 @@ class Session {
     Task& task = *job.task;
     place(task, request.placement);
     PlanOptions const options = plan_options(*request.subject, common);
+    if (options.batch_invariant)
+      throw Error(ErrorCode::bad_request,
+                  "--batch-invariant: tune chooses tiles and splits by how many rows there are; plans with "
+                  "--batch-invariant do not go by tuning files");
     auto const choices = task.tuning_choices(device, options);
     auto const contenders = choices ? choices->contenders() : std::vector<TuningContender>();
     std::string const type = name_of(task.slots().front().description.type);

@@ -17,7 +17,8 @@ class Session {
   explicit Session(VerifyRequest const& request)
       : request_(request),
         device_(request.common.device_to_run_on()),
-        options_(plan_options(*request.subject, request.common)) {}
+        options_(plan_options(*request.subject, request.common)),
+        subject_(request.subject->name()) {}
 
   Backend backend() const { return device_.backend; }
   void leave_out(Task const& task, std::string const& type) {
@@ -28,7 +29,10 @@ class Session {
   }
 
   // Of a suite: with the options of one of its problems.
-  void take(VerifyRequest const& one) { options_ = plan_options(*one.subject, one.common); }
+  void take(VerifyRequest const& one) {
+    options_ = plan_options(*one.subject, one.common);
+    subject_ = one.subject->name();
+  }
 
   void verify(Job job, std::string const& type, bool gaps, Data const& data, nets::Random& random) {
     Task& task = *job.task;
@@ -73,7 +77,7 @@ class Session {
   Record record(std::string const& label, std::string const& type, Verdict const& verdict) const {
     Record line;
     line.add("verb", "verify")
-        .add("subject", request_.subject->name())
+        .add("subject", subject_)
         .add("problem", label)
         .add("type", type)
         .add("backend", name_of(device_.backend))
@@ -92,6 +96,7 @@ class Session {
   VerifyRequest const& request_;
   Device device_;
   PlanOptions options_;
+  std::string subject_;
   Table table_{{"problem", "type", "kernel", "elements", "max error", "of bound", "verdict"}};
   long long problems_ = 0, wrong_ = 0, left_out_ = 0;
 };
@@ -115,8 +120,8 @@ void verify_suite_problem(Session& session, VerifyRequest const& request, Index 
 }  // namespace
 
 VerifyRequest VerifyRequest::copy() const {
-  return {subject->clone(), size,  count,  small_integers,  gaps,
-          misalignment,     suite, shapes, most_operations, common};
+  return {subject->clone(), size,   count,   small_integers, gaps, misalignment, suite, shapes,
+          most_operations,  common, workload};
 }
 
 void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options) {
@@ -128,10 +133,12 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
     throw Error(ErrorCode::bad_request,
                 "--misalign " + std::to_string(request.misalignment) + ": legal are 0 to 63 bytes");
   Index const misalignment = request.misalignment == not_given ? 0 : request.misalignment;
-  auto const sizes = requested_sizes(*request.subject, request.size);
+  std::vector<std::vector<Index>> sizes;
+  if (!request.workload) sizes = requested_sizes(*request.subject, request.size);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
   Session session(request);
-  std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  std::vector<Suite> suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  if (request.workload) suites.push_back(*request.workload);
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
       VerifyRequest const one = with_options(request, problem);

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/options.h"
@@ -22,6 +23,7 @@ struct VerifyRequest {
   // Floating-point operations: larger problems of a suite are left out, and told.
   double most_operations = 2e9;
   Common common;
+  std::optional<Suite> workload = {};  // as BenchRequest has it
 
   VerifyRequest copy() const;
 };

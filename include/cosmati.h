@@ -200,9 +200,11 @@ COSMATI_API void cosmati_problem_destroy(cosmati_problem_t problem);
  *   max_workspace=BYTES   nothing that needs more
  *   max_error=RATIO       nothing that states a larger expected error of rounding, as a share of the results
  *   deterministic=yes     only kernels that give the same bits in every run (no; all of them do)
- *   policy=TEXT           of kernels that have one: a name, field=value,..., or both
- * Errors: COSMATI_BAD_REQUEST (no kernel accepts this; the message says why each refuses),
- * COSMATI_UNAVAILABLE (the backend cannot do this operation), COSMATI_OUT_OF_MEMORY, COSMATI_SYSTEM. */
+ *   batch_invariant=yes   only kernels that give a row of a product, a matrix of a batch and an image the
+ * same bits however many others there are (no); not for cosmati_find_plan policy=TEXT           of kernels
+ * that have one: a name, field=value,..., or both Errors: COSMATI_BAD_REQUEST (no kernel accepts this; the
+ * message says why each refuses), COSMATI_UNAVAILABLE (the backend cannot do this operation),
+ * COSMATI_OUT_OF_MEMORY, COSMATI_SYSTEM. */
 COSMATI_API cosmati_status cosmati_make_plan(cosmati_handle_t handle, cosmati_problem_t problem,
                                              char const* options, cosmati_plan_t* plan);
 /* The same, but each kernel that accepts the problem is run on data of the library's own, and the fastest is

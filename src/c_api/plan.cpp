@@ -57,6 +57,7 @@ PlanOptions plan_options(Options const& given, cosmati_handle const& handle) {
   options.max_workspace = given.whole("max_workspace", any, any);
   if (given.find("max_error") != nullptr) options.max_error = given.positive("max_error", 1);
   options.deterministic = given.yes("deterministic", false);
+  options.batch_invariant = given.yes("batch_invariant", false);
   options.tuning = handle.tuning;
   return options;
 }
@@ -92,7 +93,8 @@ cosmati_status cosmati_make_plan(cosmati_handle_t handle, cosmati_problem_t prob
     require(handle, "cosmati_make_plan", "handle");
     require(problem, "cosmati_make_plan", "problem");
     require(plan, "cosmati_make_plan", "plan");
-    Options const given(options, {"kernel", "max_workspace", "max_error", "deterministic", "policy"});
+    Options const given(
+        options, {"kernel", "max_workspace", "max_error", "deterministic", "batch_invariant", "policy"});
     *plan = problem->make_plan(handle->device, c_api::plan_options(given, *handle)).release();
   });
 }

@@ -5,4 +5,4 @@
 
 COSMATI_PRIMITIVE(ActivationProblem)
 
-COSMATI_PLAN(ActivationProblem, {}, {cpu::activation_candidate()})
+COSMATI_PLAN(ActivationProblem, {}, {by_itself(cpu::activation_candidate())})

@@ -16,6 +16,14 @@ Candidate<Problem> reference_candidate() {
       function_candidate<Problem, static_cast<void (*)(Problem const&, typename Problem::Arguments const&)>(
                                       &reference::run)>("reference");
   candidate.takes_pointers = true;
+  candidate.batch_invariant = true;  // each output by a loop of its own
+  return candidate;
+}
+
+// Kernels of the host that compute each row or element by itself, wherever it lies (VectorProgram).
+template <class Problem>
+Candidate<Problem> by_itself(Candidate<Problem> candidate) {
+  candidate.batch_invariant = true;
   return candidate;
 }
 

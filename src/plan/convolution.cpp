@@ -4,6 +4,7 @@
 #include "src/plan/candidates.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/host_product.h"
+#include "src/plan/conv/image_slices.h"
 
 namespace cosmati {
 
@@ -17,4 +18,4 @@ std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend 
 COSMATI_PLAN(ConvolutionProblem,
              {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate(),
               plan::host_product_candidate()},
-             {}, {cpu::im2col_candidate()})
+             {}, {cpu::im2col_candidate(), plan::one_image_candidate()})

@@ -77,6 +77,11 @@ std::vector<std::string> names_to_measure(Plan<Problem> const& plan, FindOptions
 template <class Problem>
 std::vector<Found<Problem>> find(Problem const& problem, Device const& device, FindOptions const& options) {
   constexpr double hopeless = 4;  // times as slow as the best
+  if (options.plan.batch_invariant)
+    throw Error(
+        ErrorCode::bad_request,
+        "find takes the fastest of the kernels that it measures, which goes by how many rows and images "
+        "there are: not for batch-invariant plans");
   Plan<Problem> const preferred = make_plan(problem, device, options.plan);
   OwnArguments<Problem> own(problem, device);
   std::vector<Found<Problem>> found;

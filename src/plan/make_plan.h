@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cosmati/ops/operation.h"
+#include "src/plan/call_record.h"
 #include "src/plan/measured_kernel.h"
 
 namespace cosmati {
@@ -23,6 +24,12 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
       offer.refusal = "takes no arrays of pointers";
       return offer;
     }
+  if (options.batch_invariant && !candidate.batch_invariant) {
+    offer.refusal =
+        "does not promise that its bits are the same however many rows, matrices or images there "
+        "are; only batch-invariant kernels were asked for";
+    return offer;
+  }
   for (auto const& requirement : candidate.requirements) {
     if (requirement.advice && options.kernel == candidate.name) continue;
     offer.refusal = requirement.violation(problem, device);
@@ -45,15 +52,26 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   return offer;
 }
 
+// Throws Error(bad_request) if an output of the problem is a sum over the batch: Problem::sums_over_batch()
+// says which.
+[[noreturn]] void throw_sum_over_batch(char const* what);
+template <class Problem>
+void check_batch_invariance(Problem const& problem) {
+  if constexpr (requires { problem.sums_over_batch(); })
+    if (char const* const what = problem.sums_over_batch()) throw_sum_over_batch(what);
+}
+
 [[noreturn]] void throw_no_candidate(std::vector<Considered> const& considered, std::string const& asked_for,
                                      Backend backend);
 
 template <class Problem>
 Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOptions const& options) {
   validate(problem);
+  if (options.batch_invariant) check_batch_invariance(problem);
   Plan<Problem> plan;
   plan.problem = problem;
   plan.device = device;
+  plan.batch_invariant = options.batch_invariant;
   double predicted = 0;
   bool measured = false;
   TuningLine const* const line = plan::measured_line(problem, device, options);
@@ -82,10 +100,35 @@ Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOption
   return plan;
 }
 
+// Counts the runs of a kernel for COSMATI_RECORD.
+template <class Problem>
+class CountedKernel final : public Kernel<Problem> {
+ public:
+  CountedKernel(std::unique_ptr<Kernel<Problem>> kernel, std::atomic<long long>& runs)
+      : kernel_(std::move(kernel)), runs_(runs) {}
+  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const override {
+    runs_.fetch_add(1, std::memory_order_relaxed);
+    kernel_->enqueue(arguments, workspace, stream);
+  }
+
+ private:
+  std::unique_ptr<Kernel<Problem>> kernel_;
+  std::atomic<long long>& runs_;
+};
+
 template <class Problem>
 Prepared<Problem> prepare(Plan<Problem> const& plan) {
-  for (auto const& candidate : candidates<Problem>(plan.device.backend))
-    if (candidate.name == plan.kernel) return Prepared<Problem>(plan, candidate.prepare(plan));
+  plan::Preparation const preparation;
+  for (auto const& candidate : candidates<Problem>(plan.device.backend)) {
+    if (candidate.name != plan.kernel) continue;
+    auto kernel = candidate.prepare(plan);
+    // The reference is what others are compared with.
+    if (preparation.is_recorded() && plan.device.backend != Backend::reference)
+      kernel = std::make_unique<CountedKernel<Problem>>(std::move(kernel),
+                                                        plan::runs_of(plan::recorded_call(plan)));
+    return Prepared<Problem>(plan, std::move(kernel));
+  }
   throw Error(ErrorCode::bad_request, "the plan names the kernel '" + plan.kernel + "', which the backend " +
                                           name_of(plan.device.backend) + " does not have");
 }

@@ -29,11 +29,12 @@ concept HasMeasuredClass = requires(Problem const& problem) {
 // What the device is known by in such a line: a GPU as tuning_name() says, "cpu, 2 threads, avx2, onednn".
 std::string device_name(Device const& device);
 
-// The line for this problem; null if there is none, or options ask for a kernel or a policy.
+// The line for this problem; null if there is none, or options ask for a kernel, a policy or
+// batch invariance.
 template <class Problem>
 TuningLine const* measured_line(Problem const& problem, Device const& device, PlanOptions const& options) {
   if constexpr (HasMeasuredClass<Problem>) {
-    bool const asked = !options.kernel.empty() || !options.policy.empty();
+    bool const asked = !options.kernel.empty() || !options.policy.empty() || options.batch_invariant;
     if (options.tuning == nullptr || options.tuning->size() == 0 || asked) return nullptr;
     return options.tuning->find(measured_class(problem, device.backend), device_name(device));
   }

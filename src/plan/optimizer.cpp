@@ -5,4 +5,4 @@
 
 COSMATI_PRIMITIVE(OptimizerProblem)
 
-COSMATI_PLAN(OptimizerProblem, {cpu::optimizer_candidate()})
+COSMATI_PLAN(OptimizerProblem, {by_itself(cpu::optimizer_candidate())})

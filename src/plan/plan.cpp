@@ -27,6 +27,13 @@ void throw_no_candidate(std::vector<Considered> const& considered, std::string c
   throw Error(ErrorCode::bad_request, "no kernel accepts this problem:\n" + explain(considered, ""));
 }
 
+void throw_sum_over_batch(char const* what) {
+  throw Error(ErrorCode::bad_request,
+              std::string(what) +
+                  " over the batch: no part of the result belongs to one row or image, and "
+                  "batch-invariant (its bits, whatever the others are) means nothing for it");
+}
+
 std::string error_sentence(double expected, double limit) {
   auto const in_short = [](double value) {
     char text[32];

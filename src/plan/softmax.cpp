@@ -7,6 +7,6 @@ COSMATI_PRIMITIVE(SoftmaxProblem)
 COSMATI_PRIMITIVE(CrossEntropyProblem)
 COSMATI_PRIMITIVE(RbfProblem)
 
-COSMATI_PLAN(SoftmaxProblem, {}, {cpu::softmax_candidate()})
+COSMATI_PLAN(SoftmaxProblem, {}, {by_itself(cpu::softmax_candidate())})
 COSMATI_PLAN(CrossEntropyProblem, {cpu::cross_entropy_candidate()})
 COSMATI_PLAN(RbfProblem, {cpu::rbf_candidate()})

@@ -44,6 +44,12 @@ struct ConvolutionProblem {
     std::span<void* const> stores = {};
   };
 
+  // What is a sum over the images; null: every output belongs to one of them.
+  char const* sums_over_batch() const {
+    if (direction == ConvolutionDirection::filter) return "a filter's gradient is a sum";
+    return direction == ConvolutionDirection::bias ? "a bias gradient is a sum" : nullptr;
+  }
+
   template <class Self, class Visit>
   static void visit_tensors(Self& problem, Visit&& visit) {
     switch (problem.direction) {

@@ -35,6 +35,12 @@ struct BatchNormProblem {
     void* dbias = nullptr;
   };
 
+  // As ConvolutionProblem has it.
+  char const* sums_over_batch() const {
+    if (mode == BatchNormMode::training) return "the mean and variance of a batch normalisation are sums";
+    return mode == BatchNormMode::backward ? "the gradients of a batch normalisation are sums" : nullptr;
+  }
+
   template <class Self, class Visit>
   static void visit_tensors(Self& problem, Visit&& visit) {
     visit("x", Role::input, problem.x, &Arguments::x);

@@ -35,6 +35,10 @@ struct PlanOptions {
   std::optional<double> max_error = {};
   static constexpr double default_max_error = 1e-4;
   bool deterministic = false;  // refuse candidates whose bits may differ from run to run
+  // The bits of a row of a product, of a matrix of a batch, of an image do not depend on how many others
+  // there are: refuse candidates that do not promise so (docs/decisions/0028-batch-invariance.md). What was
+  // measured is not gone by.
+  bool batch_invariant = false;
   // Measured choices, which go before predictions where there is one for the problem; null: none.
   std::shared_ptr<TuningTable const> tuning = {};
 };
@@ -69,6 +73,7 @@ struct Plan {
   std::size_t workspace_bytes = 0;  // what run() must be given: 64-byte aligned, on a GPU 256-byte aligned
   std::vector<Considered> considered;
   typename RecipeOf<Problem>::type recipe = {};
+  bool batch_invariant = false;  // PlanOptions::batch_invariant
 };
 
 // A kernel made ready for one problem. Immutable: enqueue() may be called by many threads at once, each with
@@ -121,8 +126,9 @@ struct Candidate {
   std::unique_ptr<Kernel<Problem>> (*prepare)(Plan<Problem> const&);
   // In the place of workspace_bytes, for kernels that can be made in more than one way.
   Offer<Problem> (*offer)(Problem const&, Device const&, PlanOptions const&) = nullptr;
-  bool takes_pointers = false;  // problems given by_pointers as well
-  bool deterministic = true;    // the same bits from the same inputs, in every run
+  bool takes_pointers = false;   // problems given by_pointers as well
+  bool deterministic = true;     // the same bits from the same inputs, in every run
+  bool batch_invariant = false;  // may be asked for PlanOptions::batch_invariant; its offer heeds that
 };
 
 // The candidates of a backend for this kind of problem; specialised in src/plan/.

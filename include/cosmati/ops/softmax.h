@@ -52,6 +52,12 @@ struct CrossEntropyProblem {
     void* dx = nullptr;
   };
 
+  // As ConvolutionProblem has it: the gradient is one of the mean, which knows how many there are.
+  char const* sums_over_batch() const {
+    return direction == Direction::forward ? "the loss is a mean"
+                                           : "the loss, whose gradient this is, is a mean";
+  }
+
   template <class Self, class Visit>
   static void visit_tensors(Self& problem, Visit&& visit) {
     visit("x", Role::input, problem.x, &Arguments::x);
@@ -86,6 +92,12 @@ struct RbfProblem {
     void* dx = nullptr;
     void* dcentres = nullptr;
   };
+
+  // As ConvolutionProblem has it.
+  char const* sums_over_batch() const {
+    if (labels.present()) return "the loss is a mean";
+    return dcentres.present() ? "the gradient of the centres is a sum" : nullptr;
+  }
 
   template <class Self, class Visit>
   static void visit_tensors(Self& problem, Visit&& visit) {

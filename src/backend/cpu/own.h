@@ -14,6 +14,7 @@
 namespace cosmati::cpu {
 
 Candidate<GemmProblem> openblas_candidate();       // f64, products by OpenBLAS
+Candidate<GemmProblem> in_order_candidate();       // any types: an element's products one after the other
 Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();
 Candidate<PoolingProblem> pooling_candidate();

@@ -195,6 +195,7 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
                                                   recipe.is_direct() ? "direct_convolution" : "gemm");
   source.architecture = architecture_of(plan.device.gpu);
   source.label = form.identity ? "" : expression.text();
+  keep_roundings(source, plan.batch_invariant);
   return source;
 }
 

@@ -125,9 +125,11 @@ jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recip
 }
 
 jit::Source gemm_source(Plan<GemmProblem> const& plan) {
-  return composed(plan::canonical(plan.problem, plan.recipe.swapped), plan.recipe,
-                  plan.problem.epilogue.expression, plan.device.gpu,
-                  plan.problem.by_pointers ? by_pointers : of_problem);
+  jit::Source source = composed(plan::canonical(plan.problem, plan.recipe.swapped), plan.recipe,
+                                plan.problem.epilogue.expression, plan.device.gpu,
+                                plan.problem.by_pointers ? by_pointers : of_problem);
+  keep_roundings(source, plan.batch_invariant);
+  return source;
 }
 
 jit::Source gemm_source(Plan<GroupedGemmProblem> const& plan) {

@@ -26,4 +26,10 @@ jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recip
 // "sm_90a": from compute capability 9.0 on with the instructions that only this architecture has.
 std::string architecture_of(Gpu const& gpu);
 
+// Of batch-invariant plans: the compiler joins no product and sum of an epilogue, which it might in one
+// kernel and not in another. Sums of products name their instructions.
+inline void keep_roundings(jit::Source& source, bool batch_invariant) {
+  if (batch_invariant) source.options.push_back("--fmad=false");
+}
+
 }  // namespace cosmati::cuda

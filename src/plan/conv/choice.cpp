@@ -233,6 +233,7 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
                                                  : &prepare_on<&emulator::prepare_convolution>;
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
   general.offer = &offer_with_bias<&implicit_gemm>;
+  general.batch_invariant = true;
   Candidate<Problem> windows{"warp_specialized", {}, nullptr, prepare};
   windows.offer = &offer_with_bias<&warp_specialized_convolution>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
@@ -256,6 +257,7 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   by_frequency.offer = &offer_with_bias<&fft>;
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;
+  slices.batch_invariant = true;
   return {product,    windows, general, transformed, by_frequency, unrolled,
           by_channel, merged,  tiled,   simple,      slices,       bias_candidate()};
 }

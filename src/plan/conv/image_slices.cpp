@@ -91,8 +91,11 @@ std::size_t bytes_of_sums(Problem const& problem, Index images) {
   return padded(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
 }
 
-PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error) {
+// `batch_invariant`: of the whole. Slices of one image, as they are on the host, need not be.
+PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error, bool batch_invariant,
+                   Device const& device) {
   PlanOptions options;
+  options.batch_invariant = batch_invariant && device.backend != Backend::cpu;
   options.max_error = max_error;
   options.max_workspace = workspace_bytes / buffer_alignment * buffer_alignment;
   return options;
@@ -117,7 +120,7 @@ class ImageSlices final : public Kernel<Problem> {
         images_(plan.recipe.images),
         slice_(cosmati::prepare(plan_of_slice(plan))),
         sums_(own_bytes(plan)) {
-    PlanOptions const own = within(sums_, plan.recipe.slice_error);
+    PlanOptions const own = within(sums_, plan.recipe.slice_error, plan.batch_invariant, plan.device);
     Index const last = last_of(problem_, images_);
     if (last != images_)
       last_ = cosmati::prepare(make_plan(slice_of(problem_, images_, last), plan.device, own));
@@ -181,7 +184,7 @@ class ImageSlices final : public Kernel<Problem> {
 
 Plan<Problem> plan_of_slice(Plan<Problem> const& plan) {
   return make_plan(slice_of(plan.problem, plan.recipe.images, plan.recipe.images), plan.device,
-                   within(own_bytes(plan), plan.recipe.slice_error));
+                   within(own_bytes(plan), plan.recipe.slice_error, plan.batch_invariant, plan.device));
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_image_slices(Plan<Problem> const& plan) {
@@ -196,8 +199,8 @@ Offer<Problem> slices_of_images(Problem const& problem, Device const& device, Pl
   if (!offer.refusal.empty()) return offer;
   Index const last = last_of(problem, images), slices = slices_of(problem, images);
   std::size_t const sums = bytes_of_sums(problem, images);
-  PlanOptions const left =
-      within(options.max_workspace - std::min(sums, options.max_workspace), options.max_error);
+  PlanOptions const left = within(options.max_workspace - std::min(sums, options.max_workspace),
+                                  options.max_error, options.batch_invariant, device);
   auto const slice = make_plan(slice_of(problem, images, images), device, left);
   std::size_t own = slice.workspace_bytes;
   if (last != images)
@@ -231,6 +234,38 @@ Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOp
   if (!offer.refusal.empty()) return offer;
   Index const most = std::max<Index>(1, slice_pixels / of_image), slices = slices_of(problem, most);
   return slices_of_images(problem, device, options, (problem.y.extent(0) + slices - 1) / slices);
+}
+
+namespace {
+
+constexpr char const* slices_name = "image_slices";
+
+// Images that follow each other, whose own strides do not tell how many there are.
+bool is_stack_of_images(TensorDescription const& tensor) {
+  for (int d = 1; d < 4; ++d)
+    if (tensor.extent(d) > 1 && tensor.layout.stride[0] < tensor.layout.stride[d] * tensor.extent(d))
+      return false;
+  return true;
+}
+
+Offer<Problem> one_image_at_a_time(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  if (!options.batch_invariant && options.kernel != slices_name)
+    offer.refusal = "computes one image after the other: for batch-invariant plans";
+  else if (problem.sums_over_batch() != nullptr)
+    offer.refusal = std::string(problem.sums_over_batch()) + " over the images";
+  else if (!is_stack_of_images(problem.x) || !is_stack_of_images(problem.y))
+    offer.refusal = "images lie among each other: their strides, and so the kernel, go by how many there are";
+  return offer.refusal.empty() ? slices_of_images(problem, device, options, 1) : offer;
+}
+
+}  // namespace
+
+Candidate<Problem> one_image_candidate() {
+  Candidate<Problem> candidate{slices_name, {}, nullptr, &prepare_image_slices};
+  candidate.offer = &one_image_at_a_time;
+  candidate.batch_invariant = true;
+  return candidate;
 }
 
 }  // namespace cosmati::plan

@@ -11,6 +11,9 @@ Offer<ConvolutionProblem> image_slices(ConvolutionProblem const& problem, Device
 Offer<ConvolutionProblem> slices_of_images(ConvolutionProblem const& problem, Device const& device,
                                            PlanOptions const& options, Index images);
 
+// On the host: one image at a time, so that the bits of each do not depend on the others.
+Candidate<ConvolutionProblem> one_image_candidate();
+
 // Slices run one after the other. Of a filter gradient each leaves its sums in the workspace, and they are
 // added in the order of the slices.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_image_slices(Plan<ConvolutionProblem> const& plan);

@@ -12,6 +12,7 @@
 #include "src/plan/conv/filter_copy.h"
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/winograd.h"
+#include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
@@ -84,6 +85,15 @@ class Search {
       return offer_;
     }
     for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
+      if (keeps_order(options_, forms_.front().sum)) {
+        if (way.multiply != invariant_multiply()) continue;
+        if (way.multiply == Multiply::mma && !is_side_kept()) {
+          refuse(
+              "of images with one pixel, how many there are says whether they are rows of the product; mma "
+              "promises no bits for that");
+          continue;
+        }
+      }
       std::string const asked = std::string("multiply=") + name_of(way.multiply);
       if (!main_loop.empty() && main_loop != name_of(way.main_loop)) continue;
       if (policy_.find("multiply=") != std::string::npos && policy_.find(asked) == std::string::npos)
@@ -98,6 +108,21 @@ class Search {
 
  private:
   bool emulated() const { return device_.backend == Backend::emulator; }
+
+  // Of the main loops that are here, whatever the images are.
+  Multiply invariant_multiply() const {
+    char const* const loop = name_of(MainLoop::multistage);
+    return plan::invariant_multiply(gemm_view(forms_.front()), device_.gpu, loop);
+  }
+  // Pixels lie the same way, whatever the images are, where an image has more than one.
+  bool is_side_kept() const {
+    return std::all_of(forms_.begin(), forms_.end(), [](ConvolutionForm const& form) {
+      ProductIndex const& pixels = form.image_is_a ? form.m : form.n;
+      return std::any_of(pixels.begin(), pixels.end(), [](ProductDigit const& digit) {
+        return (digit.letter == 'p' || digit.letter == 'q') && digit.extent > 1;
+      });
+    });
+  }
 
   void try_way(Way const& way) {
     int const element_bytes = size_of(forms_.front().a.type);
@@ -139,8 +164,9 @@ class Search {
       sentence = fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, device_.gpu.name,
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
+    bool const in_order = keeps_order(options_, front.sum);
     for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128})
-      if (splits == 1 || may_split(product.policy, splits)) try_splits(recipe, splits);
+      if (splits == 1 || (!in_order && may_split(product.policy, splits))) try_splits(recipe, splits);
   }
 
   bool may_split(GemmPolicy const& policy, int splits) const {

@@ -12,6 +12,7 @@
 #include "src/backend/emulator/gemm_pointers.h"
 #include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/plan/gemm/each_matrix.h"
+#include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
@@ -23,16 +24,6 @@
 namespace cosmati {
 
 namespace plan {
-namespace {
-
-// The multiply of one thread that the types ask for.
-Multiply simple_multiply(CanonicalGemm const& form) {
-  if (form.sum == DataType::f16) return Multiply::half2;
-  return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
-}
-
-}  // namespace
-
 EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
   int weight = 0;
   for (epilogue::Node const& node : expression.nodes()) {
@@ -206,6 +197,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     return;
   }
   std::string const asked = value_of("partition=", options.policy);
+  bool const invariant = keeps_order(options, form.sum);
   // Who says no more than the division or the multiply has all the policies.
   bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked ||
                           options.policy == std::string("multiply=") + name_of(multiply);
@@ -227,6 +219,8 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
     return;
   }
+  if (invariant) offer.refusal = keep_invariant(policies, options.policy);
+  if (invariant && !offer.refusal.empty()) return;
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
@@ -261,7 +255,8 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     bool const may_stream = !emulated || (!asked.empty() && !recipe.a.by_threads && !recipe.b.by_threads &&
                                           emulator::has_stream_k(problem, main_loop, multiply));
     std::vector<Division> const divisions =
-        divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
+        invariant ? std::vector<Division>(1)
+                  : divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
     if (divisions.empty() && offer.text.empty())
       offer.refusal = fmt::format("partition={}: {}", asked,
                                   asked == name_of(Partition::stream_k)
@@ -296,8 +291,8 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
   PlanOptions options = asked;
   OperandKind const kind = take_operand_kind(options.policy);
   std::vector<std::pair<OperandWay, double>> predicted;
-  for (OperandWay const& way : operand_ways(problem)) {
-    if (!is_of_kind(way, kind)) continue;
+  for (OperandWay const& way : operand_ways(problem, invariant_side(problem, options))) {
+    if (!is_of_kind(way, kind) || (options.batch_invariant && takes_registers(way))) continue;
     if (problem.by_pointers) {  // which passes and copying threads do not know
       bool const copies = way.passes.repack_a.bytes + way.passes.repack_b.bytes > 0;
       if (copies || way.form.a.by_threads || way.form.b.by_threads) continue;
@@ -339,10 +334,16 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
 
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
                             PlanOptions const& options, GroupForm const* group = nullptr) {
-  CanonicalGemm const form = group != nullptr ? group->common : canonical(problem);
-  std::string const asked = value_of("multiply=", options.policy);
+  CanonicalGemm const form =
+      group != nullptr ? group->common : canonical(problem, invariant_side(problem, options));
+  std::string asked = value_of("multiply=", options.policy);
   bool const copies = main_loop == MainLoop::multistage;
   Offer<GemmProblem> offer;
+  if (keeps_order(options, form.sum) && asked.empty()) {
+    offer.refusal = invariant_violation(main_loop, form, device.gpu, options.kernel);
+    if (!offer.refusal.empty()) return offer;
+    asked = name_of(invariant_multiply(form, device.gpu, options.kernel));
+  }
   std::size_t const scalars = problem.epilogue.expression.scalars().size();
   if (device.backend == Backend::cuda && scalars > max_kernel_operands) {
     offer.refusal =
@@ -412,7 +413,9 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
 // The measured choice in the place of the predicted one, where there is one for this main loop.
 Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, GemmProblem const& problem,
                                Device const& device, PlanOptions const& options) {
-  if (options.tuning == nullptr || !options.policy.empty() || device.backend != Backend::cuda) return offer;
+  if (options.tuning == nullptr || !options.policy.empty() || options.batch_invariant ||
+      device.backend != Backend::cuda)
+    return offer;
   TuningLine const* const line = find_line(*options.tuning, problem, device.gpu, options.kernel);
   if (line == nullptr || line->kernel != name_of(main_loop)) return offer;
   std::vector<OperandWay> ways(1);
@@ -466,6 +469,7 @@ Candidate<GemmProblem> candidate(Backend backend) {
     return with_tuning(offer_of(main_loop, problem, device, options), main_loop, problem, device, options);
   };
   result.takes_pointers = true;
+  result.batch_invariant = true;
   if (main_loop == MainLoop::multistage) result.requirements = {{&architecture_violation}};
   return result;
 }

@@ -8,7 +8,8 @@ class EachMatrix final : public HostKernel<GemmProblem> {
  public:
   explicit EachMatrix(Plan<GemmProblem> const& plan)
       : problem_(plan.problem),
-        one_(cosmati::prepare(make_plan(matrix_of_batch(plan.problem), plan.device))) {}
+        one_(cosmati::prepare(make_plan(matrix_of_batch(plan.problem), plan.device,
+                                        {.batch_invariant = plan.batch_invariant}))) {}
 
   void run(GemmProblem::Arguments const& arguments, std::byte* workspace) const override {
     for (Index i = 0; i < problem_.batch(); ++i)
@@ -23,17 +24,24 @@ class EachMatrix final : public HostKernel<GemmProblem> {
 }  // namespace
 
 Candidate<GemmProblem> each_matrix_candidate() {
-  Candidate<GemmProblem> candidate{"each_matrix",
-                                   {{[](GemmProblem const& problem, Device const&) -> std::string {
-                                     return problem.by_pointers ? "" : "is for batches given by pointers";
-                                   }}},
-                                   [](GemmProblem const& problem, Device const& device) {
-                                     return make_plan(matrix_of_batch(problem), device).workspace_bytes;
-                                   },
-                                   [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
-                                     return std::make_unique<EachMatrix>(plan);
-                                   }};
+  Candidate<GemmProblem> candidate{
+      "each_matrix", {}, nullptr, [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
+        return std::make_unique<EachMatrix>(plan);
+      }};
+  candidate.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
+    Offer<GemmProblem> offer;
+    if (!problem.by_pointers)
+      offer.refusal = "is for batches given by pointers";
+    else if (!options.policy.empty())
+      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    else
+      offer.workspace_bytes =
+          make_plan(matrix_of_batch(problem), device, {.batch_invariant = options.batch_invariant})
+              .workspace_bytes;
+    return offer;
+  };
   candidate.takes_pointers = true;
+  candidate.batch_invariant = true;
   return candidate;
 }
 

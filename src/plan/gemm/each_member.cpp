@@ -22,9 +22,9 @@ bool side_by_side(GemmProblem const& member, Device const& device) {
   return device.backend == Backend::cpu && device.threads > 1 && is_small(member);
 }
 
-Plan<GemmProblem> plan_of(GemmProblem const& member, Device device) {
+Plan<GemmProblem> plan_of(GemmProblem const& member, Device device, bool batch_invariant) {
   if (side_by_side(member, device)) device.threads = 1;
-  return make_plan(member, device);
+  return make_plan(member, device, {.batch_invariant = batch_invariant});
 }
 
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -46,7 +46,7 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   explicit EachMember(Plan<GroupedGemmProblem> const& plan) : device_(plan.device) {
     auto const& members = plan.problem.members;
     for (std::size_t i = 0; i < members.size(); ++i) {
-      auto const one = plan_of(members[i], device_);
+      auto const one = plan_of(members[i], device_, plan.batch_invariant);
       workspaces_.add(members[i], device_, one.workspace_bytes);
       prepared_.push_back(cosmati::prepare(one));
       (side_by_side(members[i], device_) ? small_ : others_).push_back(i);
@@ -93,7 +93,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
   bool predicted = device.backend == Backend::cuda;
   double by_wgmma = 0, by_wgmma_cool = 0;  // seconds, and what they were without that
   for (GemmProblem const& member : problem.members) {
-    auto const one = plan_of(member, device);
+    auto const one = plan_of(member, device, options.batch_invariant);
     workspaces.add(member, device, one.workspace_bytes);
     double const seconds = one.recipe.predicted_seconds;
     all.predicted_seconds += seconds;
@@ -120,6 +120,7 @@ Candidate<GroupedGemmProblem> each_member_candidate() {
         return std::make_unique<EachMember>(plan);
       }};
   candidate.offer = &offer;
+  candidate.batch_invariant = true;
   return candidate;
 }
 

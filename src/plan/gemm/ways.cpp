@@ -39,9 +39,9 @@ std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, Canonical
 
 }  // namespace
 
-std::vector<OperandWay> operand_ways(GemmProblem const& problem) {
+std::vector<OperandWay> operand_ways(GemmProblem const& problem, std::optional<bool> side) {
   std::vector<OperandWay> ways;
-  bool const own = canonical(problem).swapped;
+  bool const own = side.value_or(canonical(problem).swapped);
   for (bool const swapped : {own, !own}) {
     CanonicalGemm const form = canonical(problem, swapped);
     bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::outer;
@@ -76,10 +76,14 @@ std::string to_string(OperandWay const& way) {
   return text.empty() ? "operands as they lie" : text;
 }
 
+bool takes_registers(OperandWay const& way) {
+  return way.passes.repack_a.bytes == 0 && size_of(way.form.a.type) == 4 &&
+         access_of(way.form.a).along == Along::outer;
+}
+
 bool is_of_kind(OperandWay const& way, OperandKind kind) {
   bool const threads = way.form.a.by_threads || way.form.b.by_threads;
-  bool const registers = way.passes.repack_a.bytes == 0 && size_of(way.form.a.type) == 4 &&
-                         access_of(way.form.a).along == Along::outer;
+  bool const registers = takes_registers(way);
   switch (kind) {
     case OperandKind::threads: return threads;
     case OperandKind::registers: return registers && !threads;

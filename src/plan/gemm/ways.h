@@ -2,6 +2,7 @@
 // workspace first, brought by threads where the copy engine cannot, or, where wgmma cannot read them in
 // shared memory, through registers.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,11 @@ struct OperandWay {
 
 // The first has rows of the result contiguous, if they can be, and passes for all that the copy engine or
 // wgmma does not take. The others let A go through registers, whatever d then is to the kernel, or let
-// threads bring what lies right but is not aligned.
-std::vector<OperandWay> operand_ways(GemmProblem const& problem);
+// threads bring what lies right but is not aligned. `side`: CanonicalGemm::swapped of the first.
+std::vector<OperandWay> operand_ways(GemmProblem const& problem, std::optional<bool> side = {});
+
+// A goes to wgmma through registers, not from shared memory.
+bool takes_registers(OperandWay const& way);
 
 // What this way does with the caller's operands: "b transposed first".
 std::string to_string(OperandWay const& way);

@@ -1,0 +1,73 @@
+// Which instructions, side and policies batch-invariant products have.
+#include "src/plan/gemm/invariant.h"
+
+#include <fmt/format.h>
+
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr int invariant_columns = 128;  // of the one shape of wgmma, m64n128
+
+}  // namespace
+
+Multiply simple_multiply(CanonicalGemm const& form) {
+  if (form.sum == DataType::f16) return Multiply::half2;
+  return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
+}
+
+Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::string const& kernel) {
+  auto const may = [&](MainLoop main_loop) { return kernel.empty() || kernel == name_of(main_loop); };
+  int const capability = 10 * gpu.major + gpu.minor;
+  if (may(MainLoop::warp_specialized) && capability == 90 && wgmma_takes(form.a.type, form.b.type, form.sum))
+    return Multiply::wgmma;
+  if (may(MainLoop::multistage) && mma_takes(form.a.type, form.b.type, form.sum) &&
+      capability >= (is_fp8(form.a.type) ? 89 : 80))
+    return Multiply::mma;
+  bool const early = form.a.type == DataType::f16;
+  if (may(MainLoop::double_buffered) && gpu.major < 8 && capability >= 75 && early &&
+      wmma_takes(form.a.type, form.b.type, form.sum))
+    return Multiply::wmma;
+  return simple_multiply(form);
+}
+
+std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, Gpu const& gpu,
+                                std::string const& kernel) {
+  Multiply const only = invariant_multiply(form, gpu, kernel);
+  bool const by_matrices = only == Multiply::wgmma || only == Multiply::mma || only == Multiply::wmma;
+  bool const has = main_loop == MainLoop::warp_specialized ? only == Multiply::wgmma
+                   : main_loop == MainLoop::multistage     ? only == Multiply::mma || !by_matrices
+                                                           : only == Multiply::wmma || !by_matrices;
+  if (has) return {};
+  return fmt::format(
+      "does not multiply by {}, by which batch-invariant plans multiply {} and {} whatever m is",
+      name_of(only), name_of(form.swapped ? form.b.type : form.a.type),
+      name_of(form.swapped ? form.a.type : form.b.type));
+}
+
+std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const& options) {
+  if (!options.batch_invariant) return {};
+  Index const* const stride = problem.d.layout.stride;
+  return problem.n() > 1 && stride[1] == 1 && (stride[2] != 1 || problem.m() == 1);
+}
+
+std::string keep_invariant(std::vector<NamedPolicy>& policies, std::string const& policy) {
+  for (Partition const partition : {Partition::split_k, Partition::stream_k})
+    if (policy.find(std::string("partition=") + name_of(partition)) != std::string::npos)
+      return fmt::format(
+          "partition={}: parts of k are added apart; a batch-invariant plan adds one product after the other",
+          name_of(partition));
+  std::erase_if(policies, [](NamedPolicy const& named) { return named.policy.cluster_k > 1; });
+  if (policies.empty())
+    return "cluster_k above 1: blocks add parts of k apart; a batch-invariant plan adds one product after "
+           "the "
+           "other";
+  if (policies.size() > 1)
+    std::erase_if(policies, [](NamedPolicy const& named) {
+      return named.policy.multiply == Multiply::wgmma && named.policy.warp_n != invariant_columns;
+    });
+  return {};
+}
+
+}  // namespace cosmati::plan
