@@ -1,10 +1,8 @@
 // cosmati bench, and the hidden verb of the process in which it times a peer.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "cli/bench_job.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/peer.h"
 #include "cli/problem_options.h"
@@ -44,39 +42,40 @@ BenchRequest with_options(BenchRequest const& request, ProblemOptions const& pro
 }
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Example: cosmati bench " + subject->name() + ' ' + subject->size_example() +
-                  (subject->name() == "gemm" ? " --peer onednn --fail-below 0.97" : ""));
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati bench " + subject->name() + ' ' + subject->size_example() +
+                 (subject->name() == "gemm" ? " --peer onednn --fail-below 0.97" : ""));
   auto const request = std::make_shared<BenchRequest>();
   request->subject = std::move(subject);
-  add_options(*command, *request);
-  command->callback([request] { bench_job(*request, with_options); });
+  add_options(command, *request);
+  command.callback([request] { bench_job(*request, with_options); });
 }
 
 }  // namespace
 
 void add_bench_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("bench", "Measure an operation, alone or against peers");
-  verb->require_subcommand(1);
-  verb->footer(
+  Command const verb =
+      Command(program).add_subcommand("bench", "Measure an operation, alone or against peers");
+  verb.require_subcommand();
+  verb.footer(
       "host (host_seconds) is what one call takes of the caller's thread beside the kernel: on a GPU to "
       "enqueue "
       "it, on the host to check and pack its arguments.\n"
       "Data are normal random numbers, column-major for gemm. Small problems are verified first, large ones "
       "on a GPU by some rows and columns.\n"
       "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");
-  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }
 
 void add_bench_peer_command(CLI::App& program) {
-  CLI::App* const command = program.add_subcommand("bench-peer", "Time a peer for bench");
-  command->group("");
+  Command const command = Command(program).add_subcommand("bench-peer", "Time a peer for bench");
+  command.hide();
   struct Words {
     std::string peer, layout, type = "f32";
     long long m = 0, n = 0, k = 0, batch = 1, buffers = 1;
   };
   auto const words = std::make_shared<Words>();
-  Options options(*command);
+  Options options(command);
   options.text("--peer", words->peer, "NAME", "onednn, openblas")
       .text("--layout", words->layout, "LETTERS", "nn, nt, tn, tt")
       .text("--type", words->type, "TYPE", "f32, f64")
@@ -85,7 +84,7 @@ void add_bench_peer_command(CLI::App& program) {
       .integer("--k", words->k, "depth")
       .integer("--batch", words->batch, "products")
       .integer("--buffers", words->buffers, "sets of operands");
-  command->callback([words] {
+  command.callback([words] {
     one_of(words->layout, {"nn", "nt", "tn", "tt"}, "--layout");
     serve_peer({words->peer, words->layout, parse_data_type(words->type), words->m, words->n, words->k,
                 words->batch, words->buffers, 1});

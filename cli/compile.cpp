@@ -1,9 +1,7 @@
 // cosmati compile: fills the cache of compiled kernels.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/compile_job.h"
 #include "cli/problem_options.h"
@@ -35,24 +33,25 @@ CompileRequest with_options(CompileRequest const& request, ProblemOptions const&
 }
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Example: cosmati compile " + subject->name() + ' ' + subject->size_example() +
-                  " --arch sm_90a");
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati compile " + subject->name() + ' ' + subject->size_example() +
+                 " --arch sm_90a");
   auto const request = std::make_shared<CompileRequest>();
   request->subject = std::move(subject);
-  add_options(*command, *request);
-  command->callback([request] { compile_job(*request, with_options); });
+  add_options(command, *request);
+  command.callback([request] { compile_job(*request, with_options); });
 }
 
 }  // namespace
 
 void add_compile_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("compile", "Compile kernels for a GPU that need not be here");
-  verb->require_subcommand(1);
-  verb->footer(
+  Command const verb =
+      Command(program).add_subcommand("compile", "Compile kernels for a GPU that need not be here");
+  verb.require_subcommand();
+  verb.footer(
       "Kernels go to the cache, where `run` on such a GPU finds them. --threads N compiles N at a time.\n"
       "Example: cosmati compile gemm --suite figure9 --arch sm_90a");
-  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }
 
 }  // namespace cosmati::cli

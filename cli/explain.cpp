@@ -1,9 +1,7 @@
 // cosmati explain: which kernels were considered for a problem, and why.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/placement.h"
 #include "cli/problem_options.h"
@@ -148,21 +146,22 @@ void explain_job(ExplainRequest const& request) {
 }
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Example: cosmati explain " + subject->name() + ' ' + subject->size_example());
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati explain " + subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<ExplainRequest>();
   request->subject = std::move(subject);
-  add_options(*command, *request);
-  command->callback([request] { explain_job(*request); });
+  add_options(command, *request);
+  command.callback([request] { explain_job(*request); });
 }
 
 }  // namespace
 
 void add_explain_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("explain", "Say which kernels were considered, and why");
-  verb->require_subcommand(1);
-  verb->footer("Example: cosmati explain conv --size 64x6x14x14x16x5x5 --layout chwn");
-  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+  Command const verb =
+      Command(program).add_subcommand("explain", "Say which kernels were considered, and why");
+  verb.require_subcommand();
+  verb.footer("Example: cosmati explain conv --size 64x6x14x14x16x5x5 --layout chwn");
+  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }
 
 }  // namespace cosmati::cli

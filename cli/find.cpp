@@ -1,9 +1,7 @@
 // cosmati find: measures the kernels that the plan chooses from.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/find_job.h"
 #include "cli/problem_options.h"
@@ -35,25 +33,25 @@ FindRequest with_options(FindRequest const& request, ProblemOptions const& probl
 }
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Example: cosmati find " + subject->name() + ' ' + subject->size_example());
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati find " + subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<FindRequest>();
   request->subject = std::move(subject);
-  add_options(*command, *request);
-  command->callback([request] { find_job(*request, with_options); });
+  add_options(command, *request);
+  command.callback([request] { find_job(*request, with_options); });
 }
 
 }  // namespace
 
 void add_find_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("find", "Measure every kernel that takes a problem");
-  verb->require_subcommand(1);
-  verb->footer(
+  Command const verb = Command(program).add_subcommand("find", "Measure every kernel that takes a problem");
+  verb.require_subcommand();
+  verb.footer(
       "Within --max-workspace, --max-error and --deterministic; each kernel as the plan would run it, on "
       "data "
       "of the program's own. Results are not verified: see cosmati verify.\n"
       "Example: cosmati find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
-  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }
 
 }  // namespace cosmati::cli

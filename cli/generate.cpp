@@ -1,17 +1,17 @@
 // cosmati generate dcgan: its options.
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/generate_dcgan.h"
 
 namespace cosmati::cli {
 
 void add_generate_command(CLI::App& program) {
-  CLI::App* const generate = program.add_subcommand("generate", "Let a generator draw");
-  generate->require_subcommand(1);
-  CLI::App* const dcgan = generate->add_subcommand("dcgan", "Draw 64x64 images with the DCGAN generator");
-  dcgan->footer(
+  Command const generate = Command(program).add_subcommand("generate", "Let a generator draw");
+  generate.require_subcommand();
+  Command const dcgan = generate.add_subcommand("dcgan", "Draw 64x64 images with the DCGAN generator");
+  dcgan.footer(
       "Text: a count, then 100 numbers for each image; the answer as \"%.4f \" in HWC order. Pictures: a "
       "square grid.\n"
       "A run that was ended leaves FILE.partial; the same command does the rest. Under mpirun all ranks "
@@ -20,7 +20,7 @@ void add_generate_command(CLI::App& program) {
       "Examples: cosmati generate dcgan --count 16 --seed 1 --image grid.png\n"
       "          cosmati generate dcgan --walk 48 --seed 3 --animation walk.png");
   auto const request = std::make_shared<GenerateRequest>();
-  Options options(*dcgan);
+  Options options(dcgan);
   options
       .text("--weights", request->weights, "FILE",
             "network.bin or .safetensors (the one that comes with the program)")
@@ -55,7 +55,7 @@ void add_generate_command(CLI::App& program) {
             "write nothing, only measure: images that arrive in host memory (host) or stay on the GPU "
             "(device)");
   add_common_options(options, request->common);
-  dcgan->callback([request] {
+  dcgan.callback([request] {
     refuse_batch_invariant(request->common, "generate");
     generate_dcgan(*request);
   });

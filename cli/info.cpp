@@ -1,12 +1,11 @@
 // cosmati info: what this machine and this build have.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/machine.h"
+#include "cli/options.h"
 #include "cli/record.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -104,22 +103,21 @@ void print_info(bool json) {
 }  // namespace
 
 void add_info_command(CLI::App& program) {
-  CLI::App* const command =
-      program.add_subcommand("info", "Show backends, devices, libraries, peers, toolkit and cache");
-  command->footer("Example: cosmati info --json");
+  Command const command =
+      Command(program).add_subcommand("info", "Show backends, devices, libraries, peers, toolkit and cache");
+  command.footer("Example: cosmati info --json");
   struct Words {
     bool json = false;
     std::string described;
   };
   auto const words = std::make_shared<Words>();
-  command->add_flag("--json", words->json, "JSON Lines instead of a table");
-  command
-      ->add_option(
-          "--describe", words->described,
-          "only this GPU, as a file for --device-description: h200, h100, a100, rtx4090, t4, the number of "
-          "one that is here, or a file")
-      ->type_name("NAME|N|FILE");
-  command->callback([words] {
+  Options(command)
+      .group("Options")
+      .flag("--json", words->json, "JSON Lines instead of a table")
+      .text("--describe", words->described, "NAME|N|FILE",
+            "only this GPU, as a file for --device-description: h200, h100, a100, rtx4090, t4, the number of "
+            "one that is here, or a file");
+  command.callback([words] {
     if (words->described.empty())
       print_info(words->json);
     else

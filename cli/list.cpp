@@ -1,12 +1,10 @@
 // cosmati list: names that other commands take.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <utility>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/placement.h"
 #include "cli/problem_options.h"
@@ -143,24 +141,25 @@ void print_listing(std::string const& what, Listing const& listing, bool json) {
 }
 
 void add_listing(CLI::App& verb, std::string const& name, std::string const& about, Listing (*list)()) {
-  CLI::App* const command = verb.add_subcommand(name, about);
-  command->footer("Example: cosmati list " + name + " --json");
+  Command const command = Command(verb).add_subcommand(name, about);
+  command.footer("Example: cosmati list " + name + " --json");
   auto const json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "JSON Lines instead of a table");
-  command->callback([name, json, list] { print_listing(name, list(), *json); });
+  Options(command).group("Options").flag("--json", *json, "JSON Lines instead of a table");
+  command.callback([name, json, list] { print_listing(name, list(), *json); });
 }
 
 }  // namespace
 
 void add_list_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("list", "List kernels, suites, policies, epilogue functions");
-  verb->require_subcommand(1);
-  verb->footer("Example: cosmati list kernels");
-  add_listing(*verb, "kernels", "Kernels of each backend, in the order in which a plan tries them",
+  Command const verb =
+      Command(program).add_subcommand("list", "List kernels, suites, policies, epilogue functions");
+  verb.require_subcommand();
+  verb.footer("Example: cosmati list kernels");
+  add_listing(verb, "kernels", "Kernels of each backend, in the order in which a plan tries them",
               list_kernels);
-  add_listing(*verb, "suites", "Lists of problems for bench and verify", list_suites);
-  add_listing(*verb, "policies", "Named policies of the GPU kernels", list_policies);
-  add_listing(*verb, "epilogue-functions", "Functions of the epilogue language", list_functions);
+  add_listing(verb, "suites", "Lists of problems for bench and verify", list_suites);
+  add_listing(verb, "policies", "Named policies of the GPU kernels", list_policies);
+  add_listing(verb, "epilogue-functions", "Functions of the epilogue language", list_functions);
 }
 
 }  // namespace cosmati::cli

@@ -22,6 +22,12 @@ Options& Options::texts(std::string const& name, std::vector<std::string>& value
   return *this;
 }
 
+Options& Options::several(std::string const& name, std::vector<std::string>& values, char const* value_name,
+                          std::string const& help) {
+  app_.add_option(name, values, help)->type_name(value_name)->allow_extra_args(true)->group(group_);
+  return *this;
+}
+
 Options& Options::number(std::string const& name, double& value, std::string const& help) {
   app_.add_option_function<std::string>(
           name, [&value, name](std::string const& word) { value = parse_number(word, name); }, help)

@@ -22,6 +22,9 @@ class Options {
   Options& text(std::string const& name, std::string& value, char const* value_name, std::string const& help);
   Options& texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
                  std::string const& help);  // may be given more than once
+  // The same with several values behind one `name`, or without a name: one that does not begin with a dash.
+  Options& several(std::string const& name, std::vector<std::string>& values, char const* value_name,
+                   std::string const& help);
   Options& number(std::string const& name, double& value, std::string const& help);
   Options& integer(std::string const& name, long long& value, std::string const& help);
   Options& flag(std::string const& name, bool& value, std::string const& help);

@@ -1,9 +1,7 @@
 // cosmati plot: results of bench as one page.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output_files.h"
@@ -56,18 +54,18 @@ void plot_job(PlotRequest const& request) {
 }  // namespace
 
 void add_plot_command(CLI::App& program) {
-  CLI::App* const command = program.add_subcommand("plot", "Draw results of bench: one page of HTML");
-  command->footer(
+  Command const command = Command(program).add_subcommand("plot", "Draw results of bench: one page of HTML");
+  command.footer(
       "Ratios to peers for each suite and type, rooflines against the ceilings that were measured, and a "
       "table\nto filter; the page needs no network. Of what was measured more than once the last is shown.\n"
       "Example: cosmati plot results.jsonl --out report.html");
   auto const request = std::make_shared<PlotRequest>();
-  command->add_option("results", request->files, "what bench --json FILE wrote")->type_name("FILE ...");
-  Options(*command)
+  Options(command)
+      .several("results", request->files, "FILE ...", "what bench --json FILE wrote")
       .group("Output")
       .text("--out", request->out, "FILE", "the report (required)")
       .flag("--json", request->json, "JSON Lines on stdout instead of a sentence");
-  command->callback([request] { plot_job(*request); });
+  command.callback([request] { plot_job(*request); });
 }
 
 }  // namespace cosmati::cli

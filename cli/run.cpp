@@ -1,9 +1,7 @@
 // cosmati run: one operation on arrays from .npy files.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/run_job.h"
 
@@ -11,11 +9,11 @@ namespace cosmati::cli {
 namespace {
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Example: cosmati run " + subject->name() + ' ' + subject->run_example());
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati run " + subject->name() + ' ' + subject->run_example());
   auto const request = std::make_shared<RunRequest>();
   request->subject = std::move(subject);
-  Options options(*command);
+  Options options(command);
   options.group("Files (.npy)");
   for (FileOption const& file : request->subject->files())
     options.text("--" + file.name, request->files[file.name], file.output ? "OUTPUT" : "FILE", file.help);
@@ -28,16 +26,16 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   options.group("Parameters");
   request->subject->add_parameters(options);
   add_common_options(options, request->common);
-  command->callback([request] { run_job(*request); });
+  command.callback([request] { run_job(*request); });
 }
 
 }  // namespace
 
 void add_run_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("run", "Compute one operation on .npy files");
-  verb->require_subcommand(1);
-  verb->footer("Example: cosmati run gemm --a A.npy --b B.npy --layout nt --out D.npy");
-  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+  Command const verb = Command(program).add_subcommand("run", "Compute one operation on .npy files");
+  verb.require_subcommand();
+  verb.footer("Example: cosmati run gemm --a A.npy --b B.npy --layout nt --out D.npy");
+  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }
 
 }  // namespace cosmati::cli

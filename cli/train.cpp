@@ -2,11 +2,11 @@
 #include <unistd.h>
 #include <csignal>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <memory>
 #include <utility>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/farewell.h"
 #include "cli/lenet5_report.h"
@@ -46,15 +46,15 @@ void run(TrainDcganRequest const& request) {
 }
 
 void add_dcgan(CLI::App& train) {
-  CLI::App* const dcgan =
-      train.add_subcommand("dcgan", "Train a generator of 64x64 images against a discriminator");
-  dcgan->footer(
+  Command const dcgan =
+      Command(train).add_subcommand("dcgan", "Train a generator of 64x64 images against a discriminator");
+  dcgan.footer(
       "Grey pictures (IDX) are tinted, each with a hue of its own. Ctrl-C saves a checkpoint and says how to "
       "continue. Under mpirun the processes share each batch, each on a GPU of its own.\n"
       "Example: cosmati train dcgan --data /usr/share/datasets/fashion-mnist --samples samples.png --save "
       "dcgan.safetensors");
   auto const request = std::make_shared<TrainDcganRequest>();
-  Options options(*dcgan);
+  Options options(dcgan);
   options
       .text("--data", request->data, "PATH",
             "folder of train-images-idx3-ubyte (plain or .gz) or of PNGs, or an IDX file (required)")
@@ -73,7 +73,7 @@ void add_dcgan(CLI::App& train) {
       .integer("--width", request->width, "channels before the last layer; generate draws with 64 (64)")
       .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
   add_common_options(options, request->common);
-  dcgan->callback([request] {
+  dcgan.callback([request] {
     refuse_batch_invariant(request->common, "train");
     run(*request);
   });
@@ -89,10 +89,10 @@ void when_lost(std::string text) {
 }
 
 void add_train_command(CLI::App& program) {
-  CLI::App* const train = program.add_subcommand("train", "Train a network");
-  train->require_subcommand(1);
-  CLI::App* const lenet5 = train->add_subcommand("lenet5", "Train LeNet-5 on MNIST or Fashion-MNIST");
-  lenet5->footer(
+  Command const train = Command(program).add_subcommand("train", "Train a network");
+  train.require_subcommand();
+  Command const lenet5 = train.add_subcommand("lenet5", "Train LeNet-5 on MNIST or Fashion-MNIST");
+  lenet5.footer(
       "Ctrl-C saves a checkpoint and says how to continue. Under mpirun the processes share each batch, each "
       "on "
       "a GPU of its own or, with --backend cpu, on its share of the cores.\n"
@@ -101,7 +101,7 @@ void add_train_command(CLI::App& program) {
       "finds itself. --compute tf32: factors of products cut to TF32.\n"
       "Example: cosmati train lenet5 --data /usr/share/datasets/fashion-mnist --save lenet5.safetensors");
   auto const request = std::make_shared<TrainRequest>();
-  Options options(*lenet5);
+  Options options(lenet5);
   options.text("--data", request->data, "FOLDER", "with MNIST's four IDX files, plain or .gz (required)")
       .text("--save", request->save, "FILE", "the model, a checkpoint after each epoch (lenet5.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own hyperparameters")
@@ -118,11 +118,11 @@ void add_train_command(CLI::App& program) {
       .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)");
   add_common_options(options, request->common);
-  lenet5->callback([request] {
+  lenet5.callback([request] {
     refuse_batch_invariant(request->common, "train");
     run(*request);
   });
-  add_dcgan(*train);
+  add_dcgan(train);
 }
 
 }  // namespace cosmati::cli

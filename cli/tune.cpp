@@ -1,9 +1,7 @@
 // cosmati tune: measures around the plan's choices, and writes a tuning file.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/problem_options.h"
 #include "cli/tune_job.h"
@@ -35,24 +33,25 @@ TuneRequest with_options(TuneRequest const& request, ProblemOptions const& probl
 }
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Example: cosmati tune " + subject->name() + " --suite llm --out tuning.txt");
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati tune " + subject->name() + " --suite llm --out tuning.txt");
   auto const request = std::make_shared<TuneRequest>();
   request->subject = std::move(subject);
-  add_options(*command, *request);
-  command->callback([request] { tune_job(*request, with_options); });
+  add_options(command, *request);
+  command.callback([request] { tune_job(*request, with_options); });
 }
 
 }  // namespace
 
 void add_tune_command(CLI::App& program) {
-  CLI::App* const verb = program.add_subcommand("tune", "Measure which choices of the plan would be faster");
-  verb->require_subcommand(1);
-  verb->footer(
+  Command const verb =
+      Command(program).add_subcommand("tune", "Measure which choices of the plan would be faster");
+  verb.require_subcommand();
+  verb.footer(
       "A line for each class of problems and GPU; run, verify, bench, explain and compile go by them with "
       "--tuning FILE. Small differences of size are one class (docs/decisions/0006-tuning.md).\n"
       "Example: cosmati tune gemm --suite squares --out tuning.txt");
-  add_subject(*verb, make_gemm());
+  add_subject(verb, make_gemm());
 }
 
 }  // namespace cosmati::cli

@@ -1,9 +1,7 @@
 // cosmati verify: operations on random data against the reference.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/problem_options.h"
 #include "cli/verify_job.h"
@@ -40,27 +38,27 @@ VerifyRequest with_options(VerifyRequest const& request, ProblemOptions const& p
 }
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
-  CLI::App* const command = verb.add_subcommand(subject->name(), subject->about());
-  command->footer("Without a size, random problems are drawn.\nExample: cosmati verify " + subject->name() +
-                  ' ' + subject->size_example());
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Without a size, random problems are drawn.\nExample: cosmati verify " + subject->name() +
+                 ' ' + subject->size_example());
   auto const request = std::make_shared<VerifyRequest>();
   request->subject = std::move(subject);
-  add_options(*command, *request);
-  command->callback([request] { verify_job(*request, with_options); });
+  add_options(command, *request);
+  command.callback([request] { verify_job(*request, with_options); });
 }
 
 }  // namespace
 
 void add_verify_command(CLI::App& program) {
-  CLI::App* const verb =
-      program.add_subcommand("verify", "Compare an operation with the reference in double precision");
-  verb->require_subcommand(1);
-  verb->footer(
+  Command const verb = Command(program).add_subcommand(
+      "verify", "Compare an operation with the reference in double precision");
+  verb.require_subcommand();
+  verb.footer(
       "All outputs are compared, by an error bound that follows from the types and the number of summed "
       "terms; they are\n"
       "poisoned before the run and stand between guard bands. --type takes a list, or all.\n"
       "Example: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
-  for (auto& subject : make_subjects()) add_subject(*verb, std::move(subject));
+  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }
 
 }  // namespace cosmati::cli

@@ -19,7 +19,7 @@ namespace cosmati {
 namespace {
 
 [[maybe_unused]] int const chosen =
-    setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) + setenv("COSMATI_CACHE_SIZE", "0", 1);
+    setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) + setenv("COSMATI_CACHE", COSMATI_TEST_CACHE, 1);
 
 void multiply(fake::Launch const& launch) {
   auto const& params = launch.as<MatrixGemmParameters<NoEpilogueArguments>>();

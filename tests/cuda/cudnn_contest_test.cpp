@@ -20,7 +20,7 @@ namespace {
 
 [[maybe_unused]] int const chosen = setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) +
                                     setenv("COSMATI_CUDNN", COSMATI_FAKE_CUDNN, 1) +
-                                    setenv("COSMATI_CACHE_SIZE", "0", 1);
+                                    setenv("COSMATI_CACHE", COSMATI_TEST_CACHE, 1);
 
 double error_of_ours = 0;
 

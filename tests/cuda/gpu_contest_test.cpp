@@ -20,7 +20,7 @@ namespace {
 
 [[maybe_unused]] int const chosen = setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) +
                                     setenv("COSMATI_CUBLASLT", COSMATI_FAKE_CUBLASLT, 1) +
-                                    setenv("COSMATI_CACHE_SIZE", "0", 1);
+                                    setenv("COSMATI_CACHE", COSMATI_TEST_CACHE, 1);
 
 Index unwritten_rows = 0;  // of d, the last ones
 

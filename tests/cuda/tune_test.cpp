@@ -20,7 +20,7 @@ namespace cosmati::cli {
 namespace {
 
 [[maybe_unused]] int const chosen =
-    setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) + setenv("COSMATI_CACHE_SIZE", "0", 1);
+    setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) + setenv("COSMATI_CACHE", COSMATI_TEST_CACHE, 1);
 
 template <int milliseconds, bool right = true>
 void multiply(fake::Launch const& launch) {

@@ -1,0 +1,22 @@
+// What verbs ask of CLI11.
+#include "cli/command.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace cosmati::cli {
+
+Command Command::add_subcommand(std::string const& name, std::string const& about) const {
+  return Command(*app_->add_subcommand(name, about));
+}
+
+void Command::require_subcommand() const { app_->require_subcommand(1); }
+
+void Command::footer(std::string const& text) const { app_->footer(text); }
+
+void Command::hide() const { app_->group(""); }
+
+void Command::callback(std::function<void()> const& job) const { app_->callback(job); }
+
+}  // namespace cosmati::cli
