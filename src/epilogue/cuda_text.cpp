@@ -14,7 +14,8 @@ std::string literal(double value) {
 }
 
 // The value of `op` on the names a, b, c. The forms of sigmoid and its kin neither overflow nor cancel.
-std::string value_text(Op op, std::string const& a, std::string const& b, std::string const& c) {
+std::string value_text(Op op, std::string const& a, std::string const& b, std::string const& c, bool coarse) {
+  std::string const exp = coarse ? "exponential(" : "exp(";
   auto const call = [&a](char const* function) { return std::string(function) + "(" + a + ")"; };
   auto const smaller = [](std::string const& x, std::string const& y) {
     return "(" + x + " != " + x + " || " + x + " < " + y + " ? " + x + " : " + y + ")";
@@ -45,21 +46,23 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
     case Op::abs: return call("fabs");
     case Op::sqrt: return call("sqrt");
     case Op::rsqrt: return "Real(1) / " + call("sqrt");
-    case Op::exp: return call("exp");
+    case Op::exp: return exp + a + ")";
     case Op::log: return call("log");
     case Op::tanh: return call("tanh");
-    case Op::sigmoid: return "Real(1) / (Real(1) + exp(-" + a + "))";
+    case Op::sigmoid: return "Real(1) / (Real(1) + " + exp + "-" + a + "))";
     case Op::relu: return a + " < Real(0) ? Real(0) : " + a;
     case Op::leaky_relu: return a + " < Real(0) ? " + b + " * " + a + " : " + a;
     case Op::elu: return a + " > Real(0) ? " + a + " : " + b + " * " + call("expm1");
-    case Op::gelu: return "Real(0.5) * " + a + " * erfc(" + a + " * Real(-0.70710678118654752))";
+    case Op::gelu:
+      return coarse ? call("coarse_gelu")
+                    : "Real(0.5) * " + a + " * erfc(" + a + " * Real(-0.70710678118654752))";
     case Op::gelu_tanh:
-      return a + " / (Real(1) + exp(Real(-1.5957691216057308) * (" + a + " + Real(0.044715) * " + a + " * " +
-             a + " * " + a + ")))";
-    case Op::silu: return a + " / (Real(1) + exp(-" + a + "))";
+      return a + " / (Real(1) + " + exp + "Real(-1.5957691216057308) * (" + a + " + Real(0.044715) * " + a +
+             " * " + a + " * " + a + ")))";
+    case Op::silu: return a + " / (Real(1) + " + exp + "-" + a + "))";
     case Op::clamp: break;  // two statements
     case Op::round: return call("rint");
-    case Op::erf: return call("erf");
+    case Op::erf: return call(coarse ? "coarse_erf" : "erf");
     case Op::pow: return "pow(" + a + ", " + b + ")";
   }
   return a;
@@ -86,11 +89,13 @@ std::string to_cuda(Expression const& expression, bool coarse) {
       case Op::scalar: names.push_back("scalar" + slot); continue;
       case Op::operand: names.push_back("operand" + slot); continue;
       case Op::clamp:
-        define(name + "_low", value_text(Op::max, a, b, ""));
-        define(name, value_text(Op::min, name + "_low", c, ""));
+        define(name + "_low", value_text(Op::max, a, b, "", coarse));
+        define(name, value_text(Op::min, name + "_low", c, "", coarse));
         break;
-      case Op::gelu: define(name, coarse ? "coarse_gelu(" + a + ")" : value_text(node.op, a, b, c)); break;
-      default: define(name, value_text(node.op, a, b, c));
+      case Op::gelu:
+        define(name, coarse ? "coarse_gelu(" + a + ")" : value_text(node.op, a, b, c, coarse));
+        break;
+      default: define(name, value_text(node.op, a, b, c, coarse));
     }
     names.push_back(name);
   }

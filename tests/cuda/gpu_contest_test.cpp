@@ -104,7 +104,7 @@ TEST_F(GpuContest, MeasuresVerifiesAndCompares) {
   EXPECT_GT(result.ours.samples, 4);
   EXPECT_GT(result.ours.typical, 0);
   ASSERT_TRUE(result.gpu.has_value());
-  EXPECT_GT(result.gpu->host_seconds, 0);
+  EXPECT_GT(result.host_seconds.value_or(0), 0);
   EXPECT_DOUBLE_EQ(result.gpu->clock_share, 1);
   EXPECT_FALSE(result.gpu->throttled);
   ASSERT_EQ(result.peers.size(), 1U);

@@ -23,7 +23,7 @@ int unroll_for(std::vector<Seen> const& inputs, int width, PrimitiveTarget const
   int bytes = 0;
   for (Seen const& tensor : inputs)
     if (!tensor.binding.mask) bytes += width * size_of(tensor.description.type);
-  return bytes >= 64 || bytes == 16 ? 1 : bytes >= 32 ? 2 : 4;
+  return bytes >= 64 || bytes == 16 || width >= 8 ? 1 : bytes >= 32 ? 2 : 4;
 }
 
 bool is_transposition(CollapsedSpace const& space) {

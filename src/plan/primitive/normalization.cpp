@@ -69,25 +69,32 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   pass.real = real_of({inputs[0], inputs[1]});
   fill_space(pass, space, inputs, outputs, width, true);
   PrimitiveParameters& p = pass.parameters;
-  // Threads enough to hide what a run costs beside its way: two blocks of a multiprocessor have to do.
-  int const threads = target.emulated ? 256 : 512, sums = 3 * (threads / 32 + 1);
   int const real_bytes = target.emulated ? 8 : size_of(pass.real);
   int const run_bytes = width * (target.emulated ? 8 : size_of(problem.x.type));
+  int threads = 256;
   auto const bytes_of_block = [&](unsigned blocks) {
+    int const sums = 3 * (threads / 32 + 1);
     unsigned const members = blocks * static_cast<unsigned>(threads),
                    runs = (p.terms + members - 1) / members;
     return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
   };
-  // Two blocks of a multiprocessor: one has something on its way while the other waits for its cluster.
-  // Enough of them for the whole device.
-  int const most_bytes = target.emulated ? 200 << 10 : target.gpu.shared_bytes_per_multiprocessor / 2 - 1024;
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
   unsigned const most_blocks = target.emulated ? 2 : 8;
   unsigned blocks = 2;
-  while (blocks < most_blocks &&
-         (bytes_of_block(blocks) > most_bytes || p.positions * blocks < multiprocessors))
-    blocks *= 2;
-  if (bytes_of_block(blocks) > most_bytes || p.positions * blocks < multiprocessors) return false;
+  // Four blocks of a multiprocessor, else two: some have something on their way while others wait for their
+  // clusters. Where those hold no channel, one of twice as many threads. Enough of them for the whole device.
+  auto const fit = [&](int most_bytes) {
+    auto const fits = [&] {
+      return bytes_of_block(blocks) <= most_bytes && p.positions * blocks >= multiprocessors;
+    };
+    for (blocks = 2; blocks < most_blocks && !fits();) blocks *= 2;
+    return fits();
+  };
+  int const all_bytes = target.gpu.shared_bytes_per_multiprocessor - 1024;
+  if (target.emulated ? !fit(200 << 10) : !fit(all_bytes / 4 - 768) && !fit(all_bytes / 2 - 512)) {
+    threads = 512;
+    if (target.emulated || !fit(all_bytes)) return false;
+  }
   p.policy.threads = threads;
   p.policy.cluster = static_cast<int>(blocks);
   p.policy.unroll = target.emulated ? 2 : std::max(1, 16 / width);
