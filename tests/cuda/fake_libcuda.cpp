@@ -363,7 +363,9 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc_st*, int 
   *blocks = 2048 / threads;
   return refusal("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
-Result cuOccupancyMaxActiveClusters(int* clusters, CUfunc_st*, LaunchConfiguration const* configuration) {
+
+Result cuOccupancyMaxActiveClusters(int* clusters, CUfunc_st*,
+                                    cosmati::cuda::LaunchConfiguration const* configuration) {
   *clusters = 4 / static_cast<int>(configuration->grid_x);
   return refusal("cuOccupancyMaxActiveClusters");
 }
