@@ -62,7 +62,7 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
     case Op::silu: return a + " / (Real(1) + " + exp + "-" + a + "))";
     case Op::clamp: break;  // two statements
     case Op::round: return call("rint");
-    case Op::erf: return call(coarse ? "coarse_erf" : "erf");
+    case Op::erf: return call("erf");
     case Op::pow: return "pow(" + a + ", " + b + ")";
   }
   return a;

@@ -20,7 +20,7 @@ template <class Problem>
 std::string recipe(Problem const& problem) {
   return make_plan(problem, emulator()).considered[0].recipe;
 }
-bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
 TEST(EmulatedTiles, TransposesRunsToRuns) {
   for (auto const& [image, width] : {std::pair{image_layout(TensorFormat::nhwc, 2, 36, 12, 17), 4},
@@ -109,19 +109,33 @@ TEST(EmulatedTiles, ChannelsOfAThreadShareTheirWindows) {
 
 TEST(EmulatedTiles, BlocksOfAClusterShareARow) {
   SoftmaxProblem softmax;
+  for (DataType const type : {f32, bf16})
+    for (bool const logarithm : {false, true}) {
+      softmax.x = softmax.y = describe(type, Shape(3, 4000));
+      softmax.logarithm = logarithm;
+      std::string const kept = type == f32 ? "2 runs kept, " : "2 runs kept as they lie, ";
+      EXPECT_TRUE(has(recipe(softmax), "clusters of 2 blocks, " + kept)) << recipe(softmax);
+      Trial trial(softmax, 5);
+      for (Index i = 0; i < 3000; ++i)  // whole threads and a whole block without a number
+        trial.input("x").set(i, -std::numeric_limits<double>::infinity());
+      trial.expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
+    }
   softmax.x = softmax.y = describe(f32, Shape(3, 4000));
-  for (bool const logarithm : {false, true}) {
-    softmax.logarithm = logarithm;
-    EXPECT_TRUE(has(recipe(softmax), "clusters of 2 blocks, 2 runs kept")) << recipe(softmax);
-    Trial trial(softmax, 5);
-    for (Index i = 0; i < 3000; ++i)  // whole threads and a whole block without a number
-      trial.input("x").set(i, -std::numeric_limits<double>::infinity());
-    trial.expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
-  }
   softmax.direction = Direction::backward;
   softmax.logarithm = false;
   softmax.dy = softmax.y;
   Trial(softmax, 5).expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
+}
+
+TEST(EmulatedTiles, RowsOfSixteenBitsAreKeptAsTheyLie) {
+  SoftmaxProblem softmax;
+  for (Index const length : {4, 132, 1024, 2044}) {
+    softmax.x = softmax.y = describe(f16, Shape(5, length));
+    EXPECT_TRUE(has(recipe(softmax), "kept as they lie")) << recipe(softmax);
+    Trial(softmax, 5).expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
+  }
+  softmax.x = softmax.y = describe(f16, Shape(5, 130));  // rows that end within a run
+  EXPECT_FALSE(has(recipe(softmax), "kept as they lie")) << recipe(softmax);
 }
 
 TEST(EmulatedTiles, AClusterKeepsAChannel) {

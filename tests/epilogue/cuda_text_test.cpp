@@ -28,6 +28,13 @@ TEST(EpilogueCudaText, IsAFunctionBody) {
   EXPECT_EQ(to_cuda(parse("16777217 * acc")), "Real const v2 = Real(16777217.0) * acc;\nreturn v2;\n");
 }
 
+TEST(EpilogueCudaText, IsShorterForResultsOfSixteenBits) {
+  EXPECT_EQ(to_cuda(parse("gelu(acc)"), true), "Real const v1 = coarse_gelu(acc);\nreturn v1;\n");
+  EXPECT_EQ(to_cuda(parse("silu(acc)"), true),
+            "Real const v1 = acc / (Real(1) + exponential(-acc));\nreturn v1;\n");
+  EXPECT_EQ(to_cuda(parse("erf(acc)"), true), to_cuda(parse("erf(acc)")));
+}
+
 TEST(EpilogueCudaText, HoldsNoNameOfTheExpression) {
   std::string const text = to_cuda(parse("store(secret, acc); hidden * acc + covert[n]"));
   for (char const* name : {"secret", "hidden", "covert"}) EXPECT_EQ(text.find(name), std::string::npos);

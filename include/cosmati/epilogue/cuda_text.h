@@ -11,7 +11,7 @@ namespace cosmati::epilogue {
 // where Real is float or double; scalar, operand and store are indexed by slot with constants only. It calls
 // abs as fabs, and rint, sqrt, exp, expm1, log, tanh, erf, erfc and pow, unqualified: CUDA has overloads of
 // these built in, host code brings std's into scope. No name of the expression's text occurs in it. `coarse`:
-// for results of 16 bits: exp, erf and gelu are exponential, coarse_erf and coarse_gelu of primitive/math.h.
+// for results of 16 bits: exp and gelu are exponential and coarse_gelu of primitive/math.h.
 std::string to_cuda(Expression const& expression, bool coarse = false);
 
 }  // namespace cosmati::epilogue
