@@ -89,6 +89,10 @@ def in_suite(lines, suite, value="ratio", **fields):
     return list(newest.values())
 
 
+PRIMITIVES = {"element-wise": ("activation", "add", "elementwise", "dropout", "adam"), "pooling": ("pool",), "batch normalisation": ("batchnorm",),
+              "softmax": ("softmax",), "transforms": ("transform",)}
+
+
 def gpu(_, results):
     lines = gpu_lines()
 
@@ -131,6 +135,15 @@ def gpu(_, results):
     for name in ("dcgan", "lenet", "mobilenet", "odd"):
         report_suite(name, None, 1.0, "cuDNN", type="f32")
         report_suite(name, None, 1.0, "cuDNN", type="f16")
+    for what, subjects in PRIMITIVES.items():
+        for data_type in ("f32", "f16"):
+            newest = {}
+            for line in lines:
+                if line["subject"] in subjects and line["type"] == data_type and line["bytes"] >= 64e6 and line["share_of_copy"]:
+                    if line["time"] >= newest.get(line["problem"], line)["time"]:
+                        newest[line["problem"]] = line
+            report(f"{what}, {data_type}, of the bandwidth of a copy, least", [line["share_of_copy"] for line in newest.values()], min, 0.85,
+                   "of a copy", source=list(newest.values()))
     # A call that enqueues one kernel: none that copies operands first, or added up parts by counters that it cleared.
     products = [line for line in lines if line["subject"] == "gemm" and line["policy"]]
     single = [line for line in products if " first, " not in line["policy"] and line["policy"].endswith(" 1 splits")]

@@ -1,6 +1,7 @@
 // What problems are called in tables, what they cost, and how exactly they can be verified.
 #include "cli/notes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/convolution_notes.h"
@@ -68,7 +69,10 @@ Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue)
   notes.label = shape_text(problem.x.shape()) + ' ' + epilogue.text();
   notes.terms = 4;
   notes.operations = elements(problem.x) * static_cast<double>(problem.epilogue.expression.nodes().size());
-  notes.linear = true;
+  // A difference of absolute values does not tell how large its terms are: the largest of all does.
+  notes.linear = std::ranges::none_of(problem.epilogue.expression.nodes(), [](epilogue::Node const& node) {
+    return node.op == epilogue::Op::subtract || node.op == epilogue::Op::negate;
+  });
   notes.exact = epilogue.exact();
   notes.transcendental = !epilogue.exact();
   notes.slope = epilogue.slope();

@@ -245,7 +245,7 @@ struct ChannelKernel {
 // Inputs: x, scale, bias; outputs: y, and the Final's of count, mean and sum of squares: two statistics. The
 // positions are the channels. Grid: as many clusters of policy.cluster blocks as run at the same time.
 template <class Traits>
-COSMATI_CLUSTER_KERNEL(Traits::threads, 2, Traits::cluster)
+COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::threads > 256 ? 1 : 2, Traits::cluster)
 channels_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   PrimitivePolicy const policy = Traits::policy(params);
   auto const number = static_cast<unsigned>(arch::block_x());

@@ -129,14 +129,66 @@ struct ReduceShared {
   typename Traits::Real value[results_of<Traits>][Traits::Final::inputs][Traits::threads];
 };
 
+// A thread's next `unroll` runs of terms, from number i of its block's `count` on; `all`: they exist, whole.
+template <bool all, class Traits, int values>
+COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& team, Place const& kept,
+                                int across_count, unsigned begin, unsigned count, unsigned i,
+                                Partial<typename Traits::Real, values> (&partial)[results_of<Traits>]) {
+  using Real = typename Traits::Real;
+  constexpr int width = Traits::width, results = results_of<Traits>, unroll = Traits::unroll;
+  constexpr int from_function = Traits::Function::outputs;
+  constexpr int elements = width / results;  // of a run, for each result
+  PrimitivePolicy const policy = Traits::policy(params);
+  auto const members = static_cast<unsigned>(team.along);
+  Real in[unroll][Traits::inputs][width];
+  int run_counts[unroll] = {};
+  COSMATI_UNROLL
+  for (int u = 0; u < unroll; ++u) {
+    unsigned const term = i + static_cast<unsigned>(u) * members;
+    if (!all && term >= count) break;
+    Place const place(params.axis + policy.kept, policy.terms, begin + term);
+    run_counts[u] = all                    ? width
+                    : policy.runs_of_terms ? run_count<width>(params.run_extent, place.at[0])
+                                           : across_count;
+    load_inputs<Traits>(
+        params,
+        [&](PrimitiveTensor const& tensor) {
+          return kept.offset(tensor.stride) + place.offset(tensor.stride + policy.kept);
+        },
+        run_counts[u], in[u]);
+  }
+  bool there[results][unroll * elements];
+  Real term[results][unroll * elements][from_function];
+  COSMATI_UNROLL
+  for (int u = 0; u < unroll; ++u) {
+    COSMATI_UNROLL
+    for (int e = 0; e < width; ++e) {
+      int const result = results == 1 ? 0 : e, at = u * elements + (results == 1 ? e : 0);
+      there[result][at] = all || e < run_counts[u];
+      Real of[Traits::inputs];
+      COSMATI_UNROLL
+      for (int k = 0; k < Traits::inputs; ++k) of[k] = in[u][k][e];
+      if (there[result][at]) Traits::Function::apply(params, of, term[result][at]);
+    }
+  }
+  if (results > 1 && policy.operation == static_cast<int>(Combine::moments)) {
+    bool exist[unroll * elements];
+    COSMATI_UNROLL
+    for (int u = 0; u < unroll * elements; ++u) exist[u] = there[0][u];
+    absorb_side_by_side(partial, exist, term);
+    return;
+  }
+  COSMATI_UNROLL
+  for (int r = 0; r < results; ++r) absorb(partial[r], policy.operation, there[r], term[r]);
+}
+
 // Grid: (ceil(positions / across), splits).
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 2)
 reduce_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Real = typename Traits::Real;
   constexpr int width = Traits::width, results = results_of<Traits>, unroll = Traits::unroll;
-  constexpr int values = Traits::Final::inputs, from_function = Traits::Function::outputs;
-  constexpr int elements = width / results;  // of a run, for each result
+  constexpr int values = Traits::Final::inputs;
   PrimitivePolicy const policy = Traits::policy(params);
   auto& shared = arch::shared_storage<ReduceShared<Traits>>();
   Team const team(policy, Traits::threads);
@@ -154,44 +206,10 @@ reduce_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   for (int r = 0; r < results; ++r) partial[r].clear(policy.operation);
   auto const members = static_cast<unsigned>(team.along);
   for (unsigned i = static_cast<unsigned>(team.member); i < count; i += members * unroll) {
-    Real in[unroll][Traits::inputs][width];
-    int run_counts[unroll] = {};
-    COSMATI_UNROLL
-    for (int u = 0; u < unroll; ++u) {
-      unsigned const term = i + static_cast<unsigned>(u) * members;
-      if (term >= count) break;
-      Place const place(params.axis + policy.kept, policy.terms, begin + term);
-      run_counts[u] = policy.runs_of_terms ? run_count<width>(params.run_extent, place.at[0]) : across_count;
-      load_inputs<Traits>(
-          params,
-          [&](PrimitiveTensor const& tensor) {
-            return kept.offset(tensor.stride) + place.offset(tensor.stride + policy.kept);
-          },
-          run_counts[u], in[u]);
-    }
-    bool there[results][unroll * elements];
-    Real term[results][unroll * elements][from_function];
-    COSMATI_UNROLL
-    for (int u = 0; u < unroll; ++u) {
-      COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) {
-        int const result = results == 1 ? 0 : e, at = u * elements + (results == 1 ? e : 0);
-        there[result][at] = e < run_counts[u];
-        Real of[Traits::inputs];
-        COSMATI_UNROLL
-        for (int k = 0; k < Traits::inputs; ++k) of[k] = in[u][k][e];
-        if (there[result][at]) Traits::Function::apply(params, of, term[result][at]);
-      }
-    }
-    if (results > 1 && policy.operation == static_cast<int>(Combine::moments)) {
-      bool exist[unroll * elements];
-      COSMATI_UNROLL
-      for (int u = 0; u < unroll * elements; ++u) exist[u] = there[0][u];
-      absorb_side_by_side(partial, exist, term);
-      continue;
-    }
-    COSMATI_UNROLL
-    for (int r = 0; r < results; ++r) absorb(partial[r], policy.operation, there[r], term[r]);
+    if (policy.whole && i + (unroll - 1) * members < count)
+      reduce_runs<true, Traits>(params, team, kept, across_count, begin, count, i, partial);
+    else
+      reduce_runs<false, Traits>(params, team, kept, across_count, begin, count, i, partial);
   }
 
   for (int half = team.along / 2; half > 0; half /= 2) {

@@ -81,6 +81,7 @@ PrimitivePass pass_of(Stage const& stage, int width, bool of_terms, PrimitiveTar
   for (Seen const& tensor : stage.inputs) bytes += width * size_of(tensor.description.type);
   p.policy.unroll = target.emulated ? 2 : bytes >= 32 ? 2 : 4;
   p.policy.operation = stage.combine;
+  p.policy.whole = p.run_extent % width == 0;
   pass.function = function_of(stage.terms, names_of(stage.inputs),
                               numbered("v", stage.combine == moments ? 1 : stage.values), p);
   pass.last = function_of(stage.last, numbered("s", stage.values), names_of(stage.outputs), p);
@@ -116,7 +117,9 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   };
   bool const of_terms = stride_of(stage.space.terms) <= stride_of(stage.space.positions);
   // Registers and shared memory hold a few results of a thread.
-  int const width = run_width(tensors, stage.space, of_terms, target, of_terms || r.values == 1 ? 64 : 32);
+  int width = run_width(tensors, stage.space, of_terms, target, of_terms || r.values == 1 ? 64 : 32);
+  // Moments of eight results take 127 registers.
+  if (!of_terms && r.combine == moments) width = std::min(width, 4);
 
   // Terms that one launch cannot count are several parts.
   constexpr Index most_terms = Index{1} << 30;
