@@ -31,6 +31,7 @@ struct Notes {
   Index terms = 1;               // values that are summed for one element of an output
   double operations = 0;         // floating-point operations of one run
   bool transcendental = false;   // exp, log, tanh, a power: libraries give them to about 64 units
+  double exponents = 0;          // rounding errors of exponents, in units: relative errors of what they make
   bool linear = false;           // the outputs for absolute values of all inputs bound the rounding errors
   bool exact = false;            // small integers give results without any rounding but the last
   double slope = 1;              // ... of which a last, nonlinear step makes at most this much more

@@ -157,7 +157,7 @@ double relative_bound(Task& task, Backend backend) {
   for (Slot const& slot : task.slots())
     if (!is_count(slot) && slot.description.type != DataType::f64) in_double = false;
   auto const terms = static_cast<double>(task.notes.terms);
-  double const functions = task.notes.transcendental ? 64 : 0;
+  double const functions = (task.notes.transcendental ? 64 : 0) + task.notes.exponents;
   // A GPU's tensor cores cut the terms of 33-term sums of 8-bit floats at 2^-13 of the largest: of 128
   // products half a unit a term is lost, with the term's sign. That is 2^-11 where sums are up to 0.4 of what
   // they add.

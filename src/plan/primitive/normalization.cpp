@@ -14,22 +14,58 @@ std::vector<bool> all_but_channels(Shape const& shape) {
   return reduced;
 }
 
+// Where channels are neighbours, every element would have its own roots and divisions: those of a channel are
+// computed once, by a pass of their own, where the workspace may hold them.
+bool channels_apart(BatchNormProblem const& problem, PrimitiveTarget const& target) {
+  Shape const& shape = problem.x.shape();
+  constexpr Index worth_a_launch = Index{1} << 20;
+  return problem.x.layout.stride[1] == 1 && shape[1] > 1 && target.most_splits > 1 &&
+         shape.size() >= (target.emulated ? 1 : worth_a_launch);
+}
+
+// A value of each channel, in the workspace; `inputs` vary along axis 1 alone.
+Seen add_channel_value(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
+                       char const* text, std::vector<Seen> inputs, PrimitiveTarget const& target) {
+  Shape const channels(problem.x.extent(1));
+  for (Seen& input : inputs) {
+    input.stride[0] = input.stride[1];
+    std::fill_n(input.stride + 1, max_rank - 1, Index{0});
+  }
+  DataType const real = real_of({seen("x", problem.x, {}), seen("statistics", problem.statistics, {})});
+  std::size_t const room = reserve(program, channels[0], real);
+  Formula formula;
+  formula.text = text;
+  formula.constants = {{"epsilon", problem.epsilon}};
+  formula.result = name;
+  add_map(program, channels, formula, std::move(inputs), {seen_in_workspace(name, real, channels, {0}, room)},
+          target);
+  return seen_in_workspace(name, real, problem.x.shape(), {1}, room);
+}
+
 // y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the statistics where `mean` and `variance`
 // are.
 void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, Seen mean, Seen variance,
                        PrimitiveTarget const& target) {
-  Formula formula;
-  formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
-  formula.constants = {{"epsilon", problem.epsilon}};
-  formula.result = "y";
   auto const statistic = [&](char const* name) {
     return seen_along(name, problem.statistics, 1, argument_named(problem, name));
   };
   mean.name = "mean";
   variance.name = "variance";
-  add_map(program, problem.x.shape(), formula,
-          {seen("x", problem.x, argument_named(problem, "x")), std::move(mean), std::move(variance),
-           statistic("scale"), statistic("bias")},
+  std::vector<Seen> inputs{seen("x", problem.x, argument_named(problem, "x")), std::move(mean),
+                           statistic("bias")};
+  Formula formula;
+  formula.result = "y";
+  if (channels_apart(problem, target)) {
+    formula.text = "(x[e] - mean[e]) * factor[e] + bias[e]";
+    inputs.push_back(add_channel_value(program, problem, "factor", "scale[e] / sqrt(variance[e] + epsilon)",
+                                       {statistic("scale"), std::move(variance)}, target));
+  } else {
+    formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
+    formula.constants = {{"epsilon", problem.epsilon}};
+    inputs.push_back(std::move(variance));
+    inputs.push_back(statistic("scale"));
+  }
+  add_map(program, problem.x.shape(), formula, std::move(inputs),
           {seen("y", problem.y, argument_named(problem, "y"))}, target);
 }
 
@@ -164,24 +200,28 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
     return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
   };
   Seen const sum = own("sum"), sum_with_u = own("sum_with_u");
+  bool const apart = channels_apart(problem, target);
+  std::vector<Seen> inputs = tensors;
+  if (apart)
+    inputs.back() = add_channel_value(program, problem, "inverse", "1 / sqrt(variance[e] + epsilon)",
+                                      {statistic("variance")}, target);
+  std::string const inverse = apart ? "inverse[e]" : "(1 / sqrt(variance[e] + epsilon))";
   Reduction sums;
   sums.shape = shape;
   sums.reduced = all_but_channels(shape);
   sums.values = 2;
-  sums.terms = {"store(v1, dy[e] * (x[e] - mean[e]) / sqrt(variance[e] + epsilon)); dy[e]",
-                "v0",
-                {{"epsilon", problem.epsilon}}};
+  sums.terms = {
+      "store(v1, dy[e] * ((x[e] - mean[e]) * " + inverse + ")); dy[e]", "v0", {{"epsilon", problem.epsilon}}};
   sums.last = {"store(dscale, s1[e]); store(sum_with_u, s1[e]); store(sum, s0[e]); s0[e]", "dbias", {}};
-  sums.inputs = tensors;
+  sums.inputs = inputs;
   sums.outputs = {statistic("dbias"), statistic("dscale"), sum, sum_with_u};
   add_reduction(program, sums, target);
   Formula formula;
-  formula.text =
-      "let inverse = 1 / sqrt(variance[e] + epsilon); let u = (x[e] - mean[e]) * inverse; "
-      "scale[e] * inverse * (dy[e] - sum[e] / count - u * (sum_with_u[e] / count))";
-  formula.constants = {{"epsilon", problem.epsilon}, {"count", count}};
+  formula.text = "let inverse = " + inverse +
+                 "; let u = (x[e] - mean[e]) * inverse; "
+                 "scale[e] * inverse * (dy[e] - sum[e] * share - u * (sum_with_u[e] * share))";
+  formula.constants = {{"epsilon", problem.epsilon}, {"share", 1 / count}};
   formula.result = "dx";
-  std::vector<Seen> inputs = tensors;
   for (Seen const& more : {statistic("scale"), sum, sum_with_u}) inputs.push_back(more);
   std::size_t const reductions = program.passes.size();
   add_map(program, shape, formula, inputs, {all.back()}, target);
