@@ -68,13 +68,22 @@ def gpu_lines():
     return [line for line in lines if line.get("verb") == "bench" and line.get("gpu")]
 
 
+class Measured(float):
+    """A value that knows the line that it stands in."""
+
+    def __new__(cls, value, line=None):
+        measured = super().__new__(cls, value)
+        measured.line = line
+        return measured
+
+
 def best_of(lines, value, data_type, accumulator, multiply, size="10240x4096x4096"):
     """The best value of each problem of this size, that of the article's figure, of the kernels with this multiply."""
     best = {}
     for line in lines:
         ours = line["policy"] and line["type"] == data_type and line["accumulator"] == accumulator and f" {multiply}," in line["policy"]
         if ours and line["problem"].startswith(size + " ") and line[value] is not None and line["verified"] is not False:
-            best[line["problem"]] = max(line[value], best.get(line["problem"], 0))
+            best[line["problem"]] = max(Measured(line[value], line), best.get(line["problem"], 0))
     return list(best.values())
 
 
@@ -100,7 +109,7 @@ def gpu(_, results):
         if not values:
             results.skip(name, "needs a GPU", promised=promised, unit=unit, at_least=at_least)
             return
-        first = max(source or lines, key=lambda line: line["time"])
+        first = max(source or [value.line for value in values], key=lambda line: line["time"])
         results.report(name, choose(values), promised, unit, at_least=at_least, samples=values if len(values) < 20 else [],
                        note=f"{first['gpu']}, driver {first['driver']}, commit {first['commit'][:12]}, {len(values)} measured")
 
@@ -148,7 +157,7 @@ def gpu(_, results):
     products = [line for line in lines if line["subject"] == "gemm" and line["policy"]]
     single = [line for line in products if " first, " not in line["policy"] and line["policy"].endswith(" 1 splits")]
     host = [line["host_seconds"] * 1e6 for line in single if line["host_seconds"] is not None]
-    report("host time of one call, median", host, statistics.median, 4, "us", at_least=False)
+    report("host time of one call, median", host, statistics.median, 4, "us", at_least=False, source=single)
 
 
 GROUPS = {"fused": fused_epilogues, "compile": compile_times, "emulator": emulator, "gpu": gpu}
