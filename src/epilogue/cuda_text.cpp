@@ -92,9 +92,6 @@ std::string to_cuda(Expression const& expression, bool coarse) {
         define(name + "_low", value_text(Op::max, a, b, "", coarse));
         define(name, value_text(Op::min, name + "_low", c, "", coarse));
         break;
-      case Op::gelu:
-        define(name, coarse ? "coarse_gelu(" + a + ")" : value_text(node.op, a, b, c, coarse));
-        break;
       default: define(name, value_text(node.op, a, b, c, coarse));
     }
     names.push_back(name);

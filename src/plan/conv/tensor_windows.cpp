@@ -126,24 +126,7 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
 }
 
 // The image's windows are m, or of a filter's gradient n, whatever is a neighbour in the result.
-ConvolutionForm unswapped(ConvolutionForm form) {
-  if (!form.swapped) return form;
-  form.swapped = false;
-  form.image_is_a = !form.image_is_a;
-  std::swap(form.m, form.n);
-  std::swap(form.a, form.b);
-  auto const turn = [](DigitForm& result) {
-    DigitArguments& arguments = result.arguments;
-    std::swap(arguments.row_extents, arguments.column_extents);
-    std::swap(arguments.row_stride, arguments.column_stride);
-    std::swap(result.by_m, result.by_n);
-    result.width = 1;
-  };
-  turn(form.d);
-  for (DigitForm& operand : form.operands) turn(operand);
-  for (DigitForm& store : form.stores) turn(store);
-  return form;
-}
+ConvolutionForm unswapped(ConvolutionForm form) { return form.swapped ? exchanged(std::move(form)) : form; }
 
 bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
 // What has windows: x, or dy of a data gradient; and what has none: w, or dy of a filter's gradient.
