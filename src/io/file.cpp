@@ -16,6 +16,7 @@
 
 #include "cosmati/ops/error.h"
 #include "src/io/bad_file.h"
+#include "src/io/write_all.h"
 
 namespace cosmati::io {
 namespace {
@@ -102,6 +103,14 @@ class TemporaryFile {
   bool made_ = false;
 };
 
+// A file of another user that may not be written is not to be replaced either, which the folder might allow.
+void check_replaceable(std::string const& path, std::string const& target, struct stat const& status) {
+  if (status.st_uid == ::geteuid()) return;
+  errno = EACCES;
+  if ((status.st_mode & 0222) == 0 || ::access(target.c_str(), W_OK) != 0)
+    system_error(path, "belongs to another user and cannot be replaced");
+}
+
 void write_directly(std::string const& path, std::function<void(FileWriter&)> const& fill) {
   Descriptor const device(path, O_WRONLY);
   if (!device) system_error(path, "cannot open for writing");
@@ -147,16 +156,7 @@ MappedFile::~MappedFile() {
 }
 
 void FileWriter::write(void const* data, std::size_t bytes) {
-  auto const* next = static_cast<char const*>(data);
-  while (bytes > 0) {
-    ssize_t const written = ::write(descriptor_, next, bytes);
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      system_error(path_, "cannot be written");
-    }
-    next += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+  if (!write_all(descriptor_, data, bytes)) system_error(path_, "cannot be written");
 }
 
 void write_atomically(std::string const& path, std::function<void(FileWriter&)> const& fill) {
@@ -166,6 +166,7 @@ void write_atomically(std::string const& path, std::function<void(FileWriter&)> 
   if (exists && S_ISDIR(status.st_mode))
     throw Error(ErrorCode::system, path + ": is a folder, and cannot be written as a file");
   if (exists && !S_ISREG(status.st_mode)) return write_directly(path, fill);
+  if (exists) check_replaceable(path, target, status);
 
   std::string const parent = std::filesystem::path(target).parent_path().string();
   std::string const directory = parent.empty() ? "." : parent;
@@ -207,6 +208,7 @@ void check_writable(std::string const& path) {
   bool const exists = ::stat(target.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode))
     throw Error(ErrorCode::system, path + ": is a folder, and cannot be written as a file");
+  if (exists && S_ISREG(status.st_mode)) check_replaceable(path, target, status);
   std::string const parent = std::filesystem::path(target).parent_path().string();
   std::string const place = exists && !S_ISREG(status.st_mode) ? target : parent.empty() ? "." : parent;
   if (::access(place.c_str(), W_OK) != 0) system_error(path, "cannot be written");

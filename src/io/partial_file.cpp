@@ -11,6 +11,8 @@
 #include <string>
 
 #include "cosmati/ops/error.h"
+#include "src/io/file.h"
+#include "src/io/write_all.h"
 
 namespace cosmati::io {
 namespace {
@@ -21,17 +23,23 @@ constexpr std::size_t line_bytes = 160;  // of a ProgressFile, filled up with sp
   throw Error(ErrorCode::system, path + ": " + what + ": " + std::strerror(errno));
 }
 
-void write_all(int descriptor, void const* data, std::size_t bytes, std::string const& path) {
-  auto const* next = static_cast<char const*>(data);
-  while (bytes > 0) {
-    ssize_t const written = ::write(descriptor, next, bytes);
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      fail(path, "cannot be written");
-    }
-    next += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+// A file of our own for reading and writing, which is made if it does not exist. Whatever else has that name
+// would be overwritten, or keep us waiting: a link, a pipe, a file that somebody else has put there.
+int open_own(std::string const& path, struct stat& status) {
+  int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (descriptor < 0 && errno == ELOOP)
+    throw Error(ErrorCode::system, path + ": is a symbolic link, which is not followed here; remove it");
+  if (descriptor < 0) fail(path, "cannot open for writing");
+  char const* wrong = nullptr;
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
+    wrong = "is not a regular file";
+  else if (status.st_uid != ::geteuid())
+    wrong = "belongs to another user";
+  else if (status.st_nlink > 1)
+    wrong = "is a file with a second name";
+  if (wrong == nullptr) return descriptor;
+  ::close(descriptor);
+  throw Error(ErrorCode::system, path + ": " + wrong + ", and is left alone; remove it to go on");
 }
 
 }  // namespace
@@ -43,11 +51,15 @@ PartialFile::PartialFile(std::string path, unsigned long long keep)
   if (exists && S_ISDIR(status.st_mode))
     throw Error(ErrorCode::system, path_ + ": is a folder, and cannot be written as a file");
   direct_ = exists && !S_ISREG(status.st_mode);
-  if (direct_) partial_ = path_;
-  descriptor_ = ::open(partial_.c_str(), direct_ ? O_WRONLY : O_WRONLY | O_CREAT, 0666);
-  if (descriptor_ < 0) fail(partial_, "cannot open for writing");
-  if (direct_) return;
-  if (::fstat(descriptor_, &status) == 0 && static_cast<unsigned long long>(status.st_size) < keep) {
+  if (direct_) {
+    partial_ = path_;
+    descriptor_ = ::open(partial_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail(partial_, "cannot open for writing");
+    return;
+  }
+  check_writable(path_);
+  descriptor_ = open_own(partial_, status);
+  if (static_cast<unsigned long long>(status.st_size) < keep) {
     close();
     throw Error(ErrorCode::system, partial_ + ": holds " + std::to_string(status.st_size) + " bytes of the " +
                                        std::to_string(keep) +
@@ -65,7 +77,7 @@ void PartialFile::close() {
 }
 
 void PartialFile::append(void const* data, std::size_t bytes) {
-  write_all(descriptor_, data, bytes, partial_);
+  if (!write_all(descriptor_, data, bytes)) fail(partial_, "cannot be written");
   bytes_ += bytes;
 }
 
@@ -86,8 +98,7 @@ ProgressFile::ProgressFile(std::string path) : path_(std::move(path)) {
   }, named{};
   do {
     if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT, 0666);
-    if (descriptor_ < 0) fail(path_, "cannot open for writing");
+    descriptor_ = open_own(path_, mine);
     // Where the file system has no locks, one run at a time is the user's care.
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor_);
@@ -95,8 +106,7 @@ ProgressFile::ProgressFile(std::string path) : path_(std::move(path)) {
     }
     // Who had the lock before may have removed the file: then what is locked is no longer what the name
     // means.
-  } while (::fstat(descriptor_, &mine) == 0 && (::stat(path_.c_str(), &named) != 0 ||
-                                                mine.st_ino != named.st_ino || mine.st_dev != named.st_dev));
+  } while (::lstat(path_.c_str(), &named) != 0 || mine.st_ino != named.st_ino || mine.st_dev != named.st_dev);
 }
 
 ProgressFile::~ProgressFile() {
@@ -115,7 +125,7 @@ void ProgressFile::write(std::string const& line) {
   std::string whole = line;
   whole.resize(line_bytes - 1, ' ');
   whole += '\n';
-  if (::pwrite(descriptor_, whole.data(), whole.size(), 0) != static_cast<ssize_t>(whole.size()))
+  if (::lseek(descriptor_, 0, SEEK_SET) != 0 || !write_all(descriptor_, whole.data(), whole.size()))
     fail(path_, "cannot be written");
 }
 

@@ -1,0 +1,63 @@
+// Writes in as many parts as the system takes.
+#include "src/io/write_all.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace cosmati::io {
+namespace {
+
+// While it lives, SIGXFSZ does not reach this thread, and one that came of a write is taken back. Nothing
+// changes for the rest of the process.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    sigset_t pending;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigpending(&pending);
+    waiting_before_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~WithoutSizeSignal() {
+    int const error = errno;
+    constexpr timespec at_once{0, 0};
+    if (exceeded_ && !waiting_before_)
+      while (sigtimedwait(&signal_, nullptr, &at_once) < 0 && errno == EINTR) {
+      }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  WithoutSizeSignal(WithoutSizeSignal const&) = delete;
+  WithoutSizeSignal& operator=(WithoutSizeSignal const&) = delete;
+
+  void exceeded() { exceeded_ = true; }
+
+ private:
+  sigset_t signal_, before_;
+  bool waiting_before_ = false, exceeded_ = false;
+};
+
+}  // namespace
+
+bool write_all(int descriptor, void const* data, std::size_t bytes) {
+  WithoutSizeSignal guard;
+  auto const* next = static_cast<char const*>(data);
+  while (bytes > 0) {
+    ssize_t const written = ::write(descriptor, next, bytes);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EFBIG) guard.exceeded();
+      return false;
+    }
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+}  // namespace cosmati::io
