@@ -156,8 +156,11 @@ typedef struct cosmati_handle* cosmati_handle_t;
  *   "reference"           naive loops in double precision
  *   "auto"                "cuda" if there is a GPU, else "cpu"
  * `options`: null, or entries "key=value" separated by ';':
- *   threads=N             of one run, on the processor (default: as many as there are cores)
+ *   threads=N             of one run, on the processor (default: as many as there are cores); fewer where the
+ *                         system refuses threads
  *   tuning=FILE           measured choices as `cosmati find` and `tune` write them; plans go by them
+ * Handles and plans of the processor outlive a fork: the child computes as its parent does, provided that no
+ * other thread was within a call when the process forked. Those of a GPU do not.
  * Errors: COSMATI_UNAVAILABLE (no such backend or GPU here), COSMATI_BAD_REQUEST, COSMATI_BAD_FILE. */
 COSMATI_API cosmati_status cosmati_create(char const* backend, char const* options, cosmati_handle_t* handle);
 COSMATI_API void cosmati_destroy(cosmati_handle_t handle);
@@ -273,7 +276,8 @@ static inline cosmati_argument cosmati_number(char const* name, double value) {
  * at the same time.
  *
  * Errors: COSMATI_BAD_REQUEST (an argument is missing, unknown, given twice, null or not aligned as promised;
- * the workspace is too small), COSMATI_SYSTEM. */
+ * the workspace is too small), COSMATI_SYSTEM (also where the system has no more threads for a plan that
+ * needs as many as it was made for). */
 COSMATI_API cosmati_status cosmati_run(cosmati_plan_t plan, cosmati_argument const* arguments, size_t count,
                                        void* workspace, size_t workspace_bytes, cosmati_stream stream);
 

@@ -6,6 +6,7 @@
 #include "cosmati/ops/error.h"
 #include "src/backend/cpu/module.h"
 #include "src/backend/cpu/openblas.h"
+#include "src/backend/cpu/parallel.h"
 #include "src/backend/cuda/devices.h"
 #include "src/backend/cuda/driver.h"
 
@@ -44,6 +45,7 @@ Device this_device(Backend backend, int threads, int ordinal) {
   Device device;
   device.backend = backend;
   device.threads = threads > 0 ? threads : available_cores();
+  if (backend == Backend::cpu) device.threads = cpu::threads_to_be_had(device.threads);
   device.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   device.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "cosmati/ops/error.h"
 #include "src/backend/cuda/resources.h"
+#include "src/ops/host_allocation.h"
 
 namespace cosmati {
 namespace {
-
-constexpr std::align_val_t host_alignment{256};
 
 std::shared_ptr<std::byte> allocate_on_gpu(int ordinal, std::size_t bytes) {
   auto buffer = std::make_shared<cuda::DeviceBuffer>(ordinal, bytes);
@@ -22,10 +20,10 @@ std::shared_ptr<std::byte> allocate_on_gpu(int ordinal, std::size_t bytes) {
 }
 
 std::shared_ptr<std::byte> allocate_on_host(std::size_t bytes) {
-  void* const memory = ::operator new(std::max<std::size_t>(bytes, 1), host_alignment, std::nothrow);
+  void* const memory = allocate_aligned(bytes);
   if (memory == nullptr)
     throw Error(ErrorCode::out_of_memory, "no memory for " + std::to_string(bytes) + " bytes");
-  return {static_cast<std::byte*>(memory), [](std::byte* data) { ::operator delete(data, host_alignment); }};
+  return {static_cast<std::byte*>(memory), [](std::byte* data) { free_aligned(data); }};
 }
 
 }  // namespace

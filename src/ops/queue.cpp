@@ -5,17 +5,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "cosmati/ops/error.h"
 #include "src/backend/cuda/resources.h"
+#include "src/ops/host_allocation.h"
 
 namespace cosmati {
 namespace {
-
-constexpr std::align_val_t host_alignment{256};
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -28,10 +26,10 @@ std::shared_ptr<void> pinned(int ordinal, std::size_t bytes) {
 }
 
 std::shared_ptr<void> ordinary(std::size_t bytes) {
-  void* const memory = ::operator new(std::max<std::size_t>(bytes, 1), host_alignment, std::nothrow);
+  void* const memory = allocate_aligned(bytes);
   if (memory == nullptr)
     throw Error(ErrorCode::out_of_memory, "no memory for " + std::to_string(bytes) + " bytes");
-  return {memory, [](void* data) { ::operator delete(data, host_alignment); }};
+  return {memory, [](void* data) { free_aligned(data); }};
 }
 
 }  // namespace

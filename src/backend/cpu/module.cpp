@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "src/backend/cpu/omp_runtime.h"
+
 namespace cosmati::cpu {
 namespace {
 
@@ -30,6 +32,7 @@ Loaded load() {
   for (auto const& candidate : {folder / "libcosmati_onednn.so", folder / "../lib/libcosmati_onednn.so"}) {
     std::error_code ignored;
     if (!std::filesystem::exists(candidate, ignored)) continue;
+    omp_runtime();  // before oneDNN opens it
     void* const handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       result.error = dlerror();

@@ -3,29 +3,11 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-
 #include "cosmati/ops/error.h"
+#include "src/backend/cpu/environment_setting.h"
 
 namespace cosmati::cpu {
 namespace {
-
-// An environment variable set for a while, unless the user has set it.
-class Setting {
- public:
-  Setting(char const* name, char const* value) : name_(name), ours_(std::getenv(name) == nullptr) {
-    if (ours_) setenv(name, value, 1);
-  }
-  ~Setting() {
-    if (ours_) unsetenv(name_);
-  }
-  Setting(Setting const&) = delete;
-  Setting& operator=(Setting const&) = delete;
-
- private:
-  char const* name_;
-  bool ours_;
-};
 
 using Dgemm = void (*)(int order, int transposed_a, int transposed_b, int m, int n, int k, double alpha,
                        double const* a, int lda, double const* b, int ldb, double beta, double* c, int ldc);
@@ -40,9 +22,9 @@ void* open_library() {
   // spin beside ours.
   bool const avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  Setting const threads("OPENBLAS_NUM_THREADS", "1");
+  EnvironmentSetting const threads("OPENBLAS_NUM_THREADS", "1");
   if (!avx512) return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  Setting const core("OPENBLAS_CORETYPE", "SkylakeX");
+  EnvironmentSetting const core("OPENBLAS_CORETYPE", "SkylakeX");
   return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -1,5 +1,6 @@
 // Loops over host threads, on the OpenMP runtime that oneDNN uses too: two thread pools in one process ruin
-// both.
+// both. A process may fork between such loops: parent and child go on with threads of their own. Where the
+// system refuses threads, fewer share the parts.
 #pragma once
 #include <memory>
 #include <type_traits>
@@ -38,7 +39,11 @@ constexpr Range share(Index count, int part, int parts, Index grain = 1) {
   return {at(part), at(part + 1)};
 }
 
-// Sets the number of threads of OpenMP regions that this thread starts, and puts the old number back.
+// As many of `wanted` threads as the system lets this process have at a time, the caller included.
+int threads_to_be_had(int wanted);
+
+// Sets the number of threads of OpenMP regions that this thread starts, and puts the old number back. Throws
+// Error(system) where so many are not to be had: what oneDNN prepared for some is wrong with fewer.
 class ThreadCount {
  public:
   explicit ThreadCount(int threads);
@@ -47,7 +52,7 @@ class ThreadCount {
   ThreadCount& operator=(ThreadCount const&) = delete;
 
  private:
-  int before_;
+  int before_ = 1;
 };
 
 }  // namespace cosmati::cpu

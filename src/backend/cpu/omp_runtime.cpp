@@ -1,0 +1,43 @@
+// Opens libgomp.
+#include "src/backend/cpu/omp_runtime.h"
+
+#include <dlfcn.h>
+
+namespace cosmati::cpu {
+namespace {
+
+template <class Function>
+bool find_entry(void* library, char const* name, Function& entry) {
+  entry = reinterpret_cast<Function>(dlsym(library, name));
+  return entry != nullptr;
+}
+
+struct OpenedRuntime {
+  OmpRuntime entries;
+  bool complete = false;
+};
+
+OpenedRuntime open_runtime() {
+  OpenedRuntime opened;
+  void* const library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return opened;
+  OmpRuntime& entries = opened.entries;
+  opened.complete = find_entry(library, "GOMP_parallel", entries.parallel) &&
+                    find_entry(library, "omp_get_thread_num", entries.thread_num) &&
+                    find_entry(library, "omp_get_num_threads", entries.num_threads) &&
+                    find_entry(library, "omp_get_max_threads", entries.max_threads) &&
+                    find_entry(library, "omp_get_thread_limit", entries.thread_limit) &&
+                    find_entry(library, "omp_in_parallel", entries.in_parallel) &&
+                    find_entry(library, "omp_set_num_threads", entries.set_num_threads);
+  find_entry(library, "omp_pause_resource_all", entries.pause_all);
+  return opened;
+}
+
+}  // namespace
+
+OmpRuntime const* omp_runtime() {
+  static OpenedRuntime const opened = open_runtime();
+  return opened.complete ? &opened.entries : nullptr;
+}
+
+}  // namespace cosmati::cpu

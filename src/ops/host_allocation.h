@@ -1,0 +1,21 @@
+// Host memory for tensors and workspaces.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <new>
+
+namespace cosmati {
+
+inline constexpr std::align_val_t host_alignment{256};
+
+// Null if there is no memory. More than an address range can hold is refused here: g++ 12's operator new
+// rounds such a size up to 0.
+inline void* allocate_aligned(std::size_t bytes) {
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) return nullptr;
+  return ::operator new(std::max<std::size_t>(bytes, 1), host_alignment, std::nothrow);
+}
+
+inline void free_aligned(void* memory) { ::operator delete(memory, host_alignment); }
+
+}  // namespace cosmati
