@@ -4,6 +4,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 
 from measure import ROOT, alternate, json_lines
 
@@ -111,7 +112,8 @@ def gpu(_, results):
             return
         first = max(source or [value.line for value in values], key=lambda line: line["time"])
         results.report(name, choose(values), promised, unit, at_least=at_least, samples=values if len(values) < 20 else [],
-                       note=f"{first['gpu']}, driver {first['driver']}, commit {first['commit'][:12]}, {len(values)} measured")
+                       note=f"driver {first['driver']}; {len(values)} problems", recorded=True, machine=first["gpu"],
+                       commit=first["commit"][:12], date=time.strftime("%Y-%m-%d", time.gmtime(first["time"])))
 
     def report_suite(name, least, mean, peer, **fields):
         source = in_suite(lines, name, **fields)

@@ -57,7 +57,8 @@ def alternate(ours, theirs, times=5):
 
 class Results:
     """One JSON line for each figure in a file, and which fell short. A figure measured again takes the place of its line; the
-    others stay, with their own commit and date."""
+    others stay, with their own commit and date. Figures that are `recorded` follow from result files of another machine, which
+    they name as theirs."""
 
     def __init__(self, path, where=None):
         self.path = path
@@ -70,7 +71,7 @@ class Results:
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 known = [json.loads(text) for text in file if text.startswith("{")]
-            self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"]}
+            self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"] or line.get("recorded")}
 
     def keep(self, line):
         self.lines[line["figure"]] = dict(self.base, **line)

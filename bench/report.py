@@ -1,53 +1,97 @@
 #!/usr/bin/python3
-"""Writes docs/performance.md from the JSON Lines in bench/results/; `make figures` calls it."""
+"""Writes docs/performance.md from the JSON Lines in bench/results/; `make figures` calls it.
+
+usage: report.py [--check]     --check: writes nothing; exit status 1 if the document is not what it would write
+"""
 import glob
 import json
 import os
+import statistics
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DOCUMENT = os.path.join(ROOT, "docs", "performance.md")
 HEAD = """# Performance
 
-Written by `bench/report.py` from `bench/results/`; do not edit. Every figure is measured again by `make figures` (comparisons with
-PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`). Peers run in processes of their own, in turn with ours; ratios are medians of
-the ratios pair by pair.
+Written by `bench/report.py` from `bench/results/`; do not edit. One section for each machine on which figures were measured. Each is
+measured again by `make figures` (comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`; figures of a GPU follow from the
+files that `cosmati bench --json` wrote there). Peers run in processes of their own, in turn with ours. Ratios (x) are medians pair by pair: with ≥, of our speed to the
+peer's; with ≤, of our time to that of the plain product. Samples and seeds are given as least to largest (how many).
 """
+# The first whose word a figure's name has: the kinds in the order of the document.
+KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
+         ("Epilogues", ("(acc", "*acc", "acc *")),
+         ("Compiling and starting", ("compile time", "load from the cache", "start-up", "git clone", "host time", "emulator")),
+         ("Convolutions", ("conv", "suite vgg16", "suite resnet50", "suite deepbench", "suite dcgan", "suite lenet", "suite mobilenet",
+                           "suite odd")),
+         ("Matrix products", ("GEMM", "figure 9", "to cuBLASLt")),
+         ("Other operations", ("",)))
 
 
-def samples(line):
-    """The spread behind a figure, in a few words."""
+def kind_of(figure):
+    return next(kind for kind, words in KINDS if any(word in figure for word in words))
+
+
+def number(value):
+    return f"{value:,.0f}" if abs(value) >= 10000 else f"{value:.4g}"
+
+
+def spread(values):
+    """Of a list of samples."""
+    if len(values) < 2:
+        return number(values[0])
+    return f"{number(min(values))} to {number(max(values))} ({len(values)})"
+
+
+def behind(line):
+    """What a figure rests on, in a few words."""
     words = [line["note"]] if "note" in line else []
     if "seeds" in line:
-        words.append("seeds " + ", ".join(f"{seed}: {value:.2f}" for seed, value in line["seeds"].items()))
-    for key, name in (("samples", "samples"), ("ours", "ours"), ("peers", line.get("peer", "peer"))):
-        if isinstance(line.get(key), list):
-            words.append(f"{name} " + ", ".join(f"{value:.4g}" for value in line[key]))
+        words.append(f"seeds {spread(list(line['seeds'].values()))}")
+    if line.get("samples") and isinstance(line["samples"], list):
+        words.append(f"samples {spread(line['samples'])}")
+    if isinstance(line.get("ours"), list) and isinstance(line.get("peers"), list):
+        words.append(f"ours {number(statistics.median(line['ours']))}, {line.get('peer', 'peer')} {number(statistics.median(line['peers']))}")
     return "; ".join(words)
 
 
-def table(path):
-    """One file of results as a table."""
-    with open(path, encoding="utf-8") as file:
-        lines = [json.loads(text) for text in file if text.strip()]
-    if not lines:
-        return ""
-    newest = max(lines, key=lambda line: line["date"])
-    state = (newest["commit"], newest["date"])
-    text = f"\n## {newest['machine']}\n\nCommit {state[0]}, {state[1]}, where no other is named.\n\n"
-    text += "| figure | measured | promised | | behind it |\n| --- | ---: | ---: | --- | --- |\n"
+def promise(line):
+    return f"{'≥' if line['at_least'] else '≤'} {number(line['promised'])} {line['unit']}".strip()
+
+
+def table(lines):
+    text = "| figure | measured | promised | | commit, date | details |\n| --- | ---: | ---: | --- | --- | --- |\n"
     for line in lines:
-        sign = "≥" if line["at_least"] else "≤"
-        if "reason" in line:
-            text += f"| {line['figure']} | | {sign} {line['promised']:g} {line['unit']} | not measured here | {line['reason']} |\n"
-            continue
-        verdict = "met" if line["met"] else "**short**"
-        behind = [samples(line)] if samples(line) else []
-        if (line["commit"], line["date"]) != state:
-            behind.append(f"commit {line['commit']}, {line['date']}")
-        text += (f"| {line['figure']} | {line['value']:.5g} {line['unit']} | {sign} {line['promised']:g} {line['unit']} | "
-                 f"{verdict} | {'; '.join(behind)} |\n")
+        text += (f"| {line['figure']} | {number(line['value'])} {line['unit']} | {promise(line)} | {'met' if line['met'] else '**short**'} | "
+                 f"{line['commit']}, {line['date']} | {behind(line)} |\n")
     return text
 
 
-results = sorted(glob.glob(os.path.join(ROOT, "bench", "results", "*", "figures.jsonl")))
-with open(os.path.join(ROOT, "docs", "performance.md"), "w", encoding="utf-8") as output:
-    output.write(HEAD + "".join(table(path) for path in results))
+def document():
+    lines = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "bench", "results", "*", "figures.jsonl"))):
+        with open(path, encoding="utf-8") as file:
+            lines += [json.loads(text) for text in file if text.strip()]
+    text = HEAD
+    measured = [line for line in lines if "reason" not in line]
+    for machine in dict.fromkeys(line["machine"] for line in measured):
+        own = [line for line in measured if line["machine"] == machine]
+        short = sum(not line["met"] for line in own)
+        text += f"\n## {machine}\n\n{len(own)} figures, {len(own) - short} met, {short} short.\n"
+        for kind, _ in KINDS:
+            if chosen := [line for line in own if kind_of(line["figure"]) == kind]:
+                text += f"\n### {kind}\n\n{table(chosen)}"
+    if missing := [line for line in lines if "reason" in line]:
+        text += "\n## Promised, and measured nowhere yet\n\n| figure | promised | why |\n| --- | ---: | --- |\n"
+        text += "".join(f"| {line['figure']} | {promise(line)} | {line['reason']} |\n" for line in missing)
+    return text
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv[1:]:
+        with open(DOCUMENT, encoding="utf-8") as present:
+            if present.read() != document():
+                sys.exit("docs/performance.md is not what bench/report.py writes; run it")
+    else:
+        with open(DOCUMENT, "w", encoding="utf-8") as output:
+            output.write(document())
