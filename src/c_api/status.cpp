@@ -2,27 +2,46 @@
 #include "src/c_api/status.h"
 
 #include <cstring>
+#include <memory>
 #include <new>
 
 namespace cosmati::c_api {
 namespace {
 
-// Of fixed size: to keep a message must not fail for want of memory.
+// What cosmati_last_error() returns at most, with its final zero.
 constexpr std::size_t message_bytes = 4096;
-thread_local char last_message[message_bytes] = "";
 
-void keep(char const* text) noexcept {
-  constexpr char ending[] = " ...";
-  std::size_t const length = std::strlen(text);
-  if (length < message_bytes) {
-    std::memcpy(last_message, text, length + 1);
-    return;
+// The thread's message, allocated when its first call fails: in thread-local storage itself the text would
+// cost every thread of the process as much.
+class LastMessage {
+ public:
+  char const* text() const { return text_ == nullptr ? constant_ : text_.get(); }
+
+  void keep(char const* text) noexcept {
+    if (text_ == nullptr) text_.reset(new (std::nothrow) char[message_bytes]);
+    if (text_ == nullptr) {
+      constant_ = "a call failed, and the host has no memory left for the message";
+      return;
+    }
+    constexpr char ending[] = " ...";
+    std::size_t const length = std::strlen(text);
+    if (length < message_bytes) {
+      std::memcpy(text_.get(), text, length + 1);
+      return;
+    }
+    std::size_t cut = message_bytes - sizeof ending;
+    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80)
+      --cut;  // not within a character
+    std::memcpy(text_.get(), text, cut);
+    std::memcpy(text_.get() + cut, ending, sizeof ending);
   }
-  std::size_t cut = message_bytes - sizeof ending;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;  // not within a character
-  std::memcpy(last_message, text, cut);
-  std::memcpy(last_message + cut, ending, sizeof ending);
-}
+
+ private:
+  std::unique_ptr<char[]> text_;
+  char const* constant_ = "";  // where there is no text
+};
+
+thread_local LastMessage last_message;
 
 cosmati_status status_of(ErrorCode code) {
   switch (code) {
@@ -42,16 +61,16 @@ cosmati_status report() noexcept {
   try {
     throw;
   } catch (Error const& error) {
-    keep(error.what());
+    last_message.keep(error.what());
     return status_of(error.code());
   } catch (std::bad_alloc const&) {
-    keep("the host has no memory left");
+    last_message.keep("the host has no memory left");
     return COSMATI_OUT_OF_MEMORY;
   } catch (std::exception const& error) {
-    keep(error.what());
+    last_message.keep(error.what());
     return COSMATI_INTERNAL;
   } catch (...) {
-    keep("an exception of unknown type");
+    last_message.keep("an exception of unknown type");
     return COSMATI_INTERNAL;
   }
 }
@@ -60,7 +79,7 @@ cosmati_status report() noexcept {
 
 int cosmati_version() { return COSMATI_VERSION_NUMBER; }
 
-char const* cosmati_last_error() { return cosmati::c_api::last_message; }
+char const* cosmati_last_error() { return cosmati::c_api::last_message.text(); }
 
 char const* cosmati_status_text(cosmati_status status) {
   switch (status) {

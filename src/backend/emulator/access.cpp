@@ -9,9 +9,10 @@
 namespace cosmati::emulator {
 
 Thread& running_thread() {
-  if (running == nullptr)
+  Thread* const thread = running;
+  if (thread == nullptr)
     throw Error(ErrorCode::bad_request, "a device function of the emulator was called outside a kernel");
-  return *running;
+  return *thread;
 }
 
 namespace {

@@ -40,21 +40,6 @@ SharedMemory::~SharedMemory() { std::free(reservation_); }
 
 void SharedMemory::poison() { std::memset(data(), poison_byte, bytes_); }
 
-std::ptrdiff_t SharedMemory::offset(void const* address) const {
-  return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) -
-                                     reinterpret_cast<std::uintptr_t>(data()));
-}
-
-bool SharedMemory::reserves(void const* address) const {
-  std::ptrdiff_t const at = offset(address);
-  return at >= -static_cast<std::ptrdiff_t>(guard) && at < static_cast<std::ptrdiff_t>(bytes_ + guard);
-}
-
-bool SharedMemory::holds(void const* address, int bytes) const {
-  std::ptrdiff_t const at = offset(address);
-  return at >= 0 && at + bytes <= static_cast<std::ptrdiff_t>(bytes_);
-}
-
 bool SharedMemory::is_whole_nearby() const { return is_guard(data() - nearby) && is_guard(data() + bytes_); }
 
 std::optional<std::ptrdiff_t> SharedMemory::damage() const {

@@ -1,6 +1,7 @@
 // The shared memory of one block: 1024-byte aligned, poisoned at start, between two zones of guard bytes.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace cosmati::emulator {
@@ -16,12 +17,21 @@ class SharedMemory {
   std::size_t size() const { return bytes_; }
   void poison();
 
+  // Inline: asked at each access of each emulated thread.
   // The position of an address, counted from data().
-  std::ptrdiff_t offset(void const* address) const;
+  std::ptrdiff_t offset(void const* address) const {
+    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) -
+                                       reinterpret_cast<std::uintptr_t>(data()));
+  }
   // Whether the address lies between the outer ends of the guards.
-  bool reserves(void const* address) const;
+  bool reserves(void const* address) const {
+    return static_cast<std::size_t>(offset(address)) + guard < bytes_ + 2 * guard;
+  }
   // Whether [address, address + bytes) lies in the memory.
-  bool holds(void const* address, int bytes) const;
+  bool holds(void const* address, int bytes) const {
+    std::ptrdiff_t const at = offset(address);
+    return at >= 0 && at + bytes <= static_cast<std::ptrdiff_t>(bytes_);
+  }
 
   // Whether the guard bytes next to the memory are whole: cheap enough for after each turn of a thread.
   bool is_whole_nearby() const;
