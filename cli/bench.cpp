@@ -25,7 +25,10 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")
       .flag("--hot", request.hot,
-            "the same operands at each call, instead of sets in turn that pass the L2 caches twice");
+            "the same operands at each call, instead of sets in turn that pass the L2 caches twice")
+      .flag("--single-calls", request.single_calls,
+            "on a GPU: one call behind the other, which short ones make the host's time; without it as CUDA "
+            "graphs of calls");
   options.number("--verify-below", request.most_verified,
                  "operations: larger problems are not verified whole; 2e8 if not given, a second's work");
   add_placement_options(options, request.placement);
@@ -58,6 +61,7 @@ void add_bench_command(CLI::App& program) {
       Command(program).add_subcommand("bench", "Measure an operation, alone or against peers");
   verb.require_subcommand();
   verb.footer(
+      "On a GPU all are timed as CUDA graphs of calls, in turns (docs/measuring.md).\n"
       "host (host_seconds) is what one call takes of the caller's thread beside the kernel: on a GPU to "
       "enqueue "
       "it, on the host to check and pack its arguments.\n"

@@ -100,7 +100,8 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
 class Session {
  public:
   explicit Session(BenchRequest const& request)
-      : request_(request), rules_{request.slices, request.slice_seconds, request.hot} {
+      : request_(request),
+        rules_{request.slices, request.slice_seconds, request.hot, 0, request.single_calls} {
     if (!request.fail_below.empty()) {
       limit_ = parse_number(request.fail_below, "--fail-below");
       if (request.peers.empty())
@@ -115,6 +116,11 @@ class Session {
     check_peers(request, device);
     bool const on_gpu = device.backend == Backend::cuda;
     on_gpu_ = on_gpu_ || on_gpu;
+    if (request.single_calls && !on_gpu)
+      throw Error(
+          ErrorCode::bad_request,
+          std::string("--single-calls: calls are timed as CUDA graphs with --backend cuda alone, not ") +
+              name_of(device.backend));
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
     // What a peer computes, which has another call for the bias's gradient.
@@ -249,8 +255,9 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,          suite, shapes,        peers,     json_file, fail_below,
-                     slices,           slice_seconds, hot,   most_verified, placement, common,    workload};
+  BenchRequest other{subject->clone(), size,          suite,     shapes,        peers,
+                     json_file,        fail_below,    slices,    slice_seconds, hot,
+                     single_calls,     most_verified, placement, common,        workload};
   return other;
 }
 

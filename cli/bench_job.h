@@ -23,7 +23,7 @@ struct BenchRequest {
   std::string fail_below;  // empty: no limit
   long long slices = 15;   // of each contender
   double slice_seconds = 0.2;
-  bool hot = false;
+  bool hot = false, single_calls = false;
   double most_verified = 2e8;  // floating-point operations: the reference needs about a second for them
   Placement placement;
   Common common;

@@ -44,6 +44,12 @@ void add_times(Record& line, Measurement const& measurement) {
       .add("buffers", result.buffers)
       .add("settled", result.settled)
       .add("steady", result.steady)
+      .add("timing", !result.gpu                      ? Value()
+                     : result.gpu->calls_in_graph > 0 ? Value("graphs")
+                                                      : Value("single_calls"))
+      .add("calls_in_graph",
+           result.gpu && result.gpu->calls_in_graph > 0 ? Value(result.gpu->calls_in_graph) : Value())
+      .add("capture_failure", result.gpu ? if_known(result.gpu->capture_failure) : Value())
       .add("throttled", result.gpu ? Value(result.gpu->throttled) : Value())
       .add("clock_share", result.gpu ? Value(result.gpu->clock_share) : Value())
       .add("prepare_seconds", result.prepare_seconds)
@@ -85,8 +91,13 @@ void add_peer(Record& line, PeerResult const* peer) {
       .add("ratio_high", timed ? Value(peer->ratio.high) : Value())
       .add("peer_refusal", peer != nullptr ? if_known(peer->refusal) : Value())
       .add("peer_algorithms", value(chose, static_cast<long long>(chose ? peer->algorithms : 0)))
+      .add("peer_tried", value(chose, static_cast<long long>(chose ? peer->tried : 0)))
       .add("peer_chosen", value(chose, static_cast<long long>(chose ? peer->chosen : 0)))
-      .add("peer_algorithm", chose ? if_known(peer->algorithm) : Value())
+      .add("peer_algorithm", chose ? if_known(peer->algorithm.text()) : Value())
+      .add("peer_interface", chose ? if_known(peer->algorithm.interface) : Value())
+      .add("peer_engine", chose ? if_known(peer->algorithm.engine) : Value())
+      .add("peer_layout", chose ? if_known(peer->algorithm.layout) : Value())
+      .add("peer_host_seconds", chose ? if_known(peer->host_seconds) : Value())
       .add("peer_workspace_bytes", value(chose, chose ? peer->workspace_bytes : 0LL))
       .add("peer_first_seconds", value(chose, chose ? peer->first_seconds : 0.0))
       .add("first_ratio", value(chose, chose ? peer->first_ratio.median : 0.0))
@@ -108,6 +119,8 @@ std::string state_of(Measurement const& measurement, PeerResult const* peer) {
   if (!result.steady) state += " slowing";
   if (result.gpu && result.gpu->throttled)
     state += " throttled to " + in_short(100 * result.gpu->clock_share) + '%';
+  if (result.gpu && !result.gpu->capture_failure.empty())
+    state += ", single calls, since one cannot be captured (" + result.gpu->capture_failure + ')';
   if (peer != nullptr && peer->sample && !peer->sample->correct) state += ", the peer's result is another";
   return state;
 }
@@ -148,7 +161,7 @@ std::vector<std::string> bench_row(Measurement const& measurement, PeerResult co
   if (peer != nullptr && peer->refusal.empty()) {
     ratio = in_interval(peer->ratio);
     if (peer->algorithms > 0) ratio += ", first " + in_short(peer->first_ratio.median);
-    if (!peer->algorithm.empty()) ratio += ", " + peer->algorithm;
+    if (std::string const text = peer->algorithm.text(); !text.empty()) ratio += ", " + text;
   }
   return {measurement.task.notes.label,
           measurement.type,
@@ -171,10 +184,9 @@ std::string bench_method(ContestRules const& rules, bool on_gpu) {
   std::string const slices =
       std::to_string(rules.slices) + " slices of " + in_short(rules.slice_seconds) + " s";
   if (on_gpu)
-    return "host: to enqueue one call. Median, p5 and p95 of single calls, between events; rate and ratio "
-           "(peer's time / ours) by "
-           "medians of " +
-           slices +
+    return std::string("host: to enqueue one call. Median, p5 and p95 of ") +
+           (rules.single_calls ? "single calls" : "calls, each the mean over a CUDA graph of them") +
+           ", between events; rate and ratio (peer's time / ours) by medians of " + slices +
            ", in turns with each peer on the same buffers; the interval holds the ratio's median with 95%. "
            "first: the first that the peer itself names.";
   return "host: of one call, to check and pack its arguments. Median, p5 and p95 of single calls; rate and "

@@ -16,11 +16,12 @@ struct ContestRules {
   long long slices = 15;
   double slice_seconds = 0.2;
   bool hot = false;  // the same operands at each call, instead of sets in turn that pass twice the L2 caches
-  Index misalignment = 0;  // Placement::misalignment
+  Index misalignment = 0;     // Placement::misalignment
+  bool single_calls = false;  // on a GPU: no CUDA graphs of calls
 };
 
 struct Times {
-  double median = 0, p5 = 0, p95 = 0;  // of single calls
+  double median = 0, p5 = 0, p95 = 0;  // of calls; on a GPU of the means over a graph of them
   double best_slice = 0;               // the median of the slices' minima
   double typical = 0;  // what rates are computed of: on the CPU best_slice, on a GPU the median of the
                        // slices' medians
@@ -32,13 +33,14 @@ struct PeerResult {
   double seconds = 0;        // Times::typical
   Interval ratio = {};       // peer's time / ours, over pairs of neighbouring slices: above 1 we are faster
   std::string refusal = {};  // of a library that does not compute this problem; nothing else is known then
-  // Of a library with heuristics: how many algorithms they offered, which of them was the fastest, and the
-  // first.
-  int algorithms = 0, chosen = 0;
+  // Of a library with heuristics: how many algorithms they offered, how many of them ran in the time that
+  // there is for all, which of them was the fastest, and the first.
+  int algorithms = 0, tried = 0, chosen = 0;
   double first_seconds = 0;
   Interval first_ratio = {};
   long long workspace_bytes = 0;
-  std::string algorithm = {};          // the fastest's name: "winograd_nonfused nchw"; empty: it has none
+  PeerAlgorithm algorithm = {};        // the fastest
+  double host_seconds = 0;             // of the caller's thread, to enqueue one call; 0: not known
   std::optional<Verdict> sample = {};  // whether it computed what we did
 };
 
@@ -46,6 +48,9 @@ struct PeerResult {
 struct GpuReadings {
   double clock_share = 1;  // of the clock that the device runs at when it has little to do
   bool throttled = false;
+  // Calls were timed as CUDA graphs of so many of ours each; 0: as single calls, all contenders alike.
+  long long calls_in_graph = 0;
+  std::string capture_failure = {};  // whose call could not be captured, and why; empty: nobody's
 };
 
 struct ContestResult {

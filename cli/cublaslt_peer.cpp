@@ -188,13 +188,15 @@ void CublasLtPeer::ask_heuristics(PeerProblem const& problem) {
                library_.cublasLtGetStatusName(status == Status::success ? Status::not_supported : status);
 }
 
-void CublasLtPeer::run(int algorithm, void const* a, void const* b, void const* c, void* d) const {
+void CublasLtPeer::run(int algorithm, void const* a, void const* b, void const* c, void* d,
+                       Stream stream) const {
   cublaslt::Heuristic const& chosen = found_[static_cast<std::size_t>(algorithm)];
   void const* const source = c != nullptr ? c : source_may_be_result_ ? d : nullptr;
-  cublaslt::check("cublasLtMatmul", library_.cublasLtMatmul(
-                                        context_.get(), product_.get(), alpha_.bytes, a, a_.get(), b,
-                                        b_.get(), beta_.bytes, source, c_.get(), d, d_.get(),
-                                        &chosen.algorithm, workspace_.data(), most_workspace_bytes, nullptr));
+  cublaslt::check(
+      "cublasLtMatmul",
+      library_.cublasLtMatmul(context_.get(), product_.get(), alpha_.bytes, a, a_.get(), b, b_.get(),
+                              beta_.bytes, source, c_.get(), d, d_.get(), &chosen.algorithm,
+                              workspace_.data(), most_workspace_bytes, cuda::handle_of(stream)));
 }
 
 }  // namespace cosmati::cli

@@ -28,8 +28,9 @@ class CublasLtPeer {
   std::size_t workspace_bytes(int algorithm) const {
     return found_[static_cast<std::size_t>(algorithm)].workspace_bytes;
   }
-  // Enqueues on the default stream. Throws Error(system) if the library refuses.
-  void run(int algorithm, void const* a, void const* b, void const* c, void* d) const;
+  // Enqueues on the stream; null is the default stream. Throws Error(system) if the library refuses.
+  void run(int algorithm, void const* a, void const* b, void const* c, void* d,
+           Stream stream = nullptr) const;
 
  private:
   template <class Handle>

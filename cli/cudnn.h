@@ -1,8 +1,13 @@
-// cuDNN's convolutions, opened when they are first needed: its types and functions, declared here because a
-// build needs no toolkit.
+// cuDNN's convolutions, by its graph interface and by its legacy calls, opened when they are first needed:
+// its types and functions, declared here because a build needs no toolkit.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
+
+#include "cli/cudnn_backend.h"
+
+struct CUstream_st;
 
 namespace cosmati::cli::cudnn {
 
@@ -33,6 +38,16 @@ struct Performance {
 // Every function that is used, by the name that the library exports.
 #define COSMATI_CUDNN(FUNCTION)                                                                              \
   FUNCTION(cudnnCreate, Status, (Context * *context))                                                        \
+  FUNCTION(cudnnSetStream, Status, (Context * context, CUstream_st * stream))                                \
+  FUNCTION(cudnnBackendCreateDescriptor, Status, (ObjectKind kind, void** object))                           \
+  FUNCTION(cudnnBackendDestroyDescriptor, Status, (void* object))                                            \
+  FUNCTION(cudnnBackendFinalize, Status, (void* object))                                                     \
+  FUNCTION(cudnnBackendSetAttribute, Status,                                                                 \
+           (void* object, Attribute attribute, ElementKind kind, std::int64_t count, void const* elements))  \
+  FUNCTION(cudnnBackendGetAttribute, Status,                                                                 \
+           (void* object, Attribute attribute, ElementKind kind, std::int64_t most, std::int64_t* count,     \
+            void* elements))                                                                                 \
+  FUNCTION(cudnnBackendExecute, Status, (Context * context, void* plan, void* variant_pack))                 \
   FUNCTION(cudnnGetVersion, std::size_t, ())                                                                 \
   FUNCTION(cudnnGetErrorString, char const*, (Status status))                                                \
   FUNCTION(cudnnCreateTensorDescriptor, Status, (TensorDescriptor * *tensor))                                \

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "cosmati/core/number.h"
 #include "cosmati/ops/error.h"
@@ -13,9 +12,7 @@ namespace cosmati::cli {
 namespace {
 
 using cudnn::Format;
-using cudnn::Math;
 using cudnn::Number;
-using cudnn::Status;
 
 // One in each process and device, as the library's users keep it: making one takes a tenth of a second.
 cudnn::Context* context_of(int ordinal) {
@@ -25,11 +22,8 @@ cudnn::Context* context_of(int ordinal) {
   return context;
 }
 
-template <class Handle, class Create>
-Handle* created(char const* call, Create create) {
-  Handle* handle = nullptr;
-  cudnn::check(call, create(&handle));
-  return handle;
+void set_stream(cudnn::Context* context, Stream stream) {
+  cudnn::check("cudnnSetStream", cudnn::library().cudnnSetStream(context, cuda::handle_of(stream)));
 }
 
 Number number_of(DataType type) {
@@ -61,18 +55,6 @@ std::string violation(ConvolutionProblem const& problem) {
 
 char const* name_of(Format format) { return format == Format::nhwc ? "nhwc" : "nchw"; }
 
-// The multiplies that the library may choose from: those of f32 are of f32, those of tf32 round to TF32, not
-// to f16.
-Math widest_math(DataType type) {
-  if (type == DataType::f32 || type == DataType::f64) return Math::fma;
-  return type == DataType::tf32 ? Math::standard : Math::tensor_op;
-}
-
-Layout packed(Format format, Index const (&e)[4]) {
-  return image_layout(format == Format::nhwc ? TensorFormat::nhwc : TensorFormat::nchw, e[0], e[1], e[2],
-                      e[3]);
-}
-
 // The same places; strides of dimensions of one element do not matter.
 bool is_same_place(Layout const& x, Layout const& y) {
   for (int d = 0; d < x.rank(); ++d)
@@ -80,284 +62,248 @@ bool is_same_place(Layout const& x, Layout const& y) {
   return true;
 }
 
-std::string name_of_algorithm(ConvolutionDirection direction, unsigned algorithm) {
-  static constexpr char const* forward[] = {
-      "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling",
-      "winograd",      "winograd_nonfused"};
-  static constexpr char const* data[] = {"algo_0",     "algo_1",   "fft",
-                                         "fft_tiling", "winograd", "winograd_nonfused"};
-  static constexpr char const* filter[] = {
-      "algo_0", "algo_1", "fft", "algo_3", "winograd", "winograd_nonfused", "fft_tiling"};
-  auto const name = [algorithm](auto const& names) -> std::string {
-    return algorithm < std::size(names) ? names[algorithm] : std::to_string(algorithm);
-  };
-  switch (direction) {
-    case ConvolutionDirection::data: return name(data);
-    case ConvolutionDirection::filter: return name(filter);
-    default: return name(forward);
-  }
+void copy_extents(TensorDescription const& tensor, Index (&extents)[4]) {
+  for (int d = 0; d < 4; ++d) extents[d] = tensor.extent(d);
 }
 
-// Weights of a result and of what was there before, in the type of the sums.
-struct Weights {
-  explicit Weights(Number number) : is_double(number == Number::f64) {}
-  void const* one() const { return is_double ? static_cast<void const*>(&one_f64) : &one_f32; }
-  void const* zero() const { return is_double ? static_cast<void const*>(&zero_f64) : &zero_f32; }
-  bool is_double;
-  double one_f64 = 1, zero_f64 = 0;
-  float one_f32 = 1, zero_f32 = 0;
-};
+bool is_channels_last(TensorDescription const& tensor) {
+  Index extents[4];
+  copy_extents(tensor, extents);
+  return is_same_place(tensor.layout, cudnn_layout(Format::nhwc, extents));
+}
 
-int as_int(Index number) { return static_cast<int>(number); }
+std::size_t half_of_free_memory() {
+  std::size_t free = 0, total = 0;
+  cuda::driver().cuMemGetInfo_v2(&free, &total);
+  return free / 2;
+}
 
 }  // namespace
 
 CudnnPeer::CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal)
-    : library_(cudnn::library()),
-      problem_(problem),
-      operands_(operands),
-      ordinal_(ordinal),
-      number_(number_of(problem.x.type)),
-      refusal_(violation(problem)) {
+    : problem_(problem), operands_(operands), ordinal_(ordinal), refusal_(violation(problem)) {
+  (void)cudnn::library();
   if (!refusal_.empty()) return;
   context_ = context_of(ordinal);
-  workspace_ = cuda::DeviceBuffer(ordinal, most_workspace_bytes);
-  choose_padding();
-  auto const& x = problem.x;
-  bool const channels_last =
-      is_same_place(x.layout, packed(Format::nhwc, {x.extent(0), x.extent(1), x.extent(2), x.extent(3)}));
-  Format const first = channels_last ? Format::nhwc : Format::nchw;
-  for (Format const format : {first, first == Format::nchw ? Format::nhwc : Format::nchw}) add(format);
+  set_stream(context_, nullptr);
+  Format const first = is_channels_last(problem.x) ? Format::nhwc : Format::nchw;
+  Format const second = first == Format::nchw ? Format::nhwc : Format::nchw;
+  Padding const even = even_padding();
+  for (Format const format : {first, second}) add(format, even);
+  if (even.is_in_array())
+    for (Format const format : {first, second}) add(format, uneven_padding());
+  find_choices();
   if (choices_.empty()) refusal_ = "cuDNN has no algorithm for this: " + failures_;
-  drop_slow_ones();
 }
 
 // What is padded on one side alone becomes a part of the array, unless no window reaches it.
-void CudnnPeer::choose_padding() {
+CudnnPeer::Padding CudnnPeer::even_padding() const {
+  Padding padding;
   for (int d = 0; d < 2; ++d) {
     Index const begin = problem_.pad_begin[d], end = problem_.pad_end[d];
-    pad_[d] = begin;
+    Index both = begin;
     if (convolution_extent(problem_.x.extent(2 + d), problem_.w.extent(2 + d), problem_.stride[d], begin,
-                           begin, problem_.dilation[d]) == problem_.y.extent(2 + d))
-      continue;
-    pad_[d] = std::min(begin, end);
-    before_[d] = begin - pad_[d];
-    after_[d] = end - pad_[d];
+                           begin, problem_.dilation[d]) != problem_.y.extent(2 + d)) {
+      both = std::min(begin, end);
+      padding.before[d] = begin - both;
+      padding.after[d] = end - both;
+    }
+    padding.begin[d] = padding.end[d] = both;
+  }
+  return padding;
+}
+
+CudnnPeer::Padding CudnnPeer::uneven_padding() const {
+  Padding padding;
+  for (int d = 0; d < 2; ++d) {
+    padding.begin[d] = problem_.pad_begin[d];
+    padding.end[d] = problem_.pad_end[d];
+  }
+  return padding;
+}
+
+// What the library refuses of one arrangement, another may do.
+template <class Work>
+bool CudnnPeer::attempt(Arrangement const& one, char const* interface, Work const& work) {
+  try {
+    work();
+    return true;
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::system && error.code() != ErrorCode::out_of_memory) throw;
+    failures_ += std::string(failures_.empty() ? "" : "; ") + interface + ' ' + name_of(one.asked.format) +
+                 ": " + error.what();
+    return false;
   }
 }
 
-// Every set of operands in this layout, and the algorithms that the library finds for it.
-void CudnnPeer::add(Format format) {
+void CudnnPeer::add(Format format, Padding const& padding) {
   bool const forward = problem_.direction == ConvolutionDirection::forward;
   bool const filter = problem_.direction == ConvolutionDirection::filter;
-  Arrangement one{format, {}, {}, {}, tensor(), tensor(), filter_descriptor()};
-  auto const array = [](std::size_t slot, TensorDescription const& ours) {
-    return Array{slot, ours, {ours.extent(0), ours.extent(1), ours.extent(2), ours.extent(3)}};
-  };
-  one.x = array(forward || filter ? 0 : 2, problem_.x);
-  one.w = array(filter ? 2 : 1, problem_.w);
-  one.y = array(forward ? 2 : filter ? 1 : 0, problem_.y);
+  Arrangement one;
+  CudnnConvolution& asked = one.asked;
+  asked.direction = problem_.direction;
+  asked.type = problem_.x.type;
+  asked.number = number_of(problem_.x.type);
+  asked.format = format;
+  asked.groups = problem_.groups;
+  copy_extents(problem_.x, asked.x);
+  copy_extents(problem_.w, asked.w);
+  copy_extents(problem_.y, asked.y);
+  one.is_padded_array = padding.is_in_array();
+  one.x = {forward || filter ? std::size_t{0} : std::size_t{2}, problem_.x};
+  one.w = {filter ? std::size_t{2} : std::size_t{1}, problem_.w};
+  one.y = {forward ? std::size_t{2} : filter ? std::size_t{1} : std::size_t{0}, problem_.y};
   for (int d = 0; d < 2; ++d) {
-    one.x.extents[2 + d] += before_[d] + after_[d];
-    one.x.offset[d] = before_[d];
+    asked.stride[d] = problem_.stride[d];
+    asked.dilation[d] = problem_.dilation[d];
+    asked.pad_begin[d] = padding.begin[d];
+    asked.pad_end[d] = padding.end[d];
+    asked.x[2 + d] += padding.before[d] + padding.after[d];
+    one.x.offset[d] = padding.before[d];
   }
-  auto const set_tensor = [&](cudnn::TensorDescriptor* descriptor, Array const& of) {
-    auto const& e = of.extents;
-    cudnn::check("cudnnSetTensor4dDescriptor",
-                 library_.cudnnSetTensor4dDescriptor(descriptor, format, number_, as_int(e[0]), as_int(e[1]),
-                                                     as_int(e[2]), as_int(e[3])));
-  };
-  set_tensor(one.x_tensor.get(), one.x);
-  set_tensor(one.y_tensor.get(), one.y);
-  auto const& e = one.w.extents;
-  cudnn::check("cudnnSetFilter4dDescriptor",
-               library_.cudnnSetFilter4dDescriptor(one.w_filter.get(), number_, format, as_int(e[0]),
-                                                   as_int(e[1]), as_int(e[2]), as_int(e[3])));
-  try {
-    for (Array* const each : {&one.x, &one.w, &one.y}) place(*each, format);
-    arrangements_.push_back(std::move(one));
-    find(arrangements_.back());
-  } catch (Error const& error) {  // the other layout may do
-    if (error.code() != ErrorCode::system) throw;
-    failures_ += std::string(failures_.empty() ? "" : "; ") + name_of(format) + ": " + error.what();
-  }
+  bool const is_placed = attempt(one, "arrays", [&] {
+    place(one.x, format, asked.x);
+    place(one.w, format, asked.w);
+    place(one.y, format, asked.y);
+    for (Array const* const array : {&one.x, &one.w, &one.y})
+      for (std::size_t set = 0; set < array->buffers.size(); ++set)
+        if (array->slot != 2) copy(one, *array, set, false);
+    cuda::wait(ordinal_, nullptr);
+  });
+  if (!is_placed) return;
+  attempt(one, "graph",
+          [&] { one.graph = std::make_unique<CudnnGraph>(context_, asked, alignment_of(one)); });
+  if (padding.is_even())
+    attempt(one, "legacy", [&] { one.legacy = std::make_unique<CudnnLegacy>(context_, asked); });
+  one.packs.resize(operands_.sets());
+  arrangements_.push_back(std::move(one));
 }
 
-void CudnnPeer::place(Array& array, Format format) {
-  Layout const whole = packed(format, array.extents);
+// Slot 2 is the result.
+void CudnnPeer::place(Array& array, Format format, Index const (&extents)[4]) {
+  Layout const whole = cudnn_layout(format, extents);
   if (is_same_place(array.ours.layout, whole)) return;
-  bool const is_input = array.slot != 2;
   std::size_t const bytes = static_cast<std::size_t>(whole.size() * size_of(array.ours.type));
   for (std::size_t set = 0; set < operands_.sets(); ++set) {
     array.buffers.emplace_back(ordinal_, bytes);
-    if (!is_input) continue;
-    cuda::fill(ordinal_, array.buffers.back().data(), 0, bytes, nullptr);
-    convert(array, format, set, false);
+    if (array.slot != 2) cuda::fill(ordinal_, array.buffers.back().data(), 0, bytes, nullptr);
   }
-  cuda::wait(ordinal_, nullptr);
 }
 
-// Numbers of 16 bits all go as f16, whose finite numbers keep their bits.
-void CudnnPeer::convert(Array const& array, Format format, std::size_t set, bool back) const {
-  TensorDescription ours = array.ours;
-  if (ours.type == DataType::bf16) ours.type = DataType::f16;
-  TensorDescription theirs = ours;
-  Layout const whole = packed(format, array.extents);
-  for (int d = 0; d < 4; ++d) theirs.layout.stride[d] = whole.stride[d];
+void CudnnPeer::copy(Arrangement const& one, Array const& array, std::size_t set, bool back) const {
+  bool const is_x = &array == &one.x, is_w = &array == &one.w;
+  Layout const whole = cudnn_layout(one.asked.format, is_x ? one.asked.x : is_w ? one.asked.w : one.asked.y);
+  Layout const& ours = array.ours.layout;
+  Layout theirs = ours;
+  for (int d = 0; d < 4; ++d) theirs.stride[d] = whole.stride[d];
   Index const skipped = array.offset[0] * whole.stride[2] + array.offset[1] * whole.stride[3];
-  void* const part = static_cast<std::byte*>(array.buffers[set].data()) + skipped * size_of(ours.type);
+  void* const part = static_cast<std::byte*>(array.buffers[set].data()) + skipped * size_of(array.ours.type);
   void* const mine = operands_.pointers(set)[array.slot];
-  auto const ours_tensor = strided_tensor(ours), theirs_tensor = strided_tensor(theirs);
-  Weights const weights(number_);
-  cudnn::check(
-      "cudnnTransformTensor",
-      library_.cudnnTransformTensor(context_, weights.one(), back ? theirs_tensor.get() : ours_tensor.get(),
-                                    back ? part : mine, weights.zero(),
-                                    back ? ours_tensor.get() : theirs_tensor.get(), back ? mine : part));
+  set_stream(context_, nullptr);
+  Number const number = one.asked.number;
+  if (back)
+    CudnnLegacy::copy(context_, number, theirs, part, ours, mine);
+  else
+    CudnnLegacy::copy(context_, number, ours, mine, theirs, part);
 }
 
-CudnnPeer::Owned<cudnn::TensorDescriptor> CudnnPeer::tensor() const {
-  return {
-      created<cudnn::TensorDescriptor>("cudnnCreateTensorDescriptor", library_.cudnnCreateTensorDescriptor),
-      library_.cudnnDestroyTensorDescriptor};
-}
-
-CudnnPeer::Owned<cudnn::FilterDescriptor> CudnnPeer::filter_descriptor() const {
-  return {
-      created<cudnn::FilterDescriptor>("cudnnCreateFilterDescriptor", library_.cudnnCreateFilterDescriptor),
-      library_.cudnnDestroyFilterDescriptor};
-}
-
-CudnnPeer::Owned<cudnn::TensorDescriptor> CudnnPeer::strided_tensor(
-    TensorDescription const& description) const {
-  auto result = tensor();
-  auto const& stride = description.layout.stride;
-  cudnn::check(
-      "cudnnSetTensor4dDescriptorEx",
-      library_.cudnnSetTensor4dDescriptorEx(
-          result.get(), number_of(description.type), as_int(description.extent(0)),
-          as_int(description.extent(1)), as_int(description.extent(2)), as_int(description.extent(3)),
-          as_int(stride[0]), as_int(stride[1]), as_int(stride[2]), as_int(stride[3])));
-  return result;
-}
-
-CudnnPeer::Owned<cudnn::ConvolutionDescriptor> CudnnPeer::convolution(Math math) const {
-  Owned<cudnn::ConvolutionDescriptor> result(
-      created<cudnn::ConvolutionDescriptor>("cudnnCreateConvolutionDescriptor",
-                                            library_.cudnnCreateConvolutionDescriptor),
-      library_.cudnnDestroyConvolutionDescriptor);
-  auto const& p = problem_;
-  cudnn::check("cudnnSetConvolution2dDescriptor",
-               library_.cudnnSetConvolution2dDescriptor(
-                   result.get(), as_int(pad_[0]), as_int(pad_[1]), as_int(p.stride[0]), as_int(p.stride[1]),
-                   as_int(p.dilation[0]), as_int(p.dilation[1]), cudnn::Mode::cross_correlation,
-                   number_ == Number::f64 ? Number::f64 : Number::f32));
-  cudnn::check("cudnnSetConvolutionGroupCount",
-               library_.cudnnSetConvolutionGroupCount(result.get(), as_int(p.groups)));
-  cudnn::check("cudnnSetConvolutionMathType", library_.cudnnSetConvolutionMathType(result.get(), math));
-  return result;
-}
-
-// The library runs each of its algorithms and sorts them.
-void CudnnPeer::find(Arrangement const& one) {
-  constexpr int most_found = 32;
-  cudnn::Performance found[most_found] = {};
-  int count = 0;
-  Math const widest = widest_math(problem_.x.type);
-  auto const convolved = convolution(widest);
-  void* const x = address(one.x, 0);
-  void* const w = address(one.w, 0);
-  void* const y = address(one.y, 0);
-  auto* const x_tensor = one.x_tensor.get();
-  auto* const w_filter = one.w_filter.get();
-  auto* const y_tensor = one.y_tensor.get();
-  auto const ask = [&](char const* call, auto function, auto... arguments) {
-    cudnn::check(call, function(context_, arguments..., most_found, &count, found, workspace_.data(),
-                                most_workspace_bytes));
+CudnnArrays CudnnPeer::arrays_of(Arrangement const& one, std::size_t set) const {
+  auto const address = [&](Array const& array) {
+    return array.buffers.empty() ? operands_.pointers(set)[array.slot] : array.buffers[set].data();
   };
-  switch (problem_.direction) {
-    case ConvolutionDirection::data:
-      ask("cudnnFindConvolutionBackwardDataAlgorithmEx", library_.cudnnFindConvolutionBackwardDataAlgorithmEx,
-          w_filter, w, y_tensor, y, convolved.get(), x_tensor, x);
-      break;
-    case ConvolutionDirection::filter:
-      ask("cudnnFindConvolutionBackwardFilterAlgorithmEx",
-          library_.cudnnFindConvolutionBackwardFilterAlgorithmEx, x_tensor, x, y_tensor, y, convolved.get(),
-          w_filter, w);
-      break;
-    default:
-      ask("cudnnFindConvolutionForwardAlgorithmEx", library_.cudnnFindConvolutionForwardAlgorithmEx, x_tensor,
-          x, w_filter, w, convolved.get(), y_tensor, y);
-  }
-  Status last = Status::not_supported;
-  std::set<std::pair<unsigned, Math>> taken;
-  for (int i = 0; i < count && static_cast<int>(taken.size()) < most_algorithms; ++i) {
-    cudnn::Performance performance = found[i];
-    last = performance.status;
-    if (performance.status != Status::success) continue;
-    if (widest == Math::fma) performance.math = Math::fma;
-    if (taken.insert({performance.algorithm, performance.math}).second)
-      choices_.push_back({arrangements_.size() - 1, performance, convolution(performance.math)});
-  }
-  if (taken.empty()) cudnn::check("an algorithm", last);
+  return {address(one.x), address(one.w), address(one.y)};
 }
 
-// Of those behind the first, which the library would name itself.
-void CudnnPeer::drop_slow_ones() {
+// The largest power of two, up to 64, that divides every address.
+std::int64_t CudnnPeer::alignment_of(Arrangement const& one) const {
+  std::uintptr_t bits = 64;
+  for (std::size_t set = 0; set < operands_.sets(); ++set) {
+    CudnnArrays const arrays = arrays_of(one, set);
+    for (void* const address : {arrays.x, arrays.w, arrays.y})
+      bits |= reinterpret_cast<std::uintptr_t>(address);
+  }
+  return static_cast<std::int64_t>(bits & (~bits + 1));
+}
+
+std::vector<CudnnGraph::Plan> CudnnPeer::plans_of(Arrangement const& one, std::size_t most_bytes) {
+  std::vector<CudnnGraph::Plan> plans;
+  if (one.graph == nullptr) return plans;
+  attempt(one, "graph", [&] {
+    CudnnGraph::Plans found = one.graph->plans(most_bytes, most_plans);
+    plans = std::move(found.plans);
+    if (plans.empty()) throw Error(ErrorCode::system, found.reason());
+  });
+  return plans;
+}
+
+// Those behind the fastest that are not far behind.
+std::vector<CudnnPeer::Choice> CudnnPeer::legacy_choices() {
+  std::vector<Choice> choices;
+  for (std::size_t i = 0; i < arrangements_.size(); ++i) {
+    Arrangement const& one = arrangements_[i];
+    if (one.legacy == nullptr) continue;
+    attempt(one, "legacy", [&] {
+      for (CudnnLegacy::Algorithm& algorithm :
+           one.legacy->find(arrays_of(one, 0), workspace_.data(), legacy_bytes_, most_algorithms))
+        choices.push_back({i, {}, std::move(algorithm)});
+    });
+  }
   float least = std::numeric_limits<float>::infinity();
-  for (Choice const& one : choices_) least = std::min(least, one.performance.milliseconds);
-  auto const is_slow = [&](Choice const& one) {
-    return one.performance.milliseconds > static_cast<float>(worth_timing) * least;
-  };
-  if (!choices_.empty())
-    choices_.erase(std::remove_if(choices_.begin() + 1, choices_.end(), is_slow), choices_.end());
+  for (Choice const& choice : choices) least = std::min(least, choice.legacy->performance.milliseconds);
+  std::erase_if(choices, [&](Choice const& choice) {
+    return choice.legacy->performance.milliseconds > static_cast<float>(worth_timing) * least;
+  });
+  return choices;
 }
 
-std::string CudnnPeer::algorithm_name(int algorithm) const {
-  Choice const& one = choices_[static_cast<std::size_t>(algorithm)];
-  return name_of_algorithm(problem_.direction, one.performance.algorithm) + ' ' +
-         name_of(arrangements_[one.arrangement].format);
+// The likely ones come early, since a contest stops trying others after some seconds: the heuristics' first
+// of each arrangement, the legacy ones, the heuristics' second of each arrangement, and so on.
+void CudnnPeer::find_choices() {
+  std::size_t const most_bytes = std::min(most_plan_bytes, half_of_free_memory());
+  std::vector<std::vector<CudnnGraph::Plan>> plans;
+  legacy_bytes_ = std::min(most_legacy_bytes, most_bytes);
+  std::size_t bytes = legacy_bytes_, rounds = 1;
+  for (Arrangement const& one : arrangements_) {
+    plans.push_back(plans_of(one, most_bytes));
+    rounds = std::max(rounds, plans.back().size());
+    for (CudnnGraph::Plan const& plan : plans.back()) bytes = std::max(bytes, plan.workspace_bytes);
+  }
+  workspace_ = cuda::DeviceBuffer(ordinal_, bytes);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < plans.size(); ++i)
+      if (round < plans[i].size()) choices_.push_back({i, std::move(plans[i][round]), {}});
+    if (round == 0)
+      for (Choice& choice : legacy_choices()) choices_.push_back(std::move(choice));
+  }
 }
 
-void* CudnnPeer::address(Array const& array, std::size_t set) const {
-  return array.buffers.empty() ? operands_.pointers(set)[array.slot] : array.buffers[set].data();
+std::size_t CudnnPeer::workspace_bytes(int algorithm) const {
+  Choice const& choice = choices_[static_cast<std::size_t>(algorithm)];
+  return choice.plan ? choice.plan->workspace_bytes : choice.legacy->performance.workspace_bytes;
 }
 
-void CudnnPeer::run(int algorithm, std::size_t set) const {
+PeerAlgorithm CudnnPeer::algorithm(int algorithm) const {
   Choice const& choice = choices_[static_cast<std::size_t>(algorithm)];
   Arrangement const& one = arrangements_[choice.arrangement];
-  Weights const weights(number_);
-  void* const x = address(one.x, set);
-  void* const w = address(one.w, set);
-  void* const y = address(one.y, set);
-  auto* const convolved = choice.convolution.get();
-  unsigned const number = choice.performance.algorithm;
-  switch (problem_.direction) {
-    case ConvolutionDirection::data:
-      return cudnn::check(
-          "cudnnConvolutionBackwardData",
-          library_.cudnnConvolutionBackwardData(context_, weights.one(), one.w_filter.get(), w,
-                                                one.y_tensor.get(), y, convolved, number, workspace_.data(),
-                                                most_workspace_bytes, weights.zero(), one.x_tensor.get(), x));
-    case ConvolutionDirection::filter:
-      return cudnn::check("cudnnConvolutionBackwardFilter",
-                          library_.cudnnConvolutionBackwardFilter(context_, weights.one(), one.x_tensor.get(),
-                                                                  x, one.y_tensor.get(), y, convolved, number,
-                                                                  workspace_.data(), most_workspace_bytes,
-                                                                  weights.zero(), one.w_filter.get(), w));
-    default:
-      cudnn::check(
-          "cudnnConvolutionForward",
-          library_.cudnnConvolutionForward(context_, weights.one(), one.x_tensor.get(), x, one.w_filter.get(),
-                                           w, convolved, number, workspace_.data(), most_workspace_bytes,
-                                           weights.zero(), one.y_tensor.get(), y));
-  }
+  std::string const layout = std::string(name_of(one.asked.format)) + (one.is_padded_array ? " padded" : "");
+  if (choice.plan) return {"graph", choice.plan->engine, layout};
+  return {"legacy", one.legacy->name_of(*choice.legacy), layout};
+}
+
+void CudnnPeer::run(int algorithm, std::size_t set, Stream stream) const {
+  Choice const& choice = choices_[static_cast<std::size_t>(algorithm)];
+  Arrangement const& one = arrangements_[choice.arrangement];
+  set_stream(context_, stream);
+  if (choice.legacy)
+    return one.legacy->run(*choice.legacy, arrays_of(one, set), workspace_.data(), legacy_bytes_);
+  if (!one.packs[set]) one.packs[set] = CudnnGraph::variant_pack(arrays_of(one, set), workspace_.data());
+  one.graph->run(*choice.plan, *one.packs[set]);
 }
 
 void CudnnPeer::bring_back(int algorithm, std::size_t set) const {
   Arrangement const& one = arrangements_[choices_[static_cast<std::size_t>(algorithm)].arrangement];
   for (Array const* const array : {&one.x, &one.w, &one.y})
-    if (array->slot == 2 && !array->buffers.empty()) convert(*array, one.format, set, true);
+    if (array->slot == 2 && !array->buffers.empty()) copy(one, *array, set, true);
 }
 
 // Rounding errors of either side, those of Winograd's transforms in narrow types among them; an f32 that was

@@ -17,6 +17,9 @@ namespace {
 
 constexpr Index sampled_elements = 512;
 constexpr double throttled_below = 0.97;  // of the clock
+// A peer's algorithms: how long they are tried, and which of them are measured.
+constexpr double most_choosing_seconds = 4, near_the_fastest = 1.3, finalist_seconds = 0.02;
+constexpr std::size_t most_finalists = 8;
 
 struct Contender {
   GpuCall call;
@@ -34,10 +37,12 @@ struct Contender {
 struct Rival {
   std::string name;
   std::unique_ptr<GpuPeer> library;
-  int best = 0;
+  int tried = 0, best = 0, named_first = 0;
   Contender fastest = {}, first = {};
+  double host_seconds = 0;
+  std::string refusal = {};
 
-  bool has_two() const { return best != 0; }
+  bool has_two() const { return best != named_first; }
 };
 
 Times times_of(Contender const& contender) {
@@ -77,44 +82,43 @@ class GpuContest {
     result_.prepare_seconds = seconds_of([&] { prepared_ = task_.prepare(device, options); });
     result_.choice = prepared_->choice();
     workspace_ = cuda::DeviceBuffer(ordinal_, result_.choice.workspace_bytes);
-    ours_.call.enqueue = rotating([this](std::size_t set) { run_ours(set); });
+    ours_.call.enqueue = rotating([this](std::size_t set, Stream stream) { run_ours(set, stream); });
     result_.first_call_seconds = seconds_of([&] {
-      run_ours(0);
+      run_ours(0, nullptr);
       cuda::wait(ordinal_, nullptr);
     });
     result_.sample = verdict_on_first_set();
     result_.host_seconds = timer_.host_seconds(ours_.call);
+    capture(ours_.call, "ours");
   }
 
   void add_peer(PeerProblem const& problem) {
     peers_.push_back(
         std::unique_ptr<Rival>(new Rival{problem.peer, make_gpu_peer(problem, *operands_, ordinal_)}));
     Rival& peer = *peers_.back();
-    double least = 0;
-    for (int i = 0; i < peer.library->algorithms(); ++i) {
-      GpuCall call{peer_call(peer, i)};
-      (void)timer_.time_slice(call, 0);
-      double const seconds = quantile(timer_.time_slice(call, 0.02).samples, 0.5);
-      if (i == 0 || seconds < least) {
-        least = seconds;
-        peer.best = i;
-      }
-    }
+    peer.refusal = peer.library->refusal();
+    if (peer.refusal.empty()) choose_algorithm(peer);
+    if (!peer.refusal.empty()) return;
     peer.fastest.call.enqueue = peer_call(peer, peer.best);
-    peer.first.call.enqueue = peer_call(peer, 0);
+    peer.host_seconds = timer_.host_seconds(peer.fastest.call);
+    capture(peer.fastest.call, peer.name);
+    if (!peer.has_two()) return;
+    peer.first.call.enqueue = peer_call(peer, peer.named_first);
+    capture(peer.first.call, peer.name);
   }
 
   void measure(GpuGauge& gauge) {
+    if (!result_.gpu->capture_failure.empty())
+      for (Contender* const one : contenders()) one->call.forget_graph();
+    if (ours_.call.graph) result_.gpu->calls_in_graph = static_cast<long long>(ours_.call.calls_in_graph);
     result_.settled = timer_.warm_up(ours_.call);
+    std::vector<Contender*> turn = contenders();
     for (long long i = 0; i < rules_.slices; ++i) {
       print_progress(task_.notes.label + ": slice " + std::to_string(i + 1) + " of " +
                      std::to_string(rules_.slices));
-      ours_.add(timer_.time_slice(ours_.call, rules_.slice_seconds));
-      for (auto const& peer : peers_) {
-        if (peer->library->algorithms() == 0) continue;
-        peer->fastest.add(timer_.time_slice(peer->fastest.call, rules_.slice_seconds));
-        if (peer->has_two()) peer->first.add(timer_.time_slice(peer->first.call, rules_.slice_seconds));
-      }
+      for (Contender* const one : turn) one->add(timer_.time_slice(one->call, rules_.slice_seconds));
+      // Nobody always follows the same neighbor.
+      std::reverse(turn.begin(), turn.end());
     }
     (void)timer_.time_slice(ours_.call, 0.02);
     result_.gpu->clock_share = gauge.clock_share();
@@ -136,18 +140,94 @@ class GpuContest {
 
  private:
   // Another set of operands at each call.
-  std::function<void()> rotating(std::function<void(std::size_t set)> run) {
-    return [this, run = std::move(run), next = std::size_t{0}]() mutable {
-      run(next);
+  std::function<void(Stream)> rotating(std::function<void(std::size_t set, Stream stream)> run) {
+    return [this, run = std::move(run), next = std::size_t{0}](Stream stream) mutable {
+      run(next, stream);
       next = (next + 1) % operands_->sets();
     };
   }
 
-  std::function<void()> peer_call(Rival const& peer, int algorithm) {
-    return rotating([&library = *peer.library, algorithm](std::size_t set) { library.run(algorithm, set); });
+  std::function<void(Stream)> peer_call(Rival const& peer, int algorithm) {
+    return rotating([&library = *peer.library, algorithm](std::size_t set, Stream stream) {
+      library.run(algorithm, set, stream);
+    });
   }
 
-  void run_ours(std::size_t set) { prepared_->run(operands_->pointers(set), workspace_.data()); }
+  void run_ours(std::size_t set, Stream stream) {
+    prepared_->run(operands_->pointers(set), workspace_.data(), stream);
+  }
+
+  std::vector<Contender*> contenders() {
+    std::vector<Contender*> list{&ours_};
+    for (auto const& peer : peers_) {
+      if (!peer->refusal.empty()) continue;
+      list.push_back(&peer->fastest);
+      if (peer->has_two()) list.push_back(&peer->first);
+    }
+    return list;
+  }
+
+  // What cannot be captured is timed by single calls; measure() does so with all then.
+  void capture(GpuCall& call, std::string const& whose) {
+    if (rules_.single_calls) return;
+    try {
+      timer_.capture(call, operands_->sets());
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::system) throw;
+      if (result_.gpu->capture_failure.empty()) result_.gpu->capture_failure = whose + ": " + error.what();
+    }
+  }
+
+  struct Trial {
+    int algorithm;
+    double seconds;
+  };
+
+  // All are run a few times, for some seconds altogether; those near the fastest are measured for longer.
+  void choose_algorithm(Rival& peer) {
+    std::vector<Trial> trials;
+    std::string failure;
+    double least = 0;
+    auto const start = std::chrono::steady_clock::now();
+    for (int i = 0; i < peer.library->algorithms(); ++i) {
+      std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - start;
+      if (!trials.empty() && spent.count() > most_choosing_seconds) break;
+      GpuCall call{peer_call(peer, i)};
+      try {
+        double const seconds = timer_.rough_seconds(call, least, !rules_.single_calls);
+        least = least == 0 ? seconds : std::min(least, seconds);
+        trials.push_back({i, seconds});
+      } catch (Error const& error) {  // a plan that cannot be run after all
+        if (error.code() != ErrorCode::system) throw;
+        failure = error.what();
+      }
+    }
+    if (trials.empty()) {
+      peer.refusal = peer.name + " ran none of its algorithms: " + failure;
+      return;
+    }
+    peer.named_first = peer.best = trials.front().algorithm;
+    peer.tried = static_cast<int>(trials.size());
+    std::stable_sort(trials.begin(), trials.end(),
+                     [](Trial const& x, Trial const& y) { return x.seconds < y.seconds; });
+    std::erase_if(trials, [&](Trial const& one) { return one.seconds > near_the_fastest * least; });
+    if (trials.size() > most_finalists)
+      trials.erase(trials.begin() + static_cast<std::ptrdiff_t>(most_finalists), trials.end());
+    least = 0;
+    for (Trial const& trial : trials) {
+      GpuCall call{peer_call(peer, trial.algorithm)};
+      if (!rules_.single_calls) try {
+          timer_.capture(call, operands_->sets());
+        } catch (Error const& error) {
+          if (error.code() != ErrorCode::system) throw;
+        }
+      double const seconds = quantile(timer_.time_slice(call, finalist_seconds).samples, 0.5);
+      if (least == 0 || seconds < least) {
+        least = seconds;
+        peer.best = trial.algorithm;
+      }
+    }
+  }
 
   std::optional<Verdict> verdict_on_first_set() {
     if (task_.notes.axes.empty()) return {};
@@ -159,11 +239,11 @@ class GpuContest {
     std::optional<double> const tolerance = library.tolerance();
     std::optional<ResultSample> sample;
     if (tolerance) {
-      run_ours(0);
+      run_ours(0, nullptr);
       sample.emplace(task_, *operands_, ordinal_, random_);
     }
     operands_->poison_outputs(0);
-    library.run(algorithm, 0);
+    library.run(algorithm, 0, nullptr);
     library.bring_back(algorithm, 0);
     return sample ? sample->compare(*tolerance) : verdict_on_first_set();
   }
@@ -173,11 +253,13 @@ class GpuContest {
     PeerResult result;
     result.name = peer.name;
     result.version = library.version();
-    result.refusal = library.refusal();
+    result.refusal = peer.refusal;
     if (!result.refusal.empty()) return result;
     result.algorithms = library.algorithms();
     result.chosen = peer.best;
-    result.algorithm = library.algorithm_name(peer.best);
+    result.algorithm = library.algorithm(peer.best);
+    result.host_seconds = peer.host_seconds;
+    result.tried = peer.tried;
     result.workspace_bytes = static_cast<long long>(library.workspace_bytes(peer.best));
     result.seconds = quantile(peer.fastest.medians, 0.5);
     result.ratio = ratio_of(peer.fastest, ours_);

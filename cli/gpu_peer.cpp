@@ -18,10 +18,10 @@ class CublasLt final : public GpuPeer {
   std::string const& refusal() const override { return library_.refusal(); }
   int algorithms() const override { return library_.algorithms(); }
   std::size_t workspace_bytes(int algorithm) const override { return library_.workspace_bytes(algorithm); }
-  void run(int algorithm, std::size_t set) const override {
+  void run(int algorithm, std::size_t set, Stream stream) const override {
     auto const pointers = operands_.pointers(set);
     library_.run(algorithm, pointers[0], pointers[1], pointers.size() > 3 ? pointers[2] : nullptr,
-                 pointers.back());
+                 pointers.back(), stream);
   }
 
  private:
@@ -31,6 +31,13 @@ class CublasLt final : public GpuPeer {
 };
 
 }  // namespace
+
+std::string PeerAlgorithm::text() const {
+  std::string text;
+  for (std::string const& word : {interface, engine, layout})
+    if (!word.empty()) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
 
 std::unique_ptr<GpuPeer> make_gpu_peer(PeerProblem const& problem, GpuOperands const& operands, int ordinal) {
   if (problem.convolution) return std::make_unique<CudnnPeer>(*problem.convolution, operands, ordinal);

@@ -18,10 +18,10 @@ class GpuPeer {
   // Those to time; number 0 is what the library itself names first.
   virtual int algorithms() const = 0;
   virtual std::size_t workspace_bytes(int algorithm) const = 0;
-  virtual std::string algorithm_name(int) const { return {}; }
-  // Enqueues on the default stream, on the operands of that set. Throws Error(system) if the library refuses.
-  virtual void run(int algorithm, std::size_t set) const = 0;
-  // The result of a run brought to where ours lies, where that is another place.
+  virtual PeerAlgorithm algorithm(int) const { return {}; }
+  // Enqueues on the stream, on the operands of that set. Throws Error(system) if the library refuses.
+  virtual void run(int algorithm, std::size_t set, Stream stream) const = 0;
+  // The result of a run on the default stream brought to where ours lies, where that is another place.
   virtual void bring_back(int, std::size_t) const {}
   // How far its result may lie from ours, in parts of the root of ours' mean square: for problems that no
   // reference computes on a sample. Nothing: a reference does.

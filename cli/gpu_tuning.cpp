@@ -129,8 +129,9 @@ class GpuTuning {
     try {
       trial->prepared = task_.prepare(device_, with_line(options_, contender.line));
       make_room(trial->prepared->choice().workspace_bytes);
-      trial->call.enqueue = [this, prepared = trial->prepared.get(), next = std::size_t{0}]() mutable {
-        prepared->run(operands_.pointers(next), workspace_.data());
+      trial->call.enqueue = [this, prepared = trial->prepared.get(),
+                             next = std::size_t{0}](Stream stream) mutable {
+        prepared->run(operands_.pointers(next), workspace_.data(), stream);
         next = (next + 1) % operands_.sets();
       };
       (void)timer_.time_slice(trial->call, 0);

@@ -25,7 +25,7 @@ class PreparedGroup final : public PreparedTask {
     choice_ = {plan.kernel, plan.workspace_bytes, plan.considered};
   }
 
-  void run(std::span<void* const> pointers, void* workspace) const override {
+  void run(std::span<void* const> pointers, void* workspace, Stream stream) const override {
     auto const& members = prepared_.plan().problem.members;
     std::vector<GemmProblem::Arguments> arguments(members.size());
     std::vector<void const*> const inputs(pointers.begin(), pointers.end());
@@ -41,7 +41,7 @@ class PreparedGroup final : public PreparedTask {
       arguments[g].scalars = scalars_;
       next += operands + stores;
     }
-    prepared_.run({arguments}, workspace);
+    prepared_.run({arguments}, workspace, stream);
   }
   Choice const& choice() const override { return choice_; }
   std::unique_ptr<PreparedTask> without_kernel() const override {

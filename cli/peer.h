@@ -32,6 +32,14 @@ struct PeerProblem {
   std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
 };
 
+// Which of its ways a library took, where it says so; empty: it does not.
+struct PeerAlgorithm {
+  std::string interface;     // "graph", "legacy"
+  std::string engine;        // "engine 62 k2=10", "winograd_nonfused"
+  std::string layout;        // "nhwc"; "nchw padded": in an array that holds zeros around x
+  std::string text() const;  // "graph engine 62 k2=10 nhwc"
+};
+
 // The other process. It sleeps between slices.
 class PeerProcess {
  public:

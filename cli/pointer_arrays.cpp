@@ -15,10 +15,10 @@ class ThroughPointers final : public PreparedTask {
                   std::vector<TensorDescription> tensors)
       : prepared_(std::move(prepared)), device_(std::move(device)), tensors_(std::move(tensors)) {}
 
-  void run(std::span<void* const> pointers, void* workspace) const override {
+  void run(std::span<void* const> pointers, void* workspace, Stream stream) const override {
     std::vector<void*> arrays(pointers.begin(), pointers.end());
     for (std::size_t i = 0; i < tensors_.size(); ++i) arrays[i] = array_of(i, pointers[i]);
-    prepared_->run(arrays, workspace);
+    prepared_->run(arrays, workspace, stream);
   }
   Choice const& choice() const override { return prepared_->choice(); }
 

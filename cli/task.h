@@ -117,7 +117,8 @@ double seconds_of(Work const& work) {
 class PreparedTask {
  public:
   virtual ~PreparedTask() = default;
-  virtual void run(std::span<void* const> pointers, void* workspace) const = 0;
+  // On a GPU this enqueues on `stream`; null is the default stream.
+  virtual void run(std::span<void* const> pointers, void* workspace, Stream stream = nullptr) const = 0;
   // The same; returns the seconds of the operation itself, done when it returns.
   virtual double timed_run(std::span<void* const> pointers, void* workspace) const {
     return seconds_of([&] { run(pointers, workspace); });
@@ -199,7 +200,7 @@ class PreparedTaskOf final : public PreparedTask {
     choice_ = {plan.kernel, plan.workspace_bytes, plan.considered};
   }
 
-  void run(std::span<void* const> pointers, void* workspace) const override {
+  void run(std::span<void* const> pointers, void* workspace, Stream stream) const override {
     typename Problem::Arguments arguments = arguments_;
     Problem const& problem = prepared_.plan().problem;
     std::size_t next = 0;
@@ -213,9 +214,9 @@ class PreparedTaskOf final : public PreparedTask {
       arguments.operands = inputs;
       arguments.scalars = scalars_;
       arguments.stores = pointers.subspan(next + operands);
-      prepared_.run(arguments, workspace);
+      prepared_.run(arguments, workspace, stream);
     } else {
-      prepared_.run(arguments, workspace);
+      prepared_.run(arguments, workspace, stream);
     }
   }
   Choice const& choice() const override { return choice_; }

@@ -1,8 +1,10 @@
 // bench of convolutions on a GPU, on the fake driver and a fake cuDNN: layouts, padding and directions as the
 // library wants them, its result against ours. Times are the fake's.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "cli/composed_convolution.h"
@@ -137,7 +139,41 @@ class CudnnContest : public ::testing::Test {
     peer.convolution = problem;
     return hold_gpu_contest(*task, device, options(), {2, 0.005, true, 0}, {peer}, 1, gauge).peers.at(0);
   }
+
+  template <class Visit>
+  static void visit_peer(DataType type, Visit const& visit) {
+    Device const device = this_device(Backend::cuda, 1);
+    cuda::Current const current(0);
+    nets::Random random(1, 1);
+    ConvolutionProblem const problem = problem_of({.type = type});
+    auto const task = make_task(problem, Notes{});
+    GpuOperands const operands(*task, device, 1, 0, random);
+    visit(CudnnPeer(problem, operands, 0));
+  }
+  static std::set<std::string> engines_of(DataType type) {
+    std::set<std::string> engines;
+    visit_peer(type, [&](CudnnPeer const& peer) {
+      for (int i = 0; i < peer.algorithms(); ++i)
+        if (peer.algorithm(i).interface == "graph") engines.insert(peer.algorithm(i).engine);
+    });
+    return engines;
+  }
+  static std::size_t legacy_workspace_of(DataType type) {
+    std::size_t bytes = 0;
+    visit_peer(type, [&](CudnnPeer const& peer) {
+      for (int i = 0; i < peer.algorithms(); ++i)
+        if (peer.algorithm(i).interface == "legacy") bytes = peer.workspace_bytes(i);
+    });
+    return bytes;
+  }
 };
+
+// Descriptors of the graph interface that nobody has destroyed.
+int objects_of_the_fake() {
+  void* const file = dlopen(COSMATI_FAKE_CUDNN, RTLD_NOW | RTLD_NOLOAD);
+  auto* const count = reinterpret_cast<int (*)()>(dlsym(file, "fake_cudnn_objects"));
+  return count();
+}
 
 TEST_F(CudnnContest, ComputesEveryDirectionInEveryLayoutWithAnyPadding) {
   Device const device = this_device(Backend::cuda, 1);
@@ -154,43 +190,92 @@ TEST_F(CudnnContest, ComputesEveryDirectionInEveryLayoutWithAnyPadding) {
           task->prepare(device, options())->run(operands.pointers(0), nullptr);
           ResultSample const sample(*task, operands, 0, random);
           CudnnPeer const peer(problem, operands, 0);
-          EXPECT_EQ(peer.algorithms(), groups == 1 ? 4 : 2) << peer.refusal();
+          // In each layout four plans in a padded array and four beside it, and two legacy algorithms.
+          EXPECT_EQ(peer.algorithms(), (groups == 1 ? 2 : 1) * (4 + 4 + 2)) << peer.refusal();
           for (int i = 0; i < peer.algorithms(); ++i) {
             operands.poison_outputs(0);
             EXPECT_FALSE(sample.compare(1e-4).correct) << "NaN is another result";
-            peer.run(i, 0);
+            if (peer.algorithm(i).engine == "engine 16") {
+              EXPECT_THROW(peer.run(i, 0, nullptr), Error);
+              continue;
+            }
+            peer.run(i, 0, nullptr);
             peer.bring_back(i, 0);
             Verdict const verdict = sample.compare(1e-4);
             EXPECT_TRUE(verdict.correct)
                 << static_cast<int>(direction) << ' ' << name_of(format) << " groups " << groups << " pad "
-                << pad_end << ' ' << peer.algorithm_name(i) << ": " << verdict.complaint;
+                << pad_end << ' ' << peer.algorithm(i).text() << ": " << verdict.complaint;
             EXPECT_GE(verdict.elements, 40);
           }
         }
 }
 
-TEST_F(CudnnContest, NamesTheAlgorithmAndTheLayout) {
+TEST_F(CudnnContest, TakesTheFastestOfBothInterfacesAndNamesIt) {
   int const allocations = fake::allocations(), handles = fake::handles();
   PeerResult const peer = hold({});
   EXPECT_EQ(peer.version, "cuDNN 9.19.2");
-  EXPECT_EQ(peer.algorithms, 4) << "two of each layout; the slow ones are not timed";
-  EXPECT_TRUE(peer.algorithm == "implicit_precomp_gemm nchw" ||
-              peer.algorithm == "implicit_precomp_gemm nhwc" || peer.algorithm == "fft_tiling nchw" ||
-              peer.algorithm == "fft_tiling nhwc")
-      << peer.algorithm;
+  EXPECT_EQ(peer.algorithms, 2 * (4 + 4 + 2)) << "the slow ones of the legacy calls are left out";
+  EXPECT_EQ(peer.tried, peer.algorithms - 4) << "an engine that fails is left out";
+  EXPECT_EQ(peer.algorithm.interface, "graph");
+  EXPECT_EQ(peer.algorithm.engine, "engine 11 k2=4") << "the others take longer by the fake";
+  EXPECT_EQ(peer.algorithm.layout.substr(0, 2), "nc") << "the problem's own comes first";
+  EXPECT_EQ(peer.workspace_bytes, 1100);
   EXPECT_GT(peer.ratio.median, 0);
-  EXPECT_GT(peer.first_ratio.median, 0);
-  EXPECT_EQ(hold({.groups = 2}).algorithms, 2) << "the fake has no groups for NHWC";
-  EXPECT_EQ(hold({.format = TensorFormat::nhwc, .groups = 2}).algorithms, 2);
+  EXPECT_GT(peer.first_ratio.median, peer.ratio.median);
+  EXPECT_GT(peer.host_seconds, 0);
+  EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
+  EXPECT_EQ(hold({.groups = 2}).algorithms, 4 + 4 + 2) << "the fake has no groups for NHWC";
+  EXPECT_EQ(hold({.format = TensorFormat::nhwc, .groups = 2}).algorithms, 4 + 4 + 2);
   EXPECT_EQ(fake::allocations(), allocations) << "all memory is given back";
   EXPECT_EQ(fake::handles(), handles) << "all handles are given back";
+  EXPECT_EQ(objects_of_the_fake(), 0) << "all descriptors are given back";
 }
 
+// A tensor core rounds f32; an engine that narrows its inputs is never taken.
 TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
-  EXPECT_EQ(hold({}).workspace_bytes, 1000 + static_cast<int>(cudnn::Math::fma)) << "f32 is not cut to tf32";
+  EXPECT_EQ(engines_of(DataType::f32),
+            (std::set<std::string>{"engine 11 k2=1", "engine 11 k2=4", "engine 16", "engine 0"}));
+  for (DataType const type : {DataType::tf32, DataType::f16, DataType::bf16})
+    EXPECT_TRUE(engines_of(type).contains("engine 12")) << name_of(type);
+  EXPECT_FALSE(engines_of(DataType::f16).contains("engine 13"));
+  // Of the legacy calls, the fake names the multiplies by the workspace.
+  EXPECT_EQ(legacy_workspace_of(DataType::f32), 1000 + static_cast<int>(cudnn::Math::fma));
+  EXPECT_EQ(legacy_workspace_of(DataType::tf32), 1000 + static_cast<int>(cudnn::Math::standard));
+  EXPECT_EQ(legacy_workspace_of(DataType::bf16), 1000 + static_cast<int>(cudnn::Math::tensor_op));
   PeerResult const narrow = hold({.type = DataType::bf16});
-  EXPECT_EQ(narrow.workspace_bytes, 1000 + static_cast<int>(cudnn::Math::tensor_op));
   EXPECT_TRUE(narrow.sample->correct) << narrow.sample->complaint;
+}
+
+TEST_F(CudnnContest, SaysWhyThereIsNoPlan) {
+  CudnnConvolution asked;
+  asked.x[0] = asked.x[1] = asked.w[0] = asked.w[1] = asked.y[0] = asked.y[1] = 4;
+  for (int d = 2; d < 4; ++d) asked.x[d] = asked.y[d] = 8, asked.w[d] = 1;
+  cudnn::Context* context = nullptr;
+  cudnn::check("cudnnCreate", cudnn::library().cudnnCreate(&context));
+  {
+    CudnnGraph const graph(context, asked, 64);
+    CudnnGraph::Plans const some = graph.plans(1 << 30, 2);
+    ASSERT_EQ(some.plans.size(), 2U) << "no more than were asked for";
+    EXPECT_EQ(some.plans[1].engine, "engine 11 k2=4");
+    CudnnGraph::Plans const all = graph.plans(1 << 30, 48);
+    EXPECT_EQ(all.plans.size(), 4U);
+    EXPECT_EQ(all.other_numerics, 2);
+    EXPECT_EQ(all.refused, 1) << "once, though two modes name it";
+    EXPECT_EQ(all.too_large, 1);
+    CudnnGraph::Plans const without_memory = graph.plans(1 << 10, 48);
+    EXPECT_EQ(without_memory.plans.size(), 1U) << "engine 0 needs none";
+    EXPECT_EQ(
+        without_memory.reason(),
+        "2 plans round more than the type, 4 plans need too much workspace, 1 plans are refused, cuDNN: "
+        "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED");
+  }
+  asked.w[1] = 2;  // two groups
+  asked.format = cudnn::Format::nhwc;
+  EXPECT_EQ(CudnnGraph(context, asked, 64).plans(1 << 30, 48).reason(),
+            "cuDNN: cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED");
+  asked.y[2] = 7;
+  EXPECT_THROW(CudnnGraph(context, asked, 64), Error) << "the extents do not belong together";
+  EXPECT_EQ(objects_of_the_fake(), 0) << "descriptors are given back after failures, too";
 }
 
 TEST_F(CudnnContest, SeesAnotherResultThanOurs) {

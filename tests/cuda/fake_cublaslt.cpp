@@ -8,20 +8,21 @@
 #include <utility>
 
 #include "cosmati/core/number.h"
+#include "tests/cuda/fake_libcuda.h"
 
-namespace fake = cosmati::cli::cublaslt;
-using fake::Algorithm;
-using fake::Compute;
-using fake::Context;
-using fake::Heuristic;
-using fake::Matrix;
-using fake::MatrixAttribute;
-using fake::Number;
-using fake::Preference;
-using fake::PreferenceAttribute;
-using fake::Product;
-using fake::ProductAttribute;
-using fake::Status;
+namespace lt = cosmati::cli::cublaslt;
+using lt::Algorithm;
+using lt::Compute;
+using lt::Context;
+using lt::Heuristic;
+using lt::Matrix;
+using lt::MatrixAttribute;
+using lt::Number;
+using lt::Preference;
+using lt::PreferenceAttribute;
+using lt::Product;
+using lt::ProductAttribute;
+using lt::Status;
 
 namespace cosmati::cli::cublaslt {
 struct Context {};
@@ -110,7 +111,7 @@ Status cublasLtMatmulDescSetAttribute(Product* product, ProductAttribute attribu
     product->fast_sums = *static_cast<std::int8_t const*>(value) != 0;
   else
     (attribute == ProductAttribute::transposed_a ? product->transposed_a : product->transposed_b) =
-        integer_at(value) == fake::operation_transposed;
+        integer_at(value) == lt::operation_transposed;
   return Status::success;
 }
 Status cublasLtMatrixLayoutCreate(Matrix** matrix, Number type, std::uint64_t rows, std::uint64_t columns,
@@ -157,24 +158,27 @@ Status cublasLtMatmulAlgoGetHeuristic(Context*, Product* product, Matrix* a, Mat
 Status cublasLtMatmul(Context*, Product* product, void const* alpha, void const* a, Matrix* matrix_a,
                       void const* b, Matrix* matrix_b, void const* beta, void const* c, Matrix* matrix_c,
                       void* d, Matrix* matrix_d, Algorithm const* algorithm, void*, std::size_t,
-                      CUstream_st*) {
+                      CUstream_st* stream) {
   auto const& alignments = algorithm->data;
   if (!is_multiple(a, alignments[0]) || !is_multiple(b, alignments[1]) || !is_multiple(c, alignments[2]) ||
       !is_multiple(d, alignments[3]))
     return Status::not_supported;
   float const scale = *static_cast<float const*>(alpha), source = *static_cast<float const*>(beta);
-  std::uint64_t const depth = product->transposed_a ? matrix_a->rows : matrix_a->columns;
-  for (std::uint64_t j = 0; j < matrix_d->columns; ++j)
-    for (std::uint64_t i = 0; i < matrix_d->rows; ++i) {
-      float sum = 0;
-      for (std::uint64_t k = 0; k < depth; ++k)
-        sum += element(a, *matrix_a, product->transposed_a, i, k) *
-               element(b, *matrix_b, product->transposed_b, k, j);
-      float const before = source == 0 ? 0 : source * element(c, *matrix_c, false, i, j);
-      cosmati::store(type_of(matrix_d->type), d, place(*matrix_d, false, i, j),
-                     static_cast<double>(scale * sum + before));
-    }
-  return Status::success;
+  auto const work = [=, product = *product, layout_a = *matrix_a, layout_b = *matrix_b, layout_c = *matrix_c,
+                     layout_d = *matrix_d] {
+    std::uint64_t const depth = product.transposed_a ? layout_a.rows : layout_a.columns;
+    for (std::uint64_t j = 0; j < layout_d.columns; ++j)
+      for (std::uint64_t i = 0; i < layout_d.rows; ++i) {
+        float sum = 0;
+        for (std::uint64_t k = 0; k < depth; ++k)
+          sum += element(a, layout_a, product.transposed_a, i, k) *
+                 element(b, layout_b, product.transposed_b, k, j);
+        float const before = source == 0 ? 0 : source * element(c, layout_c, false, i, j);
+        cosmati::store(type_of(layout_d.type), d, place(layout_d, false, i, j),
+                       static_cast<double>(scale * sum + before));
+      }
+  };
+  return fake::enqueue(stream, work) ? Status::success : Status::not_supported;
 }
 
 }  // extern "C"

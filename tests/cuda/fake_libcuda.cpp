@@ -64,6 +64,7 @@ struct State {
   std::map<std::string, Result> failures;
   std::vector<fake::Launch> launches;
   double milliseconds = 0;  // that kernels have said they took
+  bool refuses_captures = false;
 };
 
 // One expression at a time: threads of a test have devices of their own, and this in common.
@@ -146,6 +147,12 @@ namespace fake {
 void set_kernel(std::string const& name, Kernel kernel) { state()->kernels[name] = kernel; }
 std::vector<Launch> const& launches() { return state()->launches; }
 void take_milliseconds(double milliseconds) { state()->milliseconds += milliseconds; }
+bool enqueue(void* stream, std::function<void()> work) {
+  auto* const own = static_cast<CUstream_st*>(stream);
+  if (own != nullptr && own->capturing && state()->refuses_captures) return false;
+  return ::enqueue("a library", own, std::move(work)) == Result::success;
+}
+void refuse_captures(bool refuse) { state()->refuses_captures = refuse; }
 void fail_next(std::string const& function, unsigned result) {
   state()->failures[function] = static_cast<Result>(result);
 }
@@ -157,6 +164,7 @@ void reset() {
   state()->launches.clear();
   state()->kernels.clear();
   state()->failures.clear();
+  state()->refuses_captures = false;
 }
 
 }  // namespace fake

@@ -3,6 +3,7 @@
 // the graph is launched that it was captured in. It says nothing of how a GPU behaves.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ void set_kernel(std::string const& name, Kernel kernel);
 std::vector<Launch> const& launches();
 // Of a kernel that runs: the time between two events is 2.5 ms and what kernels took between them.
 void take_milliseconds(double milliseconds);
+// For the other fakes: work for a stream, done at once or recorded while the stream is captured. False: there
+// is no such stream, or it is captured and libraries refuse that.
+bool enqueue(void* stream, std::function<void()> work);
+void refuse_captures(bool refuse);  // of what libraries enqueue, until reset()
 // The next call of this function of the driver returns `result`.
 void fail_next(std::string const& function, unsigned result);
 // Handles and allocations that nobody has given back.

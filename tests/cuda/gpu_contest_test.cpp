@@ -48,6 +48,8 @@ class GpuContest : public ::testing::Test {
     if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
     fake::reset();
     unwritten_rows = 0;
+    single_calls = true;
+    hot = false;
     auto const clock = cuda::peak_source(cuda::Peak::fma_f32, "sm_90a");
     fake::set_kernel(jit::kernel_cache().get(clock).lowered_name, nothing);
   }
@@ -89,9 +91,14 @@ class GpuContest : public ::testing::Test {
     peer.place_a = of_a;
     peer.place_b = of_b;
     peer.place_d = of_d;
-    return hold_gpu_contest(*job.task, device, options, {4, 0.005, false, placement.misalignment}, {peer}, 1,
-                            gauge);
+    ContestRules rules{4, 0.005, false, placement.misalignment};
+    rules.single_calls = single_calls;
+    rules.hot = hot;
+    return hold_gpu_contest(*job.task, device, options, rules, {peer}, 1, gauge);
   }
+
+  // Graphs over all sets of operands would be millions of products by the fake.
+  static inline bool single_calls = true, hot = false;
 };
 
 TEST_F(GpuContest, MeasuresVerifiesAndCompares) {
@@ -119,6 +126,33 @@ TEST_F(GpuContest, MeasuresVerifiesAndCompares) {
   EXPECT_EQ(fake::handles(), handles) << "all handles are given back";
 }
 
+TEST_F(GpuContest, TimesBothSidesAsGraphsOrNeither) {
+  hot = true;
+  single_calls = false;
+  ContestResult const graphs = hold("f32");
+  EXPECT_EQ(graphs.gpu->capture_failure, "");
+  EXPECT_GT(graphs.gpu->calls_in_graph, 0);
+  EXPECT_GT(graphs.peers.at(0).host_seconds, 0);
+
+  single_calls = true;
+  ContestResult const single = hold("f32");
+  EXPECT_EQ(single.gpu->capture_failure, "");
+  EXPECT_EQ(single.gpu->calls_in_graph, 0);
+
+  single_calls = false;
+  fake::refuse_captures(true);
+  ContestResult const refused = hold("f32");
+  EXPECT_EQ(refused.gpu->calls_in_graph, 0) << "ours is timed as the peer can be";
+  EXPECT_EQ(refused.gpu->capture_failure.substr(0, 10), "cublaslt: ") << refused.gpu->capture_failure;
+  EXPECT_TRUE(refused.peers.at(0).sample->correct);
+
+  fake::refuse_captures(false);
+  fake::fail_next("cuGraphInstantiateWithFlags", 1);
+  ContestResult const ours = hold("f32");
+  EXPECT_EQ(ours.gpu->calls_in_graph, 0);
+  EXPECT_EQ(ours.gpu->capture_failure.substr(0, 6), "ours: ") << ours.gpu->capture_failure;
+}
+
 TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
   ContestResult const result = hold("f32", {3, 1}, {51, 0, 4}, {27, 0, 4}, {51, 0, 4});
   ASSERT_TRUE(result.sample.has_value());
@@ -128,7 +162,8 @@ TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
   EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
   // A peer that is not told reads the gaps, or refuses the addresses.
   EXPECT_FALSE(hold("f32", {3, 0}).peers.at(0).sample->correct);
-  EXPECT_THROW(hold("f32", {0, 4}), Error);
+  EXPECT_EQ(hold("f32", {0, 4}).peers.at(0).refusal,
+            "cublaslt ran none of its algorithms: cuBLASLt: cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED");
 }
 
 // Between two events lie 2.5 ms, by the fake, and what launches take.

@@ -52,7 +52,7 @@ class DeviceTwice final : public PreparedTask {
     fake::set_kernel("twice", twice);
     function_ = std::make_unique<cuda::Function>(cuda::Module(0, "image").function("twice"));
   }
-  void run(std::span<void* const> pointers, void* workspace) const override {
+  void run(std::span<void* const> pointers, void* workspace, Stream) const override {
     Params const params{static_cast<float const*>(pointers[0]),
                         static_cast<float*>(pointers[1]),
                         choice_.workspace_bytes > 0 ? static_cast<unsigned char*>(workspace) : nullptr,

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Is the cuDNN that `bench conv` is measured against as fast as what PyTorch's users have? Layers of ResNet-50, VGG-16 and
+# MobileNetV2 with 64 images, by both, in one call on one GPU: f16 and tf32 NHWC, f32 NCHW, three directions. Some 120 problems
+# in about five minutes; --all takes every layer.
+# usage: bench/gpu/conv_peer.sh BUILD TORCH_SCRIPT OUT [--all] [--seconds N]
+# BUILD: a build folder whose bin/cosmati runs here. TORCH_SCRIPT: conv_vs_torch.py RESULTS.jsonl OUT.jsonl, which times PyTorch
+# on the problems of the lines of `bench conv --json`. PYTHON: the Python with torch (python3).
+# OUT/conv.jsonl: our lines; OUT/torch.jsonl: PyTorch's; OUT/compare.txt: the comparison.
+# exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 %
+# slower; 2 if a part failed.
+set -u
+build=$(realpath "$1") torch_script=$(realpath "$2") out=$3
+shift 3
+all= seconds=300
+while (($#)); do
+  case $1 in
+    --all) all=1 ;;
+    --seconds) seconds=$2; shift ;;
+    *) echo "conv_peer.sh: unknown argument $1; legal are --all and --seconds N" >&2; exit 2 ;;
+  esac
+  shift
+done
+python=${PYTHON:-python3}
+cosmati=$build/bin/cosmati
+here=$(realpath "$(dirname "$0")")
+mkdir -p "$out"
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+rm -f "$out/conv.jsonl" "$out/torch.jsonl"
+
+# The same cuDNN on both sides, where PyTorch brings its own.
+own=$("$python" -c 'import importlib.util as u; s = u.find_spec("nvidia.cudnn"); print(list(s.submodule_search_locations)[0] if s else "")' 2>/dev/null)
+if [ -n "$own" ] && [ -e "$own/lib/libcudnn.so.9" ]; then
+  export COSMATI_CUDNN=$own/lib/libcudnn.so.9
+  LD_LIBRARY_PATH=$own/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+for library in libnvrtc.so.13 libcudnn.so.9 libcublasLt.so.13; do
+  ldconfig -p | grep -q "$library" && continue
+  [ -e "/usr/local/cuda/lib64/$library" ] && continue
+  found=$(find /usr /opt -name "$library" -print -quit 2>/dev/null)
+  [ -n "$found" ] && LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$found")
+done
+export LD_LIBRARY_PATH
+
+# Of the daily run: the layers by number, without comments.
+chosen_resnet50="1 3 4 7 8 17 22"
+chosen_vgg16="2 9"
+chosen_mobilenet="2 4 10 20"
+shapes() { # SUITE
+  local chosen=chosen_$1
+  sed -n '/^subject\|^about/p' "$here/../suites/$1.txt"
+  grep '^--' "$here/../suites/$1.txt" | awk -v all="$all" -v numbers=" ${!chosen} " 'all != "" || index(numbers, " " NR " ") > 0'
+}
+
+lines=()
+for suite in resnet50 vgg16 mobilenet; do
+  shapes $suite >"$parts/$suite.txt"
+  for kind in "f16 nhwc" "tf32 nhwc" "f32 nchw"; do
+    for direction in forward data filter; do
+      lines+=("conv --shapes $parts/$suite.txt --images 64 --type ${kind% *} --layout ${kind#* } --direction $direction --backend cuda")
+    done
+  done
+done
+echo "compiling our kernels on all cores"
+printf '%s\n' "${lines[@]}" | timeout 90 xargs -P "$(nproc)" -I{} sh -c "'$cosmati' compile {} --threads 2 >/dev/null 2>&1"
+echo "compiled after $SECONDS s"
+status=0
+for words in "${lines[@]}"; do
+  left=$((seconds * 65 / 100 - SECONDS))
+  if ((left < 5)) && [ -z "$all" ]; then
+    echo "no time left for: $words"
+    status=2
+    continue
+  fi
+  # shellcheck disable=SC2086
+  "$cosmati" bench $words --peer cudnn --slices 3 --slice-seconds 0.01 --verify-below 1e6 --json "$out/conv.jsonl" >>"$out/bench.txt" 2>&1 || status=2
+done
+echo "measured $(wc -l <"$out/conv.jsonl") problems after $SECONDS s"
+limit=$((seconds - SECONDS + 20))
+[ -n "$all" ] && limit=100000
+timeout "$limit" "$python" "$torch_script" "$out/conv.jsonl" "$out/torch.jsonl" >"$out/torch.txt" 2>&1 || echo "PyTorch's part ended with status $?"
+echo "PyTorch measured after $SECONDS s"
+"$python" "$here/compare_peer.py" "$out/conv.jsonl" "$out/torch.jsonl" | tee "$out/compare.txt"
+compared=${PIPESTATUS[0]}
+((compared == 0)) || exit "$compared"
+exit $status
