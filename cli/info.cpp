@@ -9,8 +9,10 @@
 #include "cli/record.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cosmati/epilogue/vector_level.h"
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
+#include "cosmati/ops/processor.h"
 #include "src/backend/cpu/module.h"
 #include "src/backend/cpu/openblas.h"
 #include "src/backend/cuda/cufft.h"
@@ -52,6 +54,9 @@ std::vector<Line> lines() {
   list.push_back({"device", "cpu",
                   processor.model + ", " + std::to_string(processor.cores) + " cores, " +
                       join(processor.features, " ")});
+  if (auto const limit = epilogue::vector_level_limit())
+    list.push_back({"limit", "COSMATI_MAX_CPU_ISA",
+                    std::string("no more than ") + name_of(*limit) + " by our kernels, oneDNN and OpenBLAS"});
   for (Gpu const& gpu : gpus_here())
     list.push_back({"device", "cuda " + std::to_string(gpu.ordinal),
                     gpu.name + ", compute capability " + std::to_string(gpu.major) + '.' +
@@ -73,13 +78,13 @@ std::vector<Line> lines() {
   return list;
 }
 
-// A number is a GPU that is here.
-Gpu gpu_of(std::string const& text) {
-  if (text.find_first_not_of("0123456789") == std::string::npos)
-    return this_device(Backend::cuda, 1,
-                       static_cast<int>(std::min<Index>(parse_index(text, "--describe"), 1000)))
-        .gpu;
-  return describe_gpu(text);
+// A number is a GPU that is here, cpu this processor.
+std::string description_of(std::string const& text) {
+  if (text == "cpu") return processor_text(this_device(Backend::cpu));
+  if (is_processor(text)) return processor_text(describe_processor(text));
+  if (text.find_first_not_of("0123456789") != std::string::npos) return to_text(describe_gpu(text));
+  auto const ordinal = static_cast<int>(std::min<Index>(parse_index(text, "--describe"), 1000));
+  return to_text(this_device(Backend::cuda, 1, ordinal).gpu);
 }
 
 void print_info(bool json) {
@@ -114,14 +119,16 @@ void add_info_command(CLI::App& program) {
   Options(command)
       .group("Options")
       .flag("--json", words->json, "JSON Lines instead of a table")
-      .text("--describe", words->described, "NAME|N|FILE",
-            "only this GPU, as a file for --device-description: h200, h100, a100, rtx4090, t4, the number of "
-            "one that is here, or a file");
+      .text(
+          "--describe", words->described, "NAME|N|FILE",
+          "only this GPU or processor, as a file for --device-description: h200, h100, a100, rtx4090, t4, "
+          "the number of a GPU that is here; sse2-only, avx2-laptop, avx512-server, 64-core-server, or cpu, "
+          "this processor; or the file of a GPU");
   command.callback([words] {
     if (words->described.empty())
       print_info(words->json);
     else
-      print_text(to_text(gpu_of(words->described)));
+      print_text(description_of(words->described));
   });
 }
 

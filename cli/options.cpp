@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "cli/text.h"
+#include "cosmati/ops/processor.h"
 #include "src/io/tuning_file.h"
 
 namespace cosmati::cli {
@@ -87,11 +88,15 @@ Device Common::device_to_plan_for() const {
                                                : Backend::cpu;
     return this_device(wanted, static_cast<int>(threads), static_cast<int>(device));
   }
-  Backend const wanted = automatic ? Backend::cuda : parse_backend(backend);
-  if (wanted != Backend::cuda && wanted != Backend::emulator)
+  Backend const wanted = !automatic                         ? parse_backend(backend)
+                         : is_processor(device_description) ? Backend::cpu
+                                                            : Backend::cuda;
+  if (wanted == Backend::reference)
     throw Error(ErrorCode::bad_request,
                 "--device-description " + device_description +
-                    " describes a GPU: it is for the backends cuda and emulator, not " + backend);
+                    " describes a GPU or a processor: it is for the backends cuda, emulator and cpu, not " +
+                    backend);
+  if (wanted == Backend::cpu) return describe_processor(device_description, static_cast<int>(threads));
   // What the host is does not depend on the GPU.
   Device described = this_device(Backend::emulator, static_cast<int>(threads));
   described.backend = wanted;
@@ -101,6 +106,11 @@ Device Common::device_to_plan_for() const {
 
 Device Common::device_to_run_on() const {
   Device chosen = device_to_plan_for();
+  if (!device_description.empty() && chosen.backend == Backend::cpu)
+    throw Error(ErrorCode::bad_request,
+                "--device-description " + device_description +
+                    " is for plans: nothing can run on a processor that is only described; "
+                    "COSMATI_MAX_CPU_ISA=AVX2 lets this one run as one without AVX-512");
   if (!device_description.empty() && chosen.backend == Backend::cuda)
     throw Error(ErrorCode::bad_request,
                 "--device-description " + device_description +
@@ -143,8 +153,11 @@ void add_machine_options(Options& options, Common& common) {
       .text("--backend", common.backend, "NAME",
             "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
       .integer("--device", common.device, "which GPU of this machine; 0 if not given")
-      .text("--device-description", common.device_description, "NAME|FILE",
-            "plan for this GPU: h200, h100, a100, rtx4090, t4, or a file as cosmati info --describe prints")
+      .text(
+          "--device-description", common.device_description, "NAME|FILE",
+          "plan for this GPU: h200, h100, a100, rtx4090, t4; or processor: sse2-only, avx2-laptop, "
+          "avx512-server, 64-core-server; or a file as cosmati info --describe prints (of a processor: with "
+          "--backend cpu)")
       .text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)")
       .text("--policy", common.policy, "NAME|FIELD=VALUE,...",
             "of kernels that are composed; what is not said, the plan chooses")

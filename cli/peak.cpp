@@ -12,13 +12,13 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr int chains = 8;  // enough to hide the latency of a multiply-add on two units
+using epilogue::VectorLevel;
 
-using FloatVector = float __attribute__((vector_size(64)));
-using DoubleVector = double __attribute__((vector_size(64)));
+constexpr int chains = 12;  // hide the latency of a multiply-add on two units, and fit 16 registers
 
-template <class Vector, class Number>
-COSMATI_ALWAYS_INLINE Number multiply_add(long long steps, Number factor) {
+template <int bytes, class Number>
+COSMATI_ALWAYS_INLINE double multiply_add(long long steps, Number factor) {
+  using Vector __attribute__((vector_size(bytes))) = Number;
   Vector sums[chains];
   for (int i = 0; i < chains; ++i) sums[i] = Vector{} + static_cast<Number>(i);
   Vector const scale = Vector{} + factor;
@@ -26,31 +26,54 @@ COSMATI_ALWAYS_INLINE Number multiply_add(long long steps, Number factor) {
     for (int i = 0; i < chains; ++i) sums[i] = sums[i] * scale + scale;
   Vector total{};
   for (int i = 0; i < chains; ++i) total += sums[i];
-  return total[0];
+  return static_cast<double>(total[0]);
 }
 
-COSMATI_CLONES float multiply_add_f32(long long steps, float factor) {
-  return multiply_add<FloatVector>(steps, factor);
+// Vectors are as wide as the registers: wider ones go through memory.
+template <class Number>
+double multiply_add_baseline(long long steps) {
+  return multiply_add<16, Number>(steps, Number(0.5));
 }
-COSMATI_CLONES double multiply_add_f64(long long steps, double factor) {
-  return multiply_add<DoubleVector>(steps, factor);
+template <class Number>
+COSMATI_TARGET("v3")
+double multiply_add_v3(long long steps) {
+  return multiply_add<32, Number>(steps, Number(0.5));
+}
+template <class Number>
+COSMATI_TARGET("v4")
+double multiply_add_v4(long long steps) {
+  return multiply_add<64, Number>(steps, Number(0.5));
+}
+
+struct Chains {
+  double (*run)(long long steps);
+  int bytes;  // of a vector
+};
+
+template <class Number>
+Chains chains_of(VectorLevel level) {
+  if (cpu::has_clones && level == VectorLevel::v4) return {multiply_add_v4<Number>, 64};
+  if (cpu::has_clones && level == VectorLevel::v3) return {multiply_add_v3<Number>, 32};
+  return {multiply_add_baseline<Number>, 16};
 }
 
 // Operations a second of one thread: the best of many short calls, which other programs interrupt less often.
 double run_thread(bool in_double) {
   using Clock = std::chrono::steady_clock;
   constexpr long long steps = 100000;
+  VectorLevel const level = epilogue::best_vector_level();
+  Chains const loop = in_double ? chains_of<double>(level) : chains_of<float>(level);
   double volatile kept = 0;
   auto const begin = Clock::now();
   std::chrono::duration<double> least{1e9};
   for (auto start = begin; start - begin < std::chrono::milliseconds(200);) {
-    kept = in_double ? multiply_add_f64(steps, 0.5) : static_cast<double>(multiply_add_f32(steps, 0.5f));
+    kept = loop.run(steps);
     auto const end = Clock::now();
     least = std::min<std::chrono::duration<double>>(least, end - start);
     start = end;
   }
   (void)kept;
-  double const lanes = in_double ? 8 : 16;
+  double const lanes = loop.bytes / (in_double ? 8.0 : 4.0);
   return 2.0 * lanes * chains * static_cast<double>(steps) / least.count();
 }
 

@@ -9,8 +9,9 @@
 #include <sstream>
 
 #include "cli/peer.h"
-#include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
+#include "src/backend/cpu/onednn_isa.h"
+#include "src/backend/cpu/openblas.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has it in no header; glibc has
 
@@ -40,13 +41,18 @@ std::vector<std::string> arguments_of(PeerProblem const& problem) {
 std::vector<std::string> environment_of(PeerProblem const& problem) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable)
-    if (std::strncmp(*variable, "OMP_NUM_THREADS=", 16) != 0 && std::strncmp(*variable, "OPENBLAS_", 9) != 0)
+    if (std::strncmp(*variable, "OMP_NUM_THREADS=", 16) != 0 &&
+        std::strncmp(*variable, "OPENBLAS_", 9) != 0 &&
+        (cpu::onednn_isa() == nullptr || std::strncmp(*variable, "ONEDNN_MAX_CPU_ISA=", 19) != 0))
       variables.emplace_back(*variable);
   std::string const threads = std::to_string(problem.threads);
   variables.push_back("OMP_NUM_THREADS=" + threads);
   variables.push_back("OPENBLAS_NUM_THREADS=" + threads);
-  // Debian's OpenBLAS takes some AVX-512 processors for older ones; this is its best kernel for them.
-  if (this_device(Backend::reference).avx512) variables.push_back("OPENBLAS_CORETYPE=SkylakeX");
+  // The peers keep to the instructions that we keep to, and to their best kernels for them.
+  if (char const* const isa = cpu::onednn_isa())
+    variables.push_back(std::string("ONEDNN_MAX_CPU_ISA=") + isa);
+  if (char const* const core = cpu::openblas_core_type())
+    variables.push_back(std::string("OPENBLAS_CORETYPE=") + core);
   return variables;
 }
 

@@ -175,17 +175,4 @@ template Execute<double> execute_at<double>(VectorLevel);
 
 }  // namespace detail
 
-VectorLevel best_vector_level() {
-#if COSMATI_HAS_LEVELS
-  __builtin_cpu_init();
-  bool const v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  bool const v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  if (v3) return v4 ? VectorLevel::v4 : VectorLevel::v3;
-#endif
-  return VectorLevel::baseline;
-}
-
 }  // namespace cosmati::epilogue

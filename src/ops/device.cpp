@@ -3,8 +3,10 @@
 
 #include <sched.h>
 
+#include "cosmati/epilogue/vector_level.h"
 #include "cosmati/ops/error.h"
 #include "src/backend/cpu/module.h"
+#include "src/backend/cpu/onednn_isa.h"
 #include "src/backend/cpu/openblas.h"
 #include "src/backend/cpu/parallel.h"
 #include "src/backend/cuda/devices.h"
@@ -17,6 +19,18 @@ int available_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+void set_processor(Device& device) {
+  epilogue::VectorLevel const level = epilogue::best_vector_level();
+  device.avx2 = level >= epilogue::VectorLevel::v3;
+  device.avx512 = level >= epilogue::VectorLevel::v4;
+#if defined(__x86_64__)
+  // Only oneDNN is asked for these two, which the user may limit by itself.
+  cpu::OnednnLimit const limit = cpu::onednn_limit();
+  device.avx512_bf16 = device.avx512 && limit.bf16 && __builtin_cpu_supports("avx512bf16");
+  device.avx512_vnni = device.avx512 && limit.vnni && __builtin_cpu_supports("avx512vnni");
+#endif
 }
 
 }  // namespace
@@ -44,13 +58,9 @@ Device this_device(Backend backend, int threads, int ordinal) {
                 std::to_string(threads) + " threads were asked for; at least 1 is needed");
   Device device;
   device.backend = backend;
+  set_processor(device);
   device.threads = threads > 0 ? threads : available_cores();
   if (backend == Backend::cpu) device.threads = cpu::threads_to_be_had(device.threads);
-  device.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  device.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  device.avx512_bf16 = device.avx512 && __builtin_cpu_supports("avx512bf16");
-  device.avx512_vnni = device.avx512 && __builtin_cpu_supports("avx512vnni");
   if (backend == Backend::cpu) {
     device.onednn = cpu::onednn_module() != nullptr;
     device.openblas = cpu::openblas_available();

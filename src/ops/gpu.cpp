@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <fstream>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <variant>
 
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
+#include "src/ops/description_file.h"
 
 namespace cosmati {
 namespace {
@@ -118,46 +117,21 @@ std::string legal_keys() {
   return text;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr char const* blanks = " \t\r";
-  auto const first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-// One file; every error says where.
-class Description {
+// One file.
+class GpuFile {
  public:
-  explicit Description(std::string path) : path_(std::move(path)) {}
+  explicit GpuFile(std::string path) : file_(std::move(path)) {}
 
   Gpu read() {
-    std::ifstream file(path_);
-    if (!file) refuse("cannot be opened");
-    for (std::string line; std::getline(file, line);) {
-      ++line_;
-      std::string_view const text = trimmed(std::string_view(line).substr(0, line.find('#')));
-      if (!text.empty()) take(text);
-    }
-    if (file.bad()) refuse("cannot be read");
-    line_ = 0;
-    need(capability_key);
+    file_.read([this](std::string const& name, std::string_view value) { take(name, value); });
+    file_.need(capability_key);
     for (Key const& key : keys)
-      if (key.needed) need(key.name);
+      if (key.needed) file_.need(key.name);
     return finished();
   }
 
  private:
-  [[noreturn]] void refuse(std::string const& what) const {
-    throw Error(ErrorCode::bad_file, path_ + (line_ > 0 ? ":" + std::to_string(line_) : "") + ": " + what);
-  }
-
-  void take(std::string_view text) {
-    auto const equals = text.find('=');
-    if (equals == std::string_view::npos)
-      refuse(fmt::format("'{}' is no line of the form key = value", text));
-    std::string const name(trimmed(text.substr(0, equals)));
-    std::string_view const value = trimmed(text.substr(equals + 1));
-    if (!given_.insert(name).second) refuse(name + " is given twice");
+  void take(std::string const& name, std::string_view value) {
     if (name == name_key) {
       gpu_.name = value;
     } else if (name == capability_key) {
@@ -165,26 +139,10 @@ class Description {
     } else {
       auto const* const key =
           std::find_if(std::begin(keys), std::end(keys), [&](Key const& one) { return name == one.name; });
-      if (key == std::end(keys)) refuse(fmt::format("'{}' is no key; there are {}", name, legal_keys()));
-      double const number = positive(name, value);
-      std::visit([&](auto member) { assign(gpu_.*member, number, name, value); }, key->field);
+      if (key == std::end(keys))
+        file_.refuse(fmt::format("'{}' is no key; there are {}", name, legal_keys()));
+      std::visit([&](auto member) { file_.parse(name, value, gpu_.*member); }, key->field);
     }
-  }
-
-  double positive(std::string const& name, std::string_view value) const {
-    double number = 0;
-    auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || !(number > 0) || !std::isfinite(number))
-      refuse(fmt::format("{} = {}: legal is a positive number", name, value));
-    return number;
-  }
-  void assign(double& field, double number, std::string const&, std::string_view) const { field = number; }
-  template <class Integer>
-  void assign(Integer& field, double number, std::string const& name, std::string_view value) const {
-    double const largest = sizeof(Integer) == 4 ? 0x1p31 : 0x1p53;
-    if (number != std::floor(number) || !(number < largest))
-      refuse(fmt::format("{} = {}: legal is a whole number below {:.0f}", name, value, largest));
-    field = static_cast<Integer>(number);
   }
 
   void take_capability(std::string_view value) {
@@ -195,11 +153,8 @@ class Description {
       auto const fraction = std::from_chars(whole.ptr + 1, end, gpu_.minor);
       right = fraction.ec == std::errc() && fraction.ptr == end && gpu_.major > 0 && gpu_.minor >= 0;
     }
-    if (!right) refuse(fmt::format("{} = {}: legal is MAJOR.MINOR, for example 9.0", capability_key, value));
-  }
-
-  void need(char const* name) const {
-    if (!given_.contains(name)) refuse(std::string(name) + " is missing");
+    if (!right)
+      file_.refuse(fmt::format("{} = {}: legal is MAJOR.MINOR, for example 9.0", capability_key, value));
   }
 
   // What was not given, from the compute capability.
@@ -207,16 +162,14 @@ class Description {
     Gpu gpu = gpu_;
     set_rates(gpu);
     for (Key const& key : keys)
-      if (given_.contains(key.name)) std::visit([&](auto member) { gpu.*member = gpu_.*member; }, key.field);
-    if (gpu.name.empty()) gpu.name = path_;
+      if (file_.has(key.name)) std::visit([&](auto member) { gpu.*member = gpu_.*member; }, key.field);
+    if (gpu.name.empty()) gpu.name = file_.path();
     if (gpu.shared_bytes_per_multiprocessor == 0)
       gpu.shared_bytes_per_multiprocessor = gpu.shared_bytes_per_block + 1024;
     return gpu;
   }
 
-  std::string path_;
-  int line_ = 0;
-  std::set<std::string> given_;
+  DescriptionFile file_;
   Gpu gpu_;
 };
 
@@ -247,7 +200,7 @@ Gpu describe_gpu(std::string const& name_or_file) {
                                             names +
                                             "and files as `cosmati info --describe h200` "
                                             "writes them");
-  return Description(name_or_file).read();
+  return GpuFile(name_or_file).read();
 }
 
 std::string to_text(Gpu const& gpu) {

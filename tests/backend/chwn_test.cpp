@@ -408,6 +408,12 @@ TEST(Chwn16, RefusalsNameTheValueAndWhatIsLegal) {
   EXPECT_EQ(refusal(legal, device), "");
   EXPECT_EQ(make_plan(legal, device).kernel, "chwn16");
 
+  if (this_device(Backend::cpu).avx512 == false) {
+    Device more = device;
+    more.avx512 = true;
+    EXPECT_THROW((void)prepare(make_plan(legal, more)), Error);
+  }
+
   Device plain = device;
   plain.avx2 = false;
   EXPECT_EQ(refusal(legal, plain), "the processor has neither AVX2 with FMA nor AVX-512; one is needed");

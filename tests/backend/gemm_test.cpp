@@ -2,6 +2,7 @@
 #include "cosmati/ops/gemm.h"
 
 #include "cosmati/epilogue/parse.h"
+#include "cosmati/ops/processor.h"
 #include "tests/support/compare.h"
 
 namespace cosmati {
@@ -216,22 +217,20 @@ TEST(Gemm, TilesOfAPackedOperandAgreeWithWholeProducts) {
     if (transposed) problem.b.layout = row_major({1, 2048, 1030}).permuted(0, 2, 1);
     set_epilogue(problem, "relu(acc + bias[n]) + residual[m, n]", choice);
     Trial trial(problem, 9);
-    auto const plan = make_plan(problem, cpu());
-    EXPECT_EQ(plan.kernel, "onednn_tiled");
-    auto const tiled = trial.run(prepare(plan)).at("d");
+    auto const tiled = trial.run(prepare(make_plan(problem, cpu(), {.kernel = "onednn_tiled"}))).at("d");
     auto const whole = trial.run(prepare(make_plan(problem, cpu(), {.kernel = "onednn_matmul"}))).at("d");
     for (Index i = 0; i < tiled->size(); ++i) ASSERT_NEAR(tiled->get(i), whole->get(i), 1e-3) << i;
   }
 }
 
 TEST(Gemm, TilesAreForLargeProductsWithAnEpilogueOfOurOwn) {
-  auto const chosen = [](char const* text, Index size, int threads) {
+  auto const chosen = [](char const* text, Index size, int threads, char const* processor = "avx512-server") {
     Choice choice(3);
     auto problem = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, size, size, size);
     set_epilogue(problem, text, choice);
     for (TensorDescription& operand : problem.epilogue.operands)
       operand = describe(DataType::f32, operand.shape());
-    return make_plan(problem, cpu(threads)).kernel;
+    return make_plan(problem, describe_processor(processor, threads)).kernel;
   };
   EXPECT_EQ(chosen("gelu(acc + bias[n]) + residual[m, n]", 1024, 2), "onednn_tiled");
   EXPECT_EQ(chosen("relu(alpha*acc + beta*c + bias[n])", 1024, 8), "onednn_tiled");
@@ -240,10 +239,12 @@ TEST(Gemm, TilesAreForLargeProductsWithAnEpilogueOfOurOwn) {
   EXPECT_EQ(chosen("acc", 1024, 2), "onednn_matmul");
   EXPECT_EQ(chosen("relu(acc)", 256, 2), "onednn_matmul");
   EXPECT_EQ(chosen("relu(acc)", 1024, 200), "onednn_matmul");
+  for (char const* processor : {"avx2-laptop", "sse2-only"})
+    EXPECT_EQ(chosen("gelu(acc + bias[n]) + residual[m, n]", 1024, 2, processor), "onednn_matmul");
   auto transposed = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, 1024, 1024, 1024);
   transposed.epilogue.expression = epilogue::parse("relu(acc)");
   transposed.a.layout = transposed.a.layout.permuted(0, 2, 1);
-  EXPECT_EQ(make_plan(transposed, cpu()).kernel, "onednn_matmul");
+  EXPECT_EQ(make_plan(transposed, describe_processor("avx512-server", 2)).kernel, "onednn_matmul");
 }
 
 TEST(Gemm, NotANumberStaysWhatItIsInTiles) {

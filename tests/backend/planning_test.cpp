@@ -6,6 +6,7 @@
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/gemm.h"
+#include "cosmati/ops/processor.h"
 #include "tests/support/compare.h"
 
 namespace cosmati {
@@ -30,7 +31,6 @@ GemmProblem product(DataType type, Index m, Index n, Index k) {
 GemmProblem tiled_product() {
   auto problem = product(DataType::f32, 530, 300, 17);
   problem.epilogue.expression = epilogue::parse("relu(acc + bias[n])");
-  EXPECT_EQ(make_plan(problem, cpu()).kernel, "onednn_tiled");
   return problem;
 }
 
@@ -76,8 +76,7 @@ TEST(Planning, RefusalsNameThePredicateTheValueAndWhatIsLegal) {
 }
 
 TEST(Planning, ADeviceThatIsNotHereIsPlannedFor) {
-  Device device{.backend = Backend::cpu, .threads = 8, .avx2 = true, .onednn = true, .openblas = true};
-  auto const plan = make_plan(product(DataType::bf16, 8, 8, 8), device);
+  auto const plan = make_plan(product(DataType::bf16, 8, 8, 8), describe_processor("avx2-laptop"));
   EXPECT_CONTAINS(refusal_of(plan.considered, "onednn_matmul"),
                   "need AVX-512 BF16, which this processor lacks");
   EXPECT_EQ(plan.kernel, "converted");
@@ -105,8 +104,8 @@ TEST(Planning, MissingArgumentsAreRefusedBeforeAnythingRuns) {
 }
 
 template <class Problem>
-void expect_same_bits_from_many_threads(Problem const& problem, int threads) {
-  auto const prepared = prepare(make_plan(problem, cpu(threads)));
+void expect_same_bits_from_many_threads(Problem const& problem, int threads, char const* kernel = "") {
+  auto const prepared = prepare(make_plan(problem, cpu(threads), {.kernel = kernel}));
   SCOPED_TRACE(prepared.plan().kernel);
   Trial<Problem> trial(problem, 5);
   auto const first = trial.run(prepared);
@@ -129,7 +128,7 @@ TEST(Planning, OnePreparedKernelRunsOnManyThreadsAtOnceWithTheSameBits) {
     expect_same_bits_from_many_threads(product(DataType::f32, 65, 70, 33), threads);
     expect_same_bits_from_many_threads(product(DataType::f64, 65, 70, 33), threads);
     expect_same_bits_from_many_threads(product(DataType::f16, 65, 70, 33), threads);
-    expect_same_bits_from_many_threads(tiled_product(), threads);
+    expect_same_bits_from_many_threads(tiled_product(), threads, "onednn_tiled");
     for (auto direction :
          {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter})
       expect_same_bits_from_many_threads(convolution(direction), threads);

@@ -126,7 +126,8 @@ def gpus():
         says(run("--device-description", file, "--backend", backend), file, "only described")
         says(program.call("verify", "gemm", "--device-description", "h200", "--backend", backend, expect=2), "only described")
         says(program.call("bench", "gemm", "--size", "8x8x8", "--device-description", "h200", "--backend", backend, expect=2), "only described")
-    says(run("--device-description", "h200", "--backend", "cpu"), "cpu", "emulator")
+    says(run("--device-description", "h200", "--backend", "cpu"), "'h200' is no processor", "sse2-only, avx2-laptop, avx512-server, 64-core-server")
+    says(run("--device-description", "h200", "--backend", "reference"), "cpu", "emulator")
     if any(line["subject"] == "gemm" and line["backend"] == "cuda" for line in json_lines(program.call("list", "kernels", "--json"), "backend")):
         lines = json_lines(program.call("explain", "gemm", "--size", "64x64x64", "--device-description", "h200", "--json"), "gpu", "backend")
         program.check(all(line["gpu"] == "NVIDIA H200" and line["backend"] == "cuda" for line in lines), "explain for a GPU that is not here")

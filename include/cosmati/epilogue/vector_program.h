@@ -6,12 +6,9 @@
 
 #include "cosmati/core/config.h"
 #include "cosmati/epilogue/expression.h"
+#include "cosmati/epilogue/vector_level.h"
 
 namespace cosmati::epilogue {
-
-// Which instructions the loops are compiled for: x86-64, x86-64-v3 (AVX2, FMA) or x86-64-v4 (AVX-512).
-enum class VectorLevel : unsigned char { baseline, v3, v4 };
-VectorLevel best_vector_level();  // of this processor and this build
 
 namespace detail {
 template <class Real>

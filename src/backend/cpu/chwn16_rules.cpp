@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "cosmati/epilogue/vector_level.h"
+#include "cosmati/ops/error.h"
+
 namespace cosmati::cpu {
 namespace {
 
@@ -54,6 +57,12 @@ std::string violates_row_major(char const* name, TensorDescription const& tensor
 }
 
 chwn::Kernels const& chwn_kernels(Device const& device) {
+  using epilogue::VectorLevel;
+  VectorLevel const needed = device.avx512 ? VectorLevel::v4 : VectorLevel::v3;
+  VectorLevel const here = epilogue::best_vector_level();
+  if (here < needed)
+    throw Error(ErrorCode::unavailable, std::string("the plan is for a processor with ") + name_of(needed) +
+                                            "; this one, or COSMATI_MAX_CPU_ISA, has " + name_of(here));
   return device.avx512 ? chwn::kernels_v4 : chwn::kernels_v3;
 }
 

@@ -15,6 +15,7 @@ std::string violates_type(char const* name, TensorDescription const& tensor, Dat
 std::string violates_chwn16(char const* name, TensorDescription const& tensor);
 std::string violates_row_major(char const* name, TensorDescription const& tensor);
 
+// Throws Error(unavailable) if the device has instructions that this processor lacks.
 chwn::Kernels const& chwn_kernels(Device const& device);
 
 // Threads that `work` elementary steps deserve, when one that gets less than `least` would be slower than

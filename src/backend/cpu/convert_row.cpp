@@ -144,28 +144,33 @@ COSMATI_ALWAYS_INLINE void copy_loop(void const* source, Index source_stride, vo
   }
 }
 
-}  // namespace
-
-COSMATI_CLONES void read_row(DataType type, void const* source, Index stride, float* out, Index count) {
-  read_any(type, source, stride, out, count);
-}
-COSMATI_CLONES void read_row(DataType type, void const* source, Index stride, double* out, Index count) {
-  read_any(type, source, stride, out, count);
-}
-COSMATI_CLONES void write_row(float const* in, DataType type, void* target, Index stride, Index count) {
-  write_any(in, type, target, stride, count);
-}
-COSMATI_CLONES void write_row(double const* in, DataType type, void* target, Index stride, Index count) {
-  write_any(in, type, target, stride, count);
-}
-COSMATI_CLONES void copy_row(int size, void const* source, Index source_stride, void* target,
-                             Index target_stride, Index count) {
+COSMATI_ALWAYS_INLINE void copy_any(int size, void const* source, Index source_stride, void* target,
+                                    Index target_stride, Index count) {
   switch (size) {
     case 1: return copy_loop<unsigned char>(source, source_stride, target, target_stride, count);
     case 2: return copy_loop<unsigned short>(source, source_stride, target, target_stride, count);
     case 4: return copy_loop<unsigned>(source, source_stride, target, target_stride, count);
     default: return copy_loop<unsigned long long>(source, source_stride, target, target_stride, count);
   }
+}
+
+}  // namespace
+
+void read_row(DataType type, void const* source, Index stride, float* out, Index count) {
+  Clones<read_any<float>>::call(type, source, stride, out, count);
+}
+void read_row(DataType type, void const* source, Index stride, double* out, Index count) {
+  Clones<read_any<double>>::call(type, source, stride, out, count);
+}
+void write_row(float const* in, DataType type, void* target, Index stride, Index count) {
+  Clones<write_any<float>>::call(in, type, target, stride, count);
+}
+void write_row(double const* in, DataType type, void* target, Index stride, Index count) {
+  Clones<write_any<double>>::call(in, type, target, stride, count);
+}
+void copy_row(int size, void const* source, Index source_stride, void* target, Index target_stride,
+              Index count) {
+  Clones<copy_any>::call(size, source, source_stride, target, target_stride, count);
 }
 
 }  // namespace cosmati::cpu

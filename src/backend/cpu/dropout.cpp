@@ -15,12 +15,16 @@ namespace {
 constexpr Index chunk = 512;  // elements; a multiple of the four words of a block
 
 // The words of elements [first, first + chunk); `first` is a multiple of 4.
-COSMATI_CLONES void draw(unsigned long long seed, unsigned long long step, unsigned long long first,
-                         unsigned* words) {
+COSMATI_ALWAYS_INLINE void draw_words(unsigned long long seed, unsigned long long step,
+                                      unsigned long long first, unsigned* words) {
   for (unsigned block = 0; block < chunk / 4; ++block) {
     PhiloxBlock const drawn = philox_block(seed, step, first / 4 + block);
     for (unsigned i = 0; i < 4; ++i) words[4 * block + i] = drawn.word[i];
   }
+}
+
+void draw(unsigned long long seed, unsigned long long step, unsigned long long first, unsigned* words) {
+  Clones<draw_words>::call(seed, step, first, words);
 }
 
 template <class Real>
@@ -28,13 +32,10 @@ COSMATI_ALWAYS_INLINE void keep(unsigned const* words, unsigned long long thresh
                                 Real* values, Index count) {
   for (Index i = 0; i < count; ++i) values[i] = words[i] >= threshold ? values[i] / divisor : Real(0);
 }
-COSMATI_CLONES void keep_elements(unsigned const* words, unsigned long long threshold, float divisor,
-                                  float* values, Index count) {
-  keep(words, threshold, divisor, values, count);
-}
-COSMATI_CLONES void keep_elements(unsigned const* words, unsigned long long threshold, double divisor,
-                                  double* values, Index count) {
-  keep(words, threshold, divisor, values, count);
+template <class Real>
+void keep_elements(unsigned const* words, unsigned long long threshold, Real divisor, Real* values,
+                   Index count) {
+  Clones<keep<Real>>::call(words, threshold, divisor, values, count);
 }
 
 class DropoutKernel final : public HostKernel<DropoutProblem> {

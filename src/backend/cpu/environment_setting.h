@@ -1,24 +1,36 @@
 // An environment variable that is set while a library is opened, which reads it then.
 #pragma once
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 namespace cosmati::cpu {
 
-// Sets the variable for as long as the object lives, unless the user has set it.
+// Sets the variable for as long as the object lives, unless the user has set it and `over_users` is false. A
+// null value sets nothing.
 class EnvironmentSetting {
  public:
-  EnvironmentSetting(char const* name, char const* value) : name_(name), ours_(std::getenv(name) == nullptr) {
-    if (ours_) setenv(name, value, 1);
+  EnvironmentSetting(char const* name, char const* value, bool over_users = false) : name_(name) {
+    char const* const users = std::getenv(name);
+    ours_ = value != nullptr && (over_users || users == nullptr);
+    if (!ours_) return;
+    if (users != nullptr) users_ = users;
+    setenv(name, value, 1);
   }
   ~EnvironmentSetting() {
-    if (ours_) unsetenv(name_);
+    if (!ours_) return;
+    if (users_)
+      setenv(name_, users_->c_str(), 1);
+    else
+      unsetenv(name_);
   }
   EnvironmentSetting(EnvironmentSetting const&) = delete;
   EnvironmentSetting& operator=(EnvironmentSetting const&) = delete;
 
  private:
   char const* name_;
-  bool ours_;
+  bool ours_ = false;
+  std::optional<std::string> users_;
 };
 
 }  // namespace cosmati::cpu

@@ -39,13 +39,9 @@ COSMATI_ALWAYS_INLINE void add_products(Real const* a, Index a_rows, Real const*
   for (Index i = 0; i < rows; ++i) std::memcpy(sums + i * sums_rows, &sum[i], vector_bytes);
 }
 
-COSMATI_CLONES void add(float const* a, Index a_rows, float const* b, Index b_rows, Index depth, float* sums,
-                        Index sums_rows) {
-  add_products(a, a_rows, b, b_rows, depth, sums, sums_rows);
-}
-COSMATI_CLONES void add(double const* a, Index a_rows, double const* b, Index b_rows, Index depth,
-                        double* sums, Index sums_rows) {
-  add_products(a, a_rows, b, b_rows, depth, sums, sums_rows);
+template <class Real>
+void add(Real const* a, Index a_rows, Real const* b, Index b_rows, Index depth, Real* sums, Index sums_rows) {
+  Clones<add_products<Real>>::call(a, a_rows, b, b_rows, depth, sums, sums_rows);
 }
 
 constexpr Index multiple(Index extent, Index of) { return (extent + of - 1) / of * of; }

@@ -3,6 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <string_view>
+
+#include "cosmati/epilogue/vector_level.h"
 #include "cosmati/ops/error.h"
 #include "src/backend/cpu/environment_setting.h"
 
@@ -17,14 +21,10 @@ struct Library {
   std::string description;
 };
 
+// Threads of its own would spin beside ours.
 void* open_library() {
-  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed. Threads of its own would
-  // spin beside ours.
-  bool const avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   EnvironmentSetting const threads("OPENBLAS_NUM_THREADS", "1");
-  if (!avx512) return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  EnvironmentSetting const core("OPENBLAS_CORETYPE", "SkylakeX");
+  EnvironmentSetting const core("OPENBLAS_CORETYPE", openblas_core_type(), true);
   return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -71,6 +71,21 @@ Library const& library() {
 }
 
 }  // namespace
+
+char const* openblas_core_type() {
+  using epilogue::VectorLevel;
+  bool const limited = epilogue::vector_level_limit().has_value();
+  VectorLevel const level = epilogue::best_vector_level();
+  if (limited && level == VectorLevel::baseline) return "Prescott";  // SSE3: its least
+  if (char const* const chosen = std::getenv("OPENBLAS_CORETYPE")) {
+    std::string_view const name = chosen;
+    bool const avx512 = name == "SkylakeX" || name == "Cooperlake" || name == "SapphireRapids";
+    return limited && level == VectorLevel::v3 && avx512 ? "Haswell" : chosen;
+  }
+  if (limited && level == VectorLevel::v3) return "Haswell";
+  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed.
+  return level == VectorLevel::v4 ? "SkylakeX" : nullptr;
+}
 
 bool openblas_available() { return library().dgemm != nullptr; }
 std::string const& openblas_description() { return library().description; }

@@ -80,13 +80,10 @@ COSMATI_ALWAYS_INLINE void any_loop(OptimizerKind kind, Step<Real> const& step, 
   plain_loop(step, parameter, gradient, count);
 }
 
-COSMATI_CLONES void take_step(OptimizerKind kind, Step<float> const& step, float* parameter,
-                              float const* gradient, float* first, float* second, Index count) {
-  any_loop(kind, step, parameter, gradient, first, second, count);
-}
-COSMATI_CLONES void take_step(OptimizerKind kind, Step<double> const& step, double* parameter,
-                              double const* gradient, double* first, double* second, Index count) {
-  any_loop(kind, step, parameter, gradient, first, second, count);
+template <class Real>
+void take_step(OptimizerKind kind, Step<Real> const& step, Real* parameter, Real const* gradient, Real* first,
+               Real* second, Index count) {
+  Clones<any_loop<Real>>::call(kind, step, parameter, gradient, first, second, count);
 }
 
 class OptimizerKernel final : public HostKernel<OptimizerProblem> {

@@ -26,11 +26,9 @@ COSMATI_ALWAYS_INLINE void take_larger(Real const* values, int tap, Real* best, 
     best_tap[i] = larger ? tap : best_tap[i];
   }
 }
-COSMATI_CLONES void join_maximum(float const* values, int tap, float* best, int* best_tap, Index count) {
-  take_larger(values, tap, best, best_tap, count);
-}
-COSMATI_CLONES void join_maximum(double const* values, int tap, double* best, int* best_tap, Index count) {
-  take_larger(values, tap, best, best_tap, count);
+template <class Real>
+void join_maximum(Real const* values, int tap, Real* best, int* best_tap, Index count) {
+  Clones<take_larger<Real>>::call(values, tap, best, best_tap, count);
 }
 
 template <class Real>

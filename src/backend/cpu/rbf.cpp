@@ -13,7 +13,7 @@ namespace cosmati::cpu {
 namespace {
 
 // sum of (a - b)^2, in eight lanes
-COSMATI_CLONES double squared_distance(double const* a, double const* b, Index count) {
+COSMATI_ALWAYS_INLINE double sum_of_squared_differences(double const* a, double const* b, Index count) {
   constexpr int lanes = 8;
   double lane[lanes] = {};
   Index i = 0;
@@ -26,10 +26,17 @@ COSMATI_CLONES double squared_distance(double const* a, double const* b, Index c
 }
 
 // sum += factor * (a - b)
-COSMATI_CLONES void add_difference(double factor, double const* a, double const* b, double* sum,
-                                   Index count) {
+COSMATI_ALWAYS_INLINE void add_scaled_difference(double factor, double const* a, double const* b, double* sum,
+                                                 Index count) {
   COSMATI_INDEPENDENT
   for (Index i = 0; i < count; ++i) sum[i] += factor * (a[i] - b[i]);
+}
+
+double squared_distance(double const* a, double const* b, Index count) {
+  return Clones<sum_of_squared_differences>::call(a, b, count);
+}
+void add_difference(double factor, double const* a, double const* b, double* sum, Index count) {
+  Clones<add_scaled_difference>::call(factor, a, b, sum, count);
 }
 
 class RbfKernel final : public HostKernel<RbfProblem> {

@@ -64,8 +64,8 @@ COSMATI_ALWAYS_INLINE void join_rows(double* so_far, double const* row, Index co
   for (Index i = 0; i < count; ++i) so_far[i] = joined<operation>(so_far[i], row[i]);
 }
 
-COSMATI_CLONES double join_into_one(ReduceOperation operation, double so_far, double const* row,
-                                    Index count) {
+COSMATI_ALWAYS_INLINE double join_any_row(ReduceOperation operation, double so_far, double const* row,
+                                          Index count) {
   switch (operation) {
     case ReduceOperation::max: return join_row<ReduceOperation::max>(so_far, row, count);
     case ReduceOperation::min: return join_row<ReduceOperation::min>(so_far, row, count);
@@ -75,8 +75,8 @@ COSMATI_CLONES double join_into_one(ReduceOperation operation, double so_far, do
   }
 }
 
-COSMATI_CLONES void join_side_by_side(ReduceOperation operation, double* so_far, double const* row,
-                                      Index count) {
+COSMATI_ALWAYS_INLINE void join_any_rows(ReduceOperation operation, double* so_far, double const* row,
+                                         Index count) {
   switch (operation) {
     case ReduceOperation::max: return join_rows<ReduceOperation::max>(so_far, row, count);
     case ReduceOperation::min: return join_rows<ReduceOperation::min>(so_far, row, count);
@@ -84,6 +84,13 @@ COSMATI_CLONES void join_side_by_side(ReduceOperation operation, double* so_far,
       return join_rows<ReduceOperation::sum_of_squares>(so_far, row, count);
     default: return join_rows<ReduceOperation::sum>(so_far, row, count);
   }
+}
+
+double join_into_one(ReduceOperation operation, double so_far, double const* row, Index count) {
+  return Clones<join_any_row>::call(operation, so_far, row, count);
+}
+void join_side_by_side(ReduceOperation operation, double* so_far, double const* row, Index count) {
+  Clones<join_any_rows>::call(operation, so_far, row, count);
 }
 
 ReduceOperation combination(ReduceOperation operation) {

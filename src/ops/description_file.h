@@ -1,0 +1,35 @@
+// Files that describe a device: lines of the form key = value; # begins a comment.
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace cosmati {
+
+// One file. Every error is Error(bad_file) and says where.
+class DescriptionFile {
+ public:
+  explicit DescriptionFile(std::string path) : path_(std::move(path)) {}
+
+  // take(key, value) for each line.
+  void read(std::function<void(std::string const& key, std::string_view value)> const& take);
+
+  std::string const& path() const { return path_; }
+  bool has(std::string const& key) const { return given_.contains(key); }
+  void need(std::string const& key) const;
+  [[noreturn]] void refuse(std::string const& what) const;
+
+  void parse(std::string const& key, std::string_view value, double& number) const;  // above 0
+  void parse(std::string const& key, std::string_view value, int& number) const;     // above 0
+  void parse(std::string const& key, std::string_view value, long long& number) const;
+
+ private:
+  double whole_number(std::string const& key, std::string_view value, double limit) const;
+
+  std::string path_;
+  int line_ = 0;
+  std::set<std::string> given_;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,109 @@
+// Processors that need not be here: the known ones, and descriptions in text files.
+#include "cosmati/ops/processor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/error.h"
+#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/openblas.h"
+#include "src/ops/description_file.h"
+
+namespace cosmati {
+namespace {
+
+// Each has what those before it have.
+constexpr char const* instruction_sets[] = {"SSE2", "AVX2", "AVX512", "AVX512_VNNI", "AVX512_BF16"};
+
+bool set_instructions(Device& device, std::string_view name) {
+  auto const* const found = std::find(std::begin(instruction_sets), std::end(instruction_sets), name);
+  if (found == std::end(instruction_sets)) return false;
+  auto const level = found - std::begin(instruction_sets);
+  device.avx2 = level >= 1;
+  device.avx512 = level >= 2;
+  device.avx512_vnni = level >= 3;
+  device.avx512_bf16 = level >= 4;
+  return true;
+}
+
+Device processor(std::string_view instructions, int cores) {
+  Device device;
+  set_instructions(device, instructions);
+  device.threads = cores;
+  return device;
+}
+
+std::vector<std::pair<std::string, Device>> known_processors() {
+  return {{"sse2-only", processor("SSE2", 2)},
+          {"avx2-laptop", processor("AVX2", 8)},
+          {"avx512-server", processor("AVX512_BF16", 16)},
+          {"64-core-server", processor("AVX512_BF16", 64)}};
+}
+
+Device read_processor(std::string const& path) {
+  Device device;
+  DescriptionFile file(path);
+  file.read([&](std::string const& key, std::string_view value) {
+    if (key == "instruction_set") {
+      if (!set_instructions(device, value))
+        file.refuse(fmt::format("{} = {}: legal are {}", key, value, fmt::join(instruction_sets, ", ")));
+      return;
+    }
+    if (key == "cores") return file.parse(key, value, device.threads);
+    file.refuse(fmt::format("'{}' is no key; there are instruction_set and cores", key));
+  });
+  file.need("instruction_set");
+  file.need("cores");
+  return device;
+}
+
+}  // namespace
+
+bool is_processor(std::string const& name) {
+  auto const known = known_processors();
+  return std::any_of(known.begin(), known.end(), [&](auto const& one) { return one.first == name; });
+}
+
+std::string instruction_set(Device const& device) {
+  return instruction_sets[device.avx512_bf16   ? 4
+                          : device.avx512_vnni ? 3
+                          : device.avx512      ? 2
+                          : device.avx2        ? 1
+                                               : 0];
+}
+
+Device describe_processor(std::string const& name_or_file, int threads) {
+  Device device;
+  std::string names;
+  bool known = false;
+  for (auto const& [name, one] : known_processors()) {
+    names += name + ", ";
+    if (name != name_or_file) continue;
+    device = one;
+    known = true;
+  }
+  if (!known) {
+    if (!std::ifstream(name_or_file))
+      throw Error(ErrorCode::bad_request,
+                  "'" + name_or_file + "' is no processor that is known by name, nor a file; there are " +
+                      names + "and files as `cosmati info --describe avx2-laptop` writes them");
+    device = read_processor(name_or_file);
+  }
+  if (threads > 0) device.threads = threads;
+  device.onednn = cpu::onednn_module() != nullptr;
+  device.openblas = cpu::openblas_available();
+  return device;
+}
+
+std::string processor_text(Device const& device) {
+  return "# A processor as a plan sees it. Lines of the form key = value; # begins a comment.\n" +
+         fmt::format("instruction_set = {}  # of {}\ncores = {}\n", instruction_set(device),
+                     fmt::join(instruction_sets, ", "), device.threads);
+}
+
+}  // namespace cosmati

@@ -1,0 +1,78 @@
+"""COSMATI_MAX_CPU_ISA: every operation agrees with the reference under each value, and our kernels, oneDNN and OpenBLAS keep to it.
+
+check_isa.py PROGRAM"""
+import json, re, sys
+import numpy as np
+from program import Program
+
+program = Program(sys.argv[1], "cpu")
+LEVELS = ["SSE2", "AVX2", "AVX512"]
+CORES = {"SSE2": ("Prescott",), "AVX2": ("Haswell",), "AVX512": ("SkylakeX",)}
+ONEDNN = {"SSE2": "Intel SSE4.1", "AVX2": "Intel AVX2", "AVX512": "Intel AVX-512"}
+
+
+def json_lines(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def info(**environment):
+    return {(line["kind"], line["name"]): line["state"] for line in json_lines(program.call("info", "--json", **environment))}
+
+
+def level_of(features):
+    return "AVX512" if "avx512" in features else "AVX2" if "avx2" in features else "SSE2"
+
+
+def onednn_isa(**environment):
+    """What oneDNN says that it uses, for a product."""
+    a = program.save("a", np.ones((40, 40), np.float32))
+    done = program.call("run", "gemm", "--backend", "cpu", "--kernel", "onednn_matmul", "--a", a, "--b", a, "--out", program.file("d.npy"),
+                        ONEDNN_VERBOSE="1", **environment)
+    found = re.search(r"isa:([^\n]*)", done.stdout)
+    return found[1] if found else "oneDNN said nothing"
+
+
+def explained(*words, **environment):
+    return {line["kernel"]: line for line in json_lines(program.call("explain", *words, "--backend", "cpu", "--json", **environment))}
+
+
+def limits():
+    here = level_of(info(COSMATI_MAX_CPU_ISA="")[("device", "cpu")])
+    for value in LEVELS:
+        lines = info(COSMATI_MAX_CPU_ISA=value)
+        effective = min(value, here, key=LEVELS.index)
+        program.check(level_of(lines[("device", "cpu")]) == effective, f"{value}: {lines[('device', 'cpu')]}")
+        program.check(value in lines.get(("limit", "COSMATI_MAX_CPU_ISA"), ""), f"{value}: info says so")
+        if value == effective and "kernels for" in lines[("library", "OpenBLAS")]:
+            program.check(lines[("library", "OpenBLAS")].endswith(CORES[value]), f"{value}: {lines[('library', 'OpenBLAS')]}")
+            program.check(onednn_isa(COSMATI_MAX_CPU_ISA=value).startswith(ONEDNN[value]), f"{value}: oneDNN uses {onednn_isa(COSMATI_MAX_CPU_ISA=value)}")
+        kernel = explained("pool", "--size", "16x6x14x14", "--window", "2,2", "--layout", "chwn", COSMATI_MAX_CPU_ISA=value)["chwn16"]
+        program.check((kernel["verdict"] == "refused") == (effective == "SSE2"), f"{value}: chwn16 is {kernel['verdict']}")
+        # Eight-bit products without VNNI would saturate.
+        bytes_ = explained("gemm", "--size", "64x64x64", "--type", "s8", COSMATI_MAX_CPU_ISA=value)["onednn_matmul"]
+        program.check(effective == "AVX512" or "VNNI" in (bytes_["reason"] or ""), f"{value}: s8 by onednn_matmul is {bytes_}")
+    bytes_ = explained("gemm", "--size", "64x64x64", "--type", "s8", ONEDNN_MAX_CPU_ISA="AVX2")["onednn_matmul"]
+    program.check("VNNI" in (bytes_["reason"] or ""), f"ONEDNN_MAX_CPU_ISA=AVX2: s8 by onednn_matmul is {bytes_}")
+    if here == "AVX512":
+        program.check(onednn_isa(COSMATI_MAX_CPU_ISA="AVX512", ONEDNN_MAX_CPU_ISA="AVX").startswith("Intel AVX"), "oneDNN's own limit holds where it is lower")
+        program.check(not onednn_isa(COSMATI_MAX_CPU_ISA="AVX512", ONEDNN_MAX_CPU_ISA="AVX").startswith("Intel AVX2"), "oneDNN's own limit holds where it is lower")
+        program.check(onednn_isa(COSMATI_MAX_CPU_ISA="AVX2", ONEDNN_MAX_CPU_ISA="AVX512_CORE").startswith("Intel AVX2"), "ours holds where it is lower")
+    for value in ("AVX", "avx2", "AVX-512", "3"):
+        for words in (("info",), ("explain", "gemm", "--size", "8x8x8"), ("verify", "gemm", "--backend", "reference")):
+            done = program.call(*words, expect=2, COSMATI_MAX_CPU_ISA=value)
+            program.check(done.stderr.strip() == f"cosmati: COSMATI_MAX_CPU_ISA is '{value}'; legal are SSE2, AVX2 and AVX512", done.stderr)
+
+
+def results():
+    for value in LEVELS:
+        for subject, *words in (("gemm",), ("gemm", "--type", "f64"), ("gemm", "--type", "s8"), ("gemm", "--type", "bf16"),
+                                ("conv", "--direction", "forward"), ("conv", "--direction", "data"), ("conv", "--direction", "filter"),
+                                ("elementwise", "--size", "5x7x9x11", "--epilogue", "gelu(acc) * scale[c] + other[n, c, h, w]"), ("add",),
+                                ("pool",), ("activation",), ("batchnorm",), ("lrn",), ("softmax",), ("cross-entropy",), ("rbf",),
+                                ("dropout",), ("transform",), ("reduce",), ("sgd",), ("adam",)):
+            program.call("verify", subject, *words, "--backend", "cpu", "--count", 30, "--seed", 1 + LEVELS.index(value), COSMATI_MAX_CPU_ISA=value)
+
+
+limits()
+results()
+program.finish()

@@ -1,0 +1,87 @@
+// Processors described by name and by file.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "cosmati/ops/processor.h"
+#include "tests/support/complaint.h"
+
+namespace cosmati {
+namespace {
+
+using testing::complaint_of;
+
+class ProcessorFile : public ::testing::Test {
+ protected:
+  ProcessorFile()
+      : path_((std::filesystem::temp_directory_path() /
+               ("cosmati-processor-" + std::to_string(getpid()) + '-' +
+                ::testing::UnitTest::GetInstance()->current_test_info()->name()))
+                  .string()) {}
+  ~ProcessorFile() override { std::remove(path_.c_str()); }
+
+  Device read(std::string const& text, int threads = 0) const {
+    std::ofstream(path_) << text;
+    return describe_processor(path_, threads);
+  }
+  // Without the path.
+  std::string complaint(std::string const& text) const {
+    return complaint_of([&] { read(text); }, ErrorCode::bad_file).substr(path_.size());
+  }
+
+  std::string path_;
+};
+
+TEST(DescribeProcessor, KnowsFour) {
+  Device const laptop = describe_processor("avx2-laptop");
+  EXPECT_EQ(laptop.backend, Backend::cpu);
+  EXPECT_TRUE(laptop.avx2);
+  EXPECT_FALSE(laptop.avx512 || laptop.avx512_bf16 || laptop.avx512_vnni);
+  EXPECT_EQ(laptop.threads, 8);
+  Device const server = describe_processor("avx512-server", 3);
+  EXPECT_TRUE(server.avx2 && server.avx512 && server.avx512_bf16 && server.avx512_vnni);
+  EXPECT_EQ(server.threads, 3);
+  EXPECT_EQ(describe_processor("avx512-server").threads, 16);
+  EXPECT_EQ(describe_processor("64-core-server").threads, 64);
+  Device const old = describe_processor("sse2-only");
+  EXPECT_FALSE(old.avx2 || old.avx512);
+  EXPECT_EQ(instruction_set(old), "SSE2");
+  EXPECT_TRUE(is_processor("sse2-only"));
+  EXPECT_FALSE(is_processor("h200"));
+}
+
+TEST(DescribeProcessor, UnknownNameListsTheKnown) {
+  EXPECT_EQ(complaint_of([] { describe_processor("laptop"); }),
+            "'laptop' is no processor that is known by name, nor a file; there are sse2-only, avx2-laptop, "
+            "avx512-server, 64-core-server, and files as `cosmati info --describe avx2-laptop` writes them");
+}
+
+TEST_F(ProcessorFile, WhatIsWrittenIsReadAgain) {
+  for (char const* name : {"sse2-only", "avx2-laptop", "avx512-server", "64-core-server"}) {
+    std::string const text = processor_text(describe_processor(name));
+    EXPECT_EQ(processor_text(read(text)), text);
+  }
+  std::string const here = processor_text(this_device(Backend::cpu));
+  EXPECT_EQ(processor_text(read(here)), here);
+}
+
+TEST_F(ProcessorFile, ErrorsSayWhereAndWhatIsLegal) {
+  EXPECT_EQ(complaint("instruction_set = AVX\n"),
+            ":1: instruction_set = AVX: legal are SSE2, AVX2, AVX512, AVX512_VNNI, AVX512_BF16");
+  EXPECT_EQ(complaint("# mine\ncores = 0\n"), ":2: cores = 0: legal is a positive number");
+  EXPECT_EQ(complaint("cores = 2.5\n"), ":1: cores = 2.5: legal is a whole number below 2147483648");
+  EXPECT_EQ(complaint("cores = 2\ncores = 2\n"), ":2: cores is given twice");
+  EXPECT_EQ(complaint("sms = 2\n"), ":1: 'sms' is no key; there are instruction_set and cores");
+  EXPECT_EQ(complaint("cores = 2\n"), ": instruction_set is missing");
+  Device const device = read("instruction_set=AVX512_VNNI\ncores = 4 # of them\n", 2);
+  EXPECT_TRUE(device.avx512_vnni);
+  EXPECT_FALSE(device.avx512_bf16);
+  EXPECT_EQ(device.threads, 2);
+}
+
+}  // namespace
+}  // namespace cosmati
