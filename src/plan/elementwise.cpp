@@ -1,4 +1,5 @@
 // The ways to add, drop out, transform and reduce.
+#include "src/backend/cpu/elementwise.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"
@@ -9,7 +10,7 @@ COSMATI_PRIMITIVE(DropoutProblem)
 COSMATI_PRIMITIVE(TransformProblem)
 COSMATI_PRIMITIVE(ReduceProblem)
 
-COSMATI_PLAN(ElementwiseProblem, {})
+COSMATI_PLAN(ElementwiseProblem, {by_itself(cpu::elementwise_candidate())})
 COSMATI_PLAN(AddProblem, {by_itself(cpu::add_candidate())})
 COSMATI_PLAN(DropoutProblem, {by_itself(cpu::dropout_candidate())})
 COSMATI_PLAN(TransformProblem, {by_itself(cpu::transform_candidate())})
