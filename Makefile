@@ -26,18 +26,13 @@ run_parallel: build  ## draw INPUT.txt into OUTPUT.txt and OUTPUT.bmp on NGPUS G
 	mpirun $(if $(filter 0,$(shell id -u)),--allow-run-as-root) --oversubscribe $(if $(HOSTS),--host $(HOSTS),-n $(NGPUS)) \
 	  $(COSMATI) generate dcgan --weights $(WEIGHTS) --input $(INPUT).txt --output $(OUTPUT).txt --image $(OUTPUT).bmp
 
-test:  ## every test: under sanitizers (clang++), then optimised (g++), checks and command line included
+test:  ## every test: under sanitizers (clang++), then optimized (g++), checks and command line included; both run
 	@tools/setup.sh test
-	cmake --preset sanitize
-	cmake --build --preset sanitize
-	ctest --preset sanitize
-	cmake --preset release -DCOSMATI_TESTS=ON
-	cmake --build --preset release
-	ctest --preset release
+	@tools/test.sh
 
 figures: build  ## measure every figure that the project promises: met, or short by how much
 	@tools/setup.sh test
-	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py; exit $$status
+	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py || status=1; exit $$status
 
 fuzz:  ## every parser, for FUZZ_SECONDS each (600)
 	@tools/setup.sh test

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Both stages of `make test`: under sanitizers, then optimized. The second runs even if the first fails; the exit
+# status is 0 only if both passed. At the end: what took longest, then once more how CTest closed each stage, the
+# failed ones last.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+stages=(sanitize release)
+failed=() times=()
+
+# timed NAME COMMAND...: runs the command and notes its time.
+timed() {
+  local name=$1 begin=$SECONDS status=0
+  shift
+  "$@" || status=$?
+  times+=("$(printf '%7d s  %s' $((SECONDS - begin)) "$name")")
+  return $status
+}
+run_tests() { ctest --preset "$1" 2>&1 | tee "build/$1/ctest.log"; }
+
+for stage in "${stages[@]}"; do
+  mkdir -p "build/$stage"
+  echo "The stage $stage ended before its tests." >"build/$stage/ctest.log"
+  timed "$stage: configure" cmake --preset "$stage" -DCOSMATI_TESTS=ON &&
+    timed "$stage: build" cmake --build --preset "$stage" &&
+    timed "$stage: tests" run_tests "$stage" || failed+=("$stage")
+done
+
+echo $'\nTime of each part:'
+printf '%s\n' "${times[@]}"
+for stage in "${stages[@]}"; do
+  echo $'\n'"Slowest tests of the stage $stage:"
+  # "12/345 Test #67: NAME ....   Passed    8.90 sec"
+  awk '/ Test +#[0-9]+: .* sec$/ { printf "%9.1f s  %s\n", $(NF - 1), substr($0, index($0, "#")) }' "build/$stage/ctest.log" |
+    sed -E 's/#[0-9]+: ([^ ]+).*/\1/' | sort -rn | head -12
+done
+closing() { sed -n '/tests passed, /,$p; /ended before its tests/p' "build/$1/ctest.log"; }
+for pass in passed failed; do
+  for stage in "${stages[@]}"; do
+    state=passed
+    [[ " ${failed[*]:-} " != *" $stage "* ]] || state=failed
+    [ $pass = $state ] && echo $'\n'"Stage $stage:" && closing "$stage"
+  done
+done
+exit $((${#failed[@]} > 0))
