@@ -1,5 +1,5 @@
-# `cmake --install`: library, oneDNN's module beside it, program, headers, and what find_package(cosmati) and pkg-config
-# read. The installed tree may be moved. Included when the targets are there.
+# `cmake --install`: library, its modules beside it, program, headers, suites, documents, examples, and what
+# find_package(cosmati) and pkg-config read. The installed tree may be moved. Included when the targets are there.
 include(CMakePackageConfigHelpers)
 
 # Before 1.0.0 the next minor version is another interface. What is carried by hand has no links.
@@ -11,6 +11,7 @@ endif()
 # For kernels of one's own: the headers without the library.
 add_library(cosmati_headers INTERFACE)
 set_target_properties(cosmati_headers PROPERTIES EXPORT_NAME headers)
+target_compile_features(cosmati_headers INTERFACE cxx_std_20)
 foreach(target cosmati cosmati_headers)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
@@ -27,7 +28,10 @@ install(FILES include/cosmati.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/cosmati DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 # What generate dcgan draws with where it is told nothing else.
 install(FILES share/cosmati/dcgan-fashion.safetensors DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati OPTIONAL)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Lists of problems for --suite; documents and examples, in the folders that their links to each other expect.
+install(DIRECTORY bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati FILES_MATCHING PATTERN "*.txt")
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} REGEX "/examples/CMakeLists.txt$" EXCLUDE)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cosmati)
 install(EXPORT cosmati_targets NAMESPACE cosmati:: FILE cosmati-targets.cmake DESTINATION ${package_folder})

@@ -1,0 +1,60 @@
+// What goes wrong, and how a program learns of it: every failure is a cosmati::Error with a code for the
+// program and a sentence for people.
+#include <cosmati/epilogue/parse.h>
+#include <cosmati/ops/gemm.h>
+
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+using namespace cosmati;
+
+GemmProblem product(Index m, Index n, Index k) {
+  GemmProblem problem;
+  problem.a = describe(DataType::f32, Shape(1, m, k));
+  problem.b = describe(DataType::f32, Shape(1, k, n));
+  problem.d = describe(DataType::f32, Shape(1, m, n));
+  return problem;
+}
+
+// Prints what `body` throws; 1 if it throws nothing, or something of another code.
+template <class Body>
+int expect(ErrorCode code, Body const& body) {
+  try {
+    body();
+  } catch (Error const& error) {
+    std::printf("%s\n\n", error.what());
+    return error.code() == code ? 0 : 1;
+  }
+  std::printf("nothing was thrown\n");
+  return 1;
+}
+
+}  // namespace
+
+int main() {
+  Device const device = this_device(Backend::cpu);
+  int surprises = 0;
+
+  // Shapes that do not fit: the sentence names the tensor, its shape, and what would.
+  surprises += expect(ErrorCode::bad_request, [&] {
+    GemmProblem problem = product(4, 5, 3);
+    problem.b = describe(DataType::f32, Shape(1, 7, 5));
+    make_plan(problem, device);
+  });
+  // An epilogue that is no expression: three lines, with a caret under the column.
+  surprises += expect(ErrorCode::bad_request, [] { epilogue::parse("relu(acc + bias[n)"); });
+  // A kernel that does not exist.
+  surprises += expect(ErrorCode::bad_request,
+                      [&] { make_plan(product(4, 5, 3), device, {.kernel = "onednn_mat_mul"}); });
+  // A device that is not here.
+  surprises += expect(ErrorCode::unavailable, [] { this_device(Backend::cuda, 0, 1000); });
+  // An argument that is missing: nothing is written.
+  surprises += expect(ErrorCode::bad_request, [&] {
+    std::vector<float> a(12), d(20);
+    auto const ready = prepare(make_plan(product(4, 5, 3), device, {.max_workspace = 0}));
+    ready.run({.a = a.data(), .d = d.data()});
+  });
+  return surprises;
+}

@@ -1,0 +1,44 @@
+// Matrices that are parts of larger ones, in any order: a is column-major, b is a transposed row-major
+// matrix, and d is a block inside a larger matrix, whose other elements stay as they are.
+#include <cosmati/ops/gemm.h>
+#include <cosmati/ops/memory.h>
+
+#include <cstdio>
+#include <vector>
+
+int main() {
+  using namespace cosmati;
+  Index const m = 40, n = 24, k = 56;
+  Index const lda = 64, ldb = 60, ldd = 100;  // elements from one column of a, or row of b and d, to the next
+  std::vector<float> a(lda * k), b(n * ldb), d(m * ldd, -1);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5) - 2;
+
+  // Element (batch, i, j) lies at batch * stride[0] + i * stride[1] + j * stride[2].
+  GemmProblem problem;
+  problem.a = describe(DataType::f32, Layout{{1, m, k}, {0, 1, lda}});
+  problem.b = describe(DataType::f32, Layout{{1, k, n}, {0, 1, ldb}});
+  problem.d = describe(DataType::f32, Layout{{1, m, n}, {0, ldd, 1}});
+  // d begins 17 elements into its matrix: that is a multiple of 4 bytes, not of the 16 that a description
+  // promises unless it says less. GPUs load and store by this promise.
+  Index const first = 17;
+  problem.d.alignment = sizeof(float);
+
+  auto const product = prepare(make_plan(problem, this_device(Backend::cpu)));
+  DeviceMemory const workspace(product.plan().device, product.workspace_bytes());
+  product.run({.a = a.data(), .b = b.data(), .d = d.data() + first}, workspace.data());
+
+  for (Index i = 0; i < m; ++i)
+    for (Index j = 0; j < ldd; ++j) {
+      float expected = -1;
+      if (j >= first && j < first + n) {
+        expected = 0;
+        for (Index l = 0; l < k; ++l) expected += a[i + l * lda] * b[l + (j - first) * ldb];
+      }
+      if (d[i * ldd + j] != expected) {
+        std::printf("d(%lld, %lld) is %g, not %g\n", i, j, d[i * ldd + j], expected);
+        return 1;
+      }
+    }
+  std::printf("strides: right\n");
+}
