@@ -140,6 +140,21 @@ TEST(PrimitiveSource, WholeWindowsAndChannelsOfAThread) {
   expect_machine_code(lrn, 1);
 }
 
+// Two windows side by side with a stride of 3 are above six columns, four are above twelve: no vectors.
+TEST(PrimitiveSource, WindowsWithStridesThatAreNoPowerOfTwo) {
+  for (DataType type : {e4m3, f16, bf16, f32})
+    for (PoolingMode mode : {PoolingMode::max, PoolingMode::average, PoolingMode::average_with_padding}) {
+      Index const windows = size_of(type) == 1 ? 4 : 2;
+      PoolingProblem pool;
+      pool.mode = mode;
+      pool.x = describe(type, Shape(1, 64, 10, 3 * windows - 2));
+      pool.y = describe(type, Shape(1, 64, 3, windows));
+      pool.window[0] = 2, pool.window[1] = 1;
+      pool.stride[0] = pool.stride[1] = 3;
+      expect_machine_code(pool, 1);
+    }
+}
+
 TEST(PrimitiveSource, Windows) {
   PoolingProblem pool;
   pool.direction = Direction::backward;

@@ -135,8 +135,36 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
   policy.cluster_m = 2;
   EXPECT_EQ(
       plan::warpgroup_policy_violation(policy, 2),
-      "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it takes 1x1, warp_n = block_n, 8 columns for "
-      "each block, and no ping_pong");
+      "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it takes 1x1, warp_n = block_n, a multiple of 8 "
+      "columns for each block, and no ping_pong");
+  // 12 columns each: the kernel would not compile.
+  policy.cluster_m = 1;
+  policy.cluster_k = 8;
+  policy.block_n = policy.warp_n = 96;
+  policy.thread_n = 24;
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(policy, 2),
+      "cluster_k = 8 with clusters of 1x1 and warp_n = 96; it takes 1x1, warp_n = block_n, a multiple of 8 "
+      "columns for each block, and no ping_pong");
+}
+
+// Boxes of the copy engine cover the columns of a warp, and of its slice, exactly.
+TEST(WarpSpecialized, BoxesCoverEveryWidth) {
+  for (DataType type : {DataType::f32, DataType::f16, DataType::s8})
+    for (int width = 16; width <= 256; width += 16)
+      for (int slices : {1, 2, 4, 8}) {
+        if (width % (8 * slices) != 0) continue;
+        auto form = plan::canonical(product(DataType::bf16, type, 512, 512, 512, "tn"));
+        GemmPolicy policy = plan::warpgroup_policies(2).front().policy;
+        policy.block_n = policy.warp_n = width;
+        policy.thread_n = width / 4;
+        policy.cluster_k = slices;
+        SCOPED_TRACE(std::string(name_of(type)) + ' ' + std::to_string(width) + '/' + std::to_string(slices));
+        TensorStore const store = plan::tensor_store_of(policy, form);
+        EXPECT_EQ(store.columns * store.boxes_n, width / slices);
+        EXPECT_EQ(store.columns % 8, 0);
+        EXPECT_TRUE(!plan::stores_by_engine(policy, form) || store.columns * size_of(form.d.type) >= 32);
+      }
 }
 
 TEST(WarpSpecialized, ClustersFillUpAndTheLastTilesAreCounted) {

@@ -12,7 +12,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   using Traits = WarpgroupProduct<policy, SourceA, SourceB, Sum>;
   using Real = typename Epilogue::Real;
   static constexpr int real_bytes = static_cast<int>(sizeof(Real));
-  static constexpr int rows = 16, columns = least(policy.warp_n, 128 / real_bytes);  // of a pass
+  static constexpr int rows = 16, columns = part_of_row(policy.warp_n, real_bytes);  // of a pass
   static constexpr int pitch = columns + 32 / real_bytes;  // rows begin 8 banks apart
   static constexpr int passes_n = policy.warp_n / columns, passes = policy.warp_m / rows * passes_n;
   // Columns of a run; where D lies along m, neighbouring lanes take neighbouring rows instead.

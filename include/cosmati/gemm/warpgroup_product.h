@@ -88,9 +88,13 @@ struct WarpgroupProduct {
   static constexpr int packs_deep = policy.block_k * static_cast<int>(sizeof(ElementA)) / 32;
   static constexpr int blocks = policy.warp_m / 16, group_m = 64 * blocks,
                        groups_m = policy.block_m / group_m;
-  // Sums of one step stand beside the others: registers hold those of 64 rows by so many columns.
+  // Sums of one step stand beside the others: registers hold those of 64 rows by so many columns, which are
+  // a half of the warpgroup's, or 32 where wgmma does not multiply by that half.
   static constexpr bool promotes = cosmati::promotes<ElementA>;
-  static constexpr int columns = promotes && policy.warp_n > 128 ? policy.warp_n / 2 : policy.warp_n;
+  static constexpr int half = policy.warp_n / 2;
+  static constexpr int columns = !promotes || policy.warp_n <= 128 ? policy.warp_n
+                                 : half % 32 == 0                  ? half
+                                                                   : 32;
   // wgmma reads 32-bit elements along k only; those of A that lie along m are read by the warps.
   static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::outer;
   using Fragments = FragmentsOfA<a_in_registers, packs_deep, blocks>;

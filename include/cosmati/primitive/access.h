@@ -125,9 +125,13 @@ struct Elements {
   }
 
  private:
+  // Elements of one access: a power of two that divides the run, of at most 16 bytes. A run need not be a
+  // power of two itself: the columns below two windows with a stride of 3 are six.
   template <int width>
   static COSMATI_CONSTEXPR int pieces_of() {
-    return width * static_cast<int>(sizeof(Element)) > 16 ? 16 / static_cast<int>(sizeof(Element)) : width;
+    int piece = 16 / static_cast<int>(sizeof(Element));
+    while (width % piece != 0) piece /= 2;
+    return piece;
   }
 };
 

@@ -45,10 +45,18 @@ struct TensorStore {
 };
 inline constexpr int tensor_store_rows = 16;
 
+// The widest part of a row of `warp_n` elements that divides it and has at most 128 bytes: a power of two, so
+// that it is a row of a swizzle.
+COSMATI_CONSTEXPR int part_of_row(int warp_n, int element_bytes) {
+  int part = 128 / element_bytes;
+  while (warp_n % part != 0) part /= 2;
+  return part;
+}
+
 COSMATI_CONSTEXPR TensorStore tensor_store(int warp_m, int warp_n, int warps, int element_bytes,
                                            int stage_bytes, int blocks) {
   int const block_bytes = 228 * 1024 / blocks - 2048;  // of shared memory, less the system's and barriers
-  int const row = 128 / element_bytes, columns = warp_n < row ? warp_n : row;
+  int const columns = part_of_row(warp_n, element_bytes);
   int const boxes_n = warp_n / columns, boxes = warp_m / tensor_store_rows * boxes_n;
   int const box_bytes = warps * tensor_store_rows * columns * element_bytes;
   int buffers = boxes;

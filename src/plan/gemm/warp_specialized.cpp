@@ -107,8 +107,9 @@ bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   bool const along_m = direction_of_result(form) == Along::outer;
   bool const whole_units = (along_m ? form.m : form.n) * size_of(form.d.type) % 16 == 0;
   // Its boxes have rows of at least 32 bytes, what the smallest swizzle spans.
-  bool const wide_rows =
-      (along_m ? tensor_store_rows : policy.warp_n / policy.cluster_k) * size_of(form.d.type) >= 32;
+  int const size = size_of(form.d.type);
+  int const row = along_m ? tensor_store_rows : part_of_row(policy.warp_n / policy.cluster_k, size);
+  bool const wide_rows = row * size >= 32;
   return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct &&
          (along_m || form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
          (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);
@@ -207,12 +208,11 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
                        p.cluster_m, p.cluster_n);
   if (p.cluster_k != 1 && p.cluster_k != 2 && p.cluster_k != 4 && p.cluster_k != 8)
     return fmt::format("cluster_k = {}; legal are 1, 2, 4 and 8", p.cluster_k);
-  if (p.cluster_k > 1 &&
-      (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong || p.warp_n < 8 * p.cluster_k))
+  if (p.cluster_k > 1 && (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong ||
+                          p.warp_n % (8 * p.cluster_k) != 0))
     return fmt::format(
-        "cluster_k = {} with clusters of {}x{} and warp_n = {}; it takes 1x1, warp_n = block_n, 8 columns "
-        "for "
-        "each block, and no ping_pong",
+        "cluster_k = {} with clusters of {}x{} and warp_n = {}; it takes 1x1, warp_n = block_n, a multiple "
+        "of 8 columns for each block, and no ping_pong",
         p.cluster_k, p.cluster_m, p.cluster_n, p.warp_n);
   return {};
 }
