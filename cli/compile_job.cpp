@@ -2,7 +2,9 @@
 #include "cli/compile_job.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "cli/output_files.h"
@@ -100,7 +102,9 @@ std::string in_short_policy(std::string const& recipe) { return recipe.substr(0,
 std::string file_of(Kernel const& kernel) {
   std::string const& folder = jit::kernel_cache().settings().folder;
   if (folder.empty() || !kernel.cubin.cache_warning.empty()) return {};
-  return folder + '/' + jit::entry_name(jit::key_of(kernel.composition.source));
+  std::string const file = folder + '/' + jit::entry_name(jit::key_of(kernel.composition.source));
+  std::error_code error;
+  return std::filesystem::exists(file, error) ? file : "";
 }
 
 void print_json(CompileRequest const& request, Kernel const& kernel) {

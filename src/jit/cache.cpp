@@ -3,33 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
 #include "cosmati/ops/error.h"
+#include "src/io/size_text.h"
 #include "src/jit/run_all.h"
 
 namespace cosmati::jit {
 namespace {
 
 constexpr int recount_interval = 64;  // entries stored, before those of other processes are counted again
-
-long long parse_size(std::string const& text) {
-  constexpr std::string_view units = "KMGT";
-  long long number = -1;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view const unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  std::size_t const power = unit.empty() ? 0 : units.find(unit[0]) + 1;  // 0 as well if there is no such unit
-  if (error != std::errc() || number < 0 || unit.size() > 1 || (!unit.empty() && power == 0) ||
-      number > (1LL << 62) >> (10 * power))
-    throw Error(
-        ErrorCode::bad_request,
-        fmt::format(
-            "COSMATI_CACHE_SIZE is \"{}\"; it takes bytes, or a number with K, M, G or T such as 512M",
-            text));
-  return number << (10 * power);
-}
 
 }  // namespace
 
@@ -41,8 +26,7 @@ CacheSettings cache_settings(std::string const& chosen) {
     for (std::string folder; std::getline(list, folder, ':');)
       if (!folder.empty()) settings.shared_folders.push_back(folder);
   }
-  if (char const* const size = std::getenv("COSMATI_CACHE_SIZE"); size != nullptr && *size != '\0')
-    settings.most_bytes = parse_size(size);
+  settings.most_bytes = io::size_from_environment("COSMATI_CACHE_SIZE", settings.most_bytes);
   return settings;
 }
 
@@ -86,12 +70,15 @@ std::vector<Cubin> KernelCache::get_all(std::span<Source const> sources, int thr
   return cubins;
 }
 
-std::optional<Cubin> KernelCache::find(std::string const& key) const {
+std::optional<Cubin> KernelCache::find(std::string const& key) {
   std::optional<Cubin> found;
-  if (!settings_.folder.empty()) found = load_entry(settings_.folder, key, true);
+  std::string refusal;
+  if (!settings_.folder.empty()) found = load_entry(settings_.folder, key, true, refusal);
   for (std::string const& folder : settings_.shared_folders)
-    if (!found) found = load_entry(folder, key, false);
+    if (!found) found = load_entry(folder, key, false, refusal);
   if (found) found->from_cache = true;
+  if (!refusal.empty() && !told_.exchange(true))
+    std::fprintf(stderr, "cosmati: kernel cache: %s\n", refusal.c_str());
   return found;
 }
 

@@ -1,5 +1,6 @@
 // Compiled kernels, kept on disk between runs and shared by all processes.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <future>
 #include <map>
@@ -33,6 +34,7 @@ class KernelCache {
 
   // From the cache, else compiled and stored. Threads that ask for the same kernel at once compile it once. A
   // folder that cannot be written is no error: the first kernel that could not be kept has a cache_warning.
+  // What others may have written is ignored, with one line on stderr.
   // Throws Error: what the compiler throws; unavailable if it is not there and may not be compiled.
   Cubin get(Source const& source, bool allow_compile = true);
 
@@ -43,7 +45,7 @@ class KernelCache {
   CacheStatistics statistics() const { return cache_statistics(settings_.folder); }
 
  private:
-  std::optional<Cubin> find(std::string const& key) const;
+  std::optional<Cubin> find(std::string const& key);
   Cubin find_or_compile(Source const& source, std::string const& key);
   void store(std::string const& key, Cubin& cubin);
   void keep_within_size(std::string_view name, long long bytes);
@@ -51,7 +53,8 @@ class KernelCache {
 
   CacheSettings settings_;
   Compiler compiler_;
-  std::mutex mutex_;                                              // of all below
+  std::atomic<bool> told_ = false;  // on stderr, once: what was ignored because others may have written it
+  std::mutex mutex_;                // of all below
   std::map<std::string, std::shared_future<Cubin>> in_progress_;  // by key
   bool warned_ = false;
   long long folder_bytes_ = -1;  // as we know it; -1: not counted yet

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <system_error>
 
 #include "cosmati/ops/error.h"
 #include "src/io/file.h"
@@ -56,6 +57,17 @@ std::vector<std::byte> read_regular(int descriptor, long long size) {
     got += static_cast<std::size_t>(part);
   }
   return contents;
+}
+
+// Why what is there may have been made by somebody else: machine code is only taken from this user and root.
+// Empty: nothing speaks against it.
+std::string distrust(struct stat const& status) {
+  uid_t const user = ::geteuid();
+  if (status.st_uid != user && status.st_uid != 0)
+    return fmt::format("it belongs to user {}, not to user {} or root", status.st_uid, user);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fmt::format("others may write it (mode {:04o}; chmod go-w makes it good)", status.st_mode & 07777);
+  return {};
 }
 
 // As src/io/file.cpp names them.
@@ -114,14 +126,25 @@ CacheStatistics cache_statistics(std::string const& folder) {
   return {static_cast<long long>(files.size()), bytes_of(files)};
 }
 
-std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch) {
-  std::string const path = folder + "/" + entry_name(key);
-  // Without O_NONBLOCK a pipe of this name would keep us waiting.
-  Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch,
+                                std::string& refusal) {
   struct stat status {};
+  Descriptor const place(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!place || ::fstat(place.get(), &status) != 0) return std::nullopt;
+  if (std::string const reason = distrust(status); !reason.empty()) {
+    refusal = fmt::format("{} is ignored: {}", folder, reason);
+    return std::nullopt;
+  }
+  std::string const name = entry_name(key);
+  // Without O_NONBLOCK a pipe of this name would keep us waiting.
+  Descriptor const file(::openat(place.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_size > largest_entry)
     return std::nullopt;
+  if (std::string const reason = distrust(status); !reason.empty()) {
+    refusal = fmt::format("{}/{} is ignored: {}", folder, name, reason);
+    return std::nullopt;
+  }
   std::optional<Entry> entry = parse_entry(read_regular(file.get(), status.st_size));
   if (!entry || entry->key != key) return std::nullopt;
   // Fails on what we may read but not own: such an entry grows old sooner, no more.
@@ -131,14 +154,22 @@ std::optional<Cubin> load_entry(std::string const& folder, std::string_view key,
 
 void store_entry(std::string const& folder, std::string_view name, std::string_view file) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw Error(ErrorCode::system, fmt::format("{}: cannot be created: {}", folder, error.message()));
+  if (!std::filesystem::is_directory(folder, error)) {
+    std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
+    // Whatever the umask is, nobody else may write it: see distrust().
+    if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+      throw Error(ErrorCode::system,
+                  fmt::format("{}: cannot be created: {}", folder, std::generic_category().message(errno)));
+  }
   std::string const path = fmt::format("{}/{}", folder, name);
   struct stat status {};
+  if (::stat(folder.c_str(), &status) == 0)
+    if (!distrust(status).empty()) return;  // which load_entry() has said
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw Error(ErrorCode::system, path + ": is not a regular file, and is left alone");
   io::write_atomically(path, file);
+  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    ::chmod(path.c_str(), status.st_mode & 0755);
 }
 
 long long trim(std::string const& folder, long long most_bytes, std::string_view keep) {

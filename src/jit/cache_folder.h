@@ -22,10 +22,13 @@ struct CacheStatistics {
 CacheStatistics cache_statistics(std::string const& folder);
 
 // The entry of `key` in `folder`; nothing if there is none, or what there is is damaged, foreign or of
-// another key. `touch`: it counts as used now, to the minute.
-std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch);
+// another key. Folder and file must belong to this user or root, and nobody else may write them; else
+// `refusal` says what is wrong. `touch`: it counts as used now, to the minute.
+std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch,
+                                std::string& refusal);
 
-// Creates the folder where needed. Throws Error(system).
+// Creates the folder where needed, for this user alone to write. Does nothing where load_entry() would not
+// take it from there. Throws Error(system).
 void store_entry(std::string const& folder, std::string_view name, std::string_view file);
 
 // Removes what writers that died left behind and, if the entries have more than `most_bytes`, those not used
