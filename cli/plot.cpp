@@ -1,4 +1,6 @@
 // cosmati plot: results of bench as one page.
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "cli/command.h"
@@ -32,23 +34,36 @@ void plot_job(PlotRequest const& request) {
   std::string const page = plot_page(input), skipped = skipped_text(input);
   check_output("--out", request.out);
   io::write_atomically(request.out, page);
-  long long lines = 0;
+  long long lines = 0, above = 0;
+  std::string first_above;
+  for (PlotRecord const& record : input.records)
+    if (record.above_ceiling && above++ == 0)
+      first_above = fmt::format("{} {} on {}: {} GFLOP/s of {}", record.subject, record.problem,
+                                record.device, in_short(record.gflops), in_short(record.peak_gflops));
   for (auto const& [reason, count] : input.skipped) lines += count;
   if (request.json)
-    return print_text(Record()
-                          .add("verb", "plot")
-                          .add("out", request.out)
-                          .add("bytes", page.size())
-                          .add("measurements", input.records.size())
-                          .add("skipped", lines)
-                          .add("replaced", input.replaced)
-                          .json());
-  if (!skipped.empty()) print_warning("left out: " + skipped);
-  print_line(request.out + ": " + std::to_string(input.records.size()) + " measurements" +
-             (input.replaced > 0
-                  ? ", " + std::to_string(input.replaced) + " earlier ones of the same left out"
-                  : "") +
-             ", " + in_bytes(static_cast<double>(page.size())));
+    print_text(Record()
+                   .add("verb", "plot")
+                   .add("out", request.out)
+                   .add("bytes", page.size())
+                   .add("measurements", input.records.size())
+                   .add("skipped", lines)
+                   .add("replaced", input.replaced)
+                   .add("above_ceiling", above)
+                   .json());
+  if (!request.json && !skipped.empty()) print_warning("left out: " + skipped);
+  if (!request.json)
+    print_line(request.out + ": " + std::to_string(input.records.size()) + " measurements" +
+               (input.replaced > 0
+                    ? ", " + std::to_string(input.replaced) + " earlier ones of the same left out"
+                    : "") +
+               ", " + in_bytes(static_cast<double>(page.size())));
+  if (above > 0)
+    throw Error(
+        ErrorCode::wrong_result,
+        fmt::format("figures above the peak that was measured beside them: {}, the first {}; the time or the "
+                    "peak is wrong, measure again",
+                    above, first_above));
 }
 
 }  // namespace

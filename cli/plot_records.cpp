@@ -1,6 +1,7 @@
 // Measurements from JSON Lines.
 #include "cli/plot_records.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -108,6 +109,13 @@ PlotRecord record_of(Json const& line, std::string const& file) {
   record.share_of_copy = positive_number(line, "share_of_copy");
   record.time = time_of(line);
   read_ratio(line, record, operations);
+  // Of a product each operation is done. A convolution may leave out those in the padding, or transform.
+  double const ceiling = std::max(record.peak_gflops, record.peak_burst_gflops);
+  record.above_ceiling = record.subject == "gemm" && ceiling > 0 && record.gflops > 1.05 * ceiling;
+  if (record.above_ceiling) {
+    record.wrong = true;
+    record.state += ", ABOVE ITS CEILING";
+  }
   return record;
 }
 

@@ -12,8 +12,9 @@ struct PlotRecord {
   std::string subject, problem, type, sums;
   std::string kernel, policy, device, commit;
   std::string peer, peer_version, refusal;
-  std::string state;  // "verified", "WRONG, throttled to 87%"
-  std::string peak;   // what peak_gflops counts: "f32 fma"
+  std::string state;           // "verified", "WRONG, throttled to 87%"
+  std::string peak;            // what peak_gflops counts: "f32 fma"
+  bool above_ceiling = false;  // the rate, or the peak that was measured, is wrong
   bool wrong = false;
   double seconds = 0;                      // median of one call
   double gflops = 0;                       // 10^9 operations a second

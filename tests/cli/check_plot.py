@@ -73,12 +73,12 @@ def write(name, *lines):
 
 
 def plot(*files, expect=0, out="report.html"):
-    """The process and, if all went well, the page."""
+    """The process and, if all went well or a figure is wrong, the page."""
     path = program.file(out)
     if os.path.exists(path):
         os.remove(path)
     done = program.call("plot", *files, "--out", path, expect=expect)
-    if done.returncode:
+    if done.returncode not in (0, 1):
         program.check(not os.path.exists(path), "after a failure there is no report")
         return done, None
     with open(path, encoding="utf-8") as file:
@@ -127,6 +127,11 @@ def groups():
     program.check("f16, sums in f16" in page.text and "bf16, sums" not in page.text, "sums are told where they are unusual")
     _, page = plot(write("burst.jsonl", record(peak="bf16 wgmma", peak_burst_gflops=850000.0), record(problem="1x1x1 nn", peak="bf16 mma")))
     program.check("bf16 mma 700 Top/s, bf16 wgmma 700 Top/s (850 T for a short while), copies" in page.all("figcaption")[-1]["text"], page.all("figcaption")[-1]["text"])
+    high, fine = record(problem="9x9x9 nn", gflops=800000.0), record(problem="8x8x8 nn", gflops=720000.0, peak_burst_gflops=690000.0)
+    path = write("high.jsonl", high, fine, record(subject="conv", problem="1x1", gflops=800000.0))
+    told, page = plot(path, expect=1)
+    program.check("1, the first gemm 9x9x9 nn on" in told.stderr and "measure again" in told.stderr, told.stderr)
+    program.check(page.text.count("ABOVE ITS CEILING") == 3, "a figure above its ceiling is an error: its bar, point and row say so")
     program.check("8 measurements" in done.stdout and not done.stderr, done.stdout + done.stderr)
 
 
@@ -175,8 +180,8 @@ def odd_records():
 def extremes():
     lines = [record(problem=str(i), ratio=ratio, ratio_low=ratio, ratio_high=ratio, gflops=rate, median_seconds=1 / rate, operations=operations, bytes=1 + i)
              for i, (ratio, rate, operations) in enumerate(((1e-9, 1e-9, 1.0), (1e9, 1e12, 1e30), (1, 1, 1e-9), (1e59, 1e59, 1e59)))] + [record(ratio=1e300, gflops=1e300)]
-    for some in (lines, lines[:1], lines[1:2], lines[3:4]):
-        _, page = plot(write("extremes.jsonl", *some))
+    for some, expect in ((lines, 1), (lines[:1], 0), (lines[1:2], 1), (lines[3:4], 1)):  # 1e12 GFLOP/s is above any peak
+        _, page = plot(write("extremes.jsonl", *some), expect=expect)
         check_whole(page, "extremes")
         program.check(len(page.text) < 100000, "no axis has endless marks")
 
