@@ -12,8 +12,8 @@
  * message of the last error, which is the calling thread's own.
  *
  * Errors: what can fail returns a status, and cosmati_last_error() is a sentence that names the tensor, its
- * value and what would be legal. Outputs are written on success only. Arguments that are pointers must not be
- * null but where that is said; null for one is COSMATI_BAD_REQUEST. Destroying null does nothing.
+ * value and what would be legal. Outputs are written on success only. A null pointer is COSMATI_BAD_REQUEST
+ * except where null is said to mean something. Destroying null does nothing.
  *
  * Structs that begin with `size` come from the function cosmati_default_..., which sets it and every field.
  */
@@ -62,7 +62,7 @@ COSMATI_API char const* cosmati_last_error(void);
 /* "bad request", ...; static. Cannot fail. */
 COSMATI_API char const* cosmati_status_text(cosmati_status status);
 
-/* ---- Tensors: what a problem says of them */
+/* ---- Tensors, as a problem describes them: type, extents, strides; no pointer */
 
 typedef enum cosmati_type {
   COSMATI_F64 = 0,
@@ -183,8 +183,8 @@ COSMATI_API void cosmati_free(cosmati_memory_t memory);
 /* The address, on the device; null for null. */
 COSMATI_API void* cosmati_address(cosmati_memory_t memory);
 /* Copies `bytes` bytes from and to the host, at `offset` of the memory. Ordered after what is in the default
- * stream, and done when they return; not to be captured. COSMATI_BAD_REQUEST for a range that lies outside.
- */
+ * stream, and done when they return; not to be captured. Errors: COSMATI_BAD_REQUEST (the range is not inside
+ * the memory), COSMATI_SYSTEM. */
 COSMATI_API cosmati_status cosmati_upload(cosmati_memory_t memory, size_t offset, void const* source,
                                           size_t bytes);
 COSMATI_API cosmati_status cosmati_download(cosmati_memory_t memory, size_t offset, void* target,
@@ -199,15 +199,15 @@ COSMATI_API void cosmati_problem_destroy(cosmati_problem_t problem);
 
 /* Chooses the kernel for a problem by prediction, and prepares it: compiles or loads it, creates a library's
  * primitives. All that is slow happens here. `options`: null, or entries "key=value" separated by ';':
- *   kernel=NAME           this one or none; cosmati_plan_candidate tells the names
- *   max_workspace=BYTES   nothing that needs more
- *   max_error=RATIO       nothing that states a larger expected error of rounding, as a share of the results
+ *   kernel=NAME           only this kernel; cosmati_plan_candidate tells the names
+ *   max_workspace=BYTES   no kernel that needs more
+ *   max_error=RATIO       no kernel that states a larger expected rounding error, as a share of the results
  *   deterministic=yes     only kernels that give the same bits in every run (no; all of them do)
- *   batch_invariant=yes   only kernels that give a row of a product, a matrix of a batch and an image the
- * same bits however many others there are (no); not for cosmati_find_plan policy=TEXT           of kernels
- * that have one: a name, field=value,..., or both Errors: COSMATI_BAD_REQUEST (no kernel accepts this; the
- * message says why each refuses), COSMATI_UNAVAILABLE (the backend cannot do this operation),
- * COSMATI_OUT_OF_MEMORY, COSMATI_SYSTEM. */
+ *   batch_invariant=yes   only kernels that compute a row of a product, a matrix of a batch or an image to
+ *                         the same bits however many others there are (no); not for cosmati_find_plan
+ *   policy=TEXT           of kernels that have one: a name, field=value,..., or both
+ * Errors: COSMATI_BAD_REQUEST (no kernel accepts this; the message says why each refuses),
+ * COSMATI_UNAVAILABLE (the backend cannot do this operation), COSMATI_OUT_OF_MEMORY, COSMATI_SYSTEM. */
 COSMATI_API cosmati_status cosmati_make_plan(cosmati_handle_t handle, cosmati_problem_t problem,
                                              char const* options, cosmati_plan_t* plan);
 /* The same, but each kernel that accepts the problem is run on data of the library's own, and the fastest is

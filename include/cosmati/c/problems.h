@@ -5,9 +5,11 @@
  * COSMATI_OUT_OF_MEMORY. The struct and what it points to may go when the call returns.
  *
  * The names in a formula are those of the arguments of cosmati_run: inputs on its right, outputs on its left.
- * Tensors marked "or none" are left out by rank 0, as the defaults have them; those of another direction or
- * mode must be. Extents of 0 are legal where a
- * formula makes sense of them. Sums are in f32; in f64 if an input is f64; in s32 if all are integers.
+ * A tensor of rank 0 is absent, as all tensors of the defaults are. Those marked "or none" may be absent;
+ * those of another direction or mode must be. Extents of 0 are legal where a formula makes sense of them.
+ * Sums are in f32; in f64 if an input is f64; in s32 if all are integers.
+ *
+ * Comments beside fields give the default, or the tensor's dimensions.
  */
 #ifndef COSMATI_C_PROBLEMS_H
 #define COSMATI_C_PROBLEMS_H
@@ -120,8 +122,8 @@ typedef struct cosmati_pooling {
   int32_t mode;      /* MAX */
   cosmati_tensor x;  /* x or dx: (N, C, H, W) */
   cosmati_tensor y;  /* y or dy: (N, C, P, Q) */
-  cosmati_tensor
-      indices; /* (N, C, P, Q) or none; MAX: s32 h*W + w in the plane, or u8 r*S + s in the window */
+  /* (N, C, P, Q) or none; of MAX: s32, h*W + w in the plane, or u8, r*S + s in the window. */
+  cosmati_tensor indices;
   int64_t window[2], stride[2], pad_begin[2], pad_end[2], dilation[2]; /* 2, 2, 0, 0, 1 */
 } cosmati_pooling;
 static inline cosmati_pooling cosmati_default_pooling(void) {
@@ -169,7 +171,7 @@ static inline cosmati_activation cosmati_default_activation(void) {
 COSMATI_API cosmati_status cosmati_activation_problem(cosmati_activation const* activation,
                                                       cosmati_problem_t* problem);
 
-/* ---- Batch normalisation. x, y, dx are (N, C, ...) of rank 2 to 5; scale, bias, mean, variance and their
+/* ---- Batch normalization. x, y, dx are (N, C, ...) of rank 2 to 5; scale, bias, mean, variance and their
  * gradients are (C), of the type and stride of `statistics`; mean and variance (divided by the count) are
  * over all but c.
  *   INFERENCE   y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
@@ -240,9 +242,10 @@ COSMATI_API cosmati_status cosmati_cross_entropy_problem(cosmati_cross_entropy c
 /* ---- Gaussian units, LeNet-5's last layer: distances[n, i] = sum over f of (x[n, f] - centres[i, f])^2;
  * unit i answers exp(-distance). With labels also loss[0] = mean over n of distances[n, label] +
  * log(exp(-rubbish) + sum over i of exp(-distances[n, i])) (LeCun et al. 1998, eq. 9); rubbish = infinity
- * leaves the constant out. FORWARD    distances, and with labels the loss, from x and centres; then distances
- * may be none BACKWARD   dx, and dcentres if they are there: of the loss if there are labels, else from
- * ddistances A label outside [0, classes) is refused by run on the host. */
+ * leaves the constant out.
+ *   FORWARD    distances, and with labels the loss, from x and centres; distances may then be none
+ *   BACKWARD   dx, and dcentres if present: of the loss if there are labels, else from ddistances
+ * A label outside [0, classes) is refused by run on the host. */
 typedef struct cosmati_rbf {
   size_t size;
   int32_t direction;        /* FORWARD */
@@ -333,7 +336,7 @@ static inline cosmati_dropout cosmati_default_dropout(void) {
 COSMATI_API cosmati_status cosmati_dropout_problem(cosmati_dropout const* dropout,
                                                    cosmati_problem_t* problem);
 
-/* ---- Local response normalisation across channels, x (N, C, ...): y = x / base^beta,
+/* ---- Local response normalization across channels, x (N, C, ...): y = x / base^beta,
  * base = k + alpha / window * sum of x[n, i]^2 over i in [c - (window-1)/2, c + window/2].
  * backward: dx from x and dy. */
 typedef struct cosmati_lrn {
@@ -353,7 +356,7 @@ static inline cosmati_lrn cosmati_default_lrn(void) {
 }
 COSMATI_API cosmati_status cosmati_lrn_problem(cosmati_lrn const* lrn, cosmati_problem_t* problem);
 
-/* ---- One step of an optimiser, in place, with g = gradient + weight_decay * parameter:
+/* ---- One step of an optimizer, in place, with g = gradient + weight_decay * parameter:
  *   SGD    velocity = momentum*velocity + g
  *          parameter -= rate*velocity; with nesterov: rate * (g + momentum*velocity)
  *   ADAM   velocity = beta1*velocity + (1-beta1)*g; second = beta2*second + (1-beta2)*g*g
