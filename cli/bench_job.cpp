@@ -6,7 +6,9 @@
 
 #include "cli/bench_report.h"
 #include "cli/gpu_contest.h"
+#include "cli/notes.h"
 #include "cli/peak.h"
+#include "cli/pointer_arrays.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -90,6 +92,12 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     problems.back().place_b = place_of(b, notes.transposition[1] == 't', placement);
     problems.back().place_d = place_of(d, false, placement);
     if (a.type != b.type) problems.back().type_b = b.type;
+    if (is_by_pointers(notes)) {
+      problems.back().by_pointers = true;
+      problems.back().place_a.alignment = alignment_of_matrices(a);
+      problems.back().place_b.alignment = alignment_of_matrices(b);
+      problems.back().place_d.alignment = alignment_of_matrices(d);
+    }
     // The peer may add as roughly as ours does, and no more.
     if (a.type == DataType::e4m3 || a.type == DataType::e5m2)
       problems.back().fast_sums = task.plan(device, options).kernel == name_of(MainLoop::warp_specialized);

@@ -89,7 +89,8 @@ CublasLtPeer::Scalar CublasLtPeer::scalar(double value, DataType type) {
 }
 
 CublasLtPeer::Owned<cublaslt::Matrix> CublasLtPeer::matrix(DataType type, Index rows, Index columns,
-                                                           Index batch, PeerMatrix const& place) const {
+                                                           Index batch, PeerMatrix const& place,
+                                                           bool by_pointers) const {
   Index const leading = place.leading > 0 ? place.leading : rows;
   Owned<cublaslt::Matrix> result(
       created<cublaslt::Matrix>("cublasLtMatrixLayoutCreate", library_.cublasLtMatrixLayoutCreate,
@@ -103,7 +104,11 @@ CublasLtPeer::Owned<cublaslt::Matrix> CublasLtPeer::matrix(DataType type, Index 
                     library_.cublasLtMatrixLayoutSetAttribute(result.get(), attribute, value, bytes));
   };
   set(cublaslt::MatrixAttribute::batch_count, &count, sizeof count);
-  set(cublaslt::MatrixAttribute::batch_stride, &stride, sizeof stride);
+  if (by_pointers)
+    set(cublaslt::MatrixAttribute::batch_mode, &cublaslt::batch_by_pointers,
+        sizeof cublaslt::batch_by_pointers);
+  else
+    set(cublaslt::MatrixAttribute::batch_stride, &stride, sizeof stride);
   return result;
 }
 
@@ -118,8 +123,13 @@ CublasLtPeer::CublasLtPeer(PeerProblem const& problem, int ordinal)
       refusal_(violation(problem)) {
   if (!refusal_.empty()) return;
   workspace_ = cuda::DeviceBuffer(ordinal, most_workspace_bytes);
-  describe(problem);
-  ask_heuristics(problem);
+  try {
+    describe(problem);
+    ask_heuristics(problem);
+  } catch (Error const& error) {  // an older library has no arrays of pointers
+    if (!problem.by_pointers || error.code() != ErrorCode::system) throw;
+    refusal_ = cublaslt::version() + " takes no arrays of pointers: " + error.what();
+  }
 }
 
 void CublasLtPeer::describe(PeerProblem const& problem) {
@@ -128,8 +138,8 @@ void CublasLtPeer::describe(PeerProblem const& problem) {
                                             compute_of(problem.type, problem.sum), number_of(problem.sum)));
   auto const operand = [&](DataType type, bool transposed, Index rows, Index columns,
                            PeerMatrix const& place) {
-    return transposed ? matrix(type, columns, rows, problem.batch, place)
-                      : matrix(type, rows, columns, problem.batch, place);
+    return transposed ? matrix(type, columns, rows, problem.batch, place, problem.by_pointers)
+                      : matrix(type, rows, columns, problem.batch, place, problem.by_pointers);
   };
   a_ = operand(problem.type, problem.layout[0] == 't', problem.m, problem.k, problem.place_a);
   b_ = operand(problem.type_b.value_or(problem.type), problem.layout[1] == 't', problem.k, problem.n,
@@ -137,8 +147,8 @@ void CublasLtPeer::describe(PeerProblem const& problem) {
   // Results of fp8 have a source of another type, if it is never read.
   source_may_be_result_ = !is_fp8(problem.result);
   DataType const source = source_may_be_result_ ? problem.result : DataType::bf16;
-  c_ = matrix(source, problem.m, problem.n, problem.batch, problem.place_d);
-  d_ = matrix(problem.result, problem.m, problem.n, problem.batch, problem.place_d);
+  c_ = matrix(source, problem.m, problem.n, problem.batch, problem.place_d, problem.by_pointers);
+  d_ = matrix(problem.result, problem.m, problem.n, problem.batch, problem.place_d, problem.by_pointers);
   alpha_ = scalar(problem.alpha, problem.sum);
   beta_ = scalar(problem.beta, problem.sum);
 }

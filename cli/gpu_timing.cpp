@@ -12,10 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double least_sample = 50e-6;    // an event costs about a microsecond of the device
-constexpr double most_samples = 256;      // in flight: a stream holds about a thousand pieces of work
-constexpr double graph_seconds = 500e-6;  // from graph to graph a microsecond or two pass
-constexpr double most_calls = 512;        // of a graph, unless there are more sets of operands
+constexpr double least_sample = 50e-6;  // an event costs about a microsecond of the device
+constexpr double most_samples = 256;    // in flight: a stream holds about a thousand pieces of work
+constexpr double graph_seconds = 1e-3;  // from graph to graph a microsecond or two pass
+constexpr double most_calls = 512;      // of a graph, unless there are more sets of operands
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

@@ -30,7 +30,7 @@ class GpuTimer {
   // Slices of 50 ms until the medians of three in a row lie within 1%; false if they do not within three
   // seconds.
   bool warm_up(GpuCall& call);
-  // Records calls as a CUDA graph: whole turns over the sets of operands, about half a millisecond of work.
+  // Records calls as a CUDA graph: whole turns over the sets of operands, about a millisecond of work.
   // Each set is run once before, so that whatever a first call does is done. Throws Error(system) where the
   // call cannot be captured, and leaves it without a graph.
   void capture(GpuCall& call, std::size_t sets);

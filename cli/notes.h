@@ -35,6 +35,9 @@ Notes notes_of(TransformProblem const& problem, std::string const& from, std::st
 Notes notes_of(ReduceProblem const& problem);
 Notes notes_of(OptimizerProblem const& problem);
 
+// Whether a batch is given by arrays of pointers, which a product's label says.
+bool is_by_pointers(Notes const& notes);
+
 // "nchw", "nhwc" or "chwn" of an array whose first dimensions are n and c, in that order; "strided" if it is
 // none of them without gaps.
 std::string format_text(TensorDescription const& tensor);

@@ -28,7 +28,8 @@ struct PeerProblem {
   double alpha = 1, beta = 0;
   PeerMatrix place_a = {}, place_b = {}, place_d = {};  // on a GPU alone; c lies as d
   std::optional<DataType> type_b = {};                  // of b where that is not `type`; on a GPU alone
-  bool fast_sums = false;  // of fp8: with 14 bits, as the tensor cores add, instead of f32
+  bool by_pointers = false;  // on a GPU: a batch as arrays of pointers, one for each matrix
+  bool fast_sums = false;    // of fp8: with 14 bits, as the tensor cores add, instead of f32
   std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
 };
 

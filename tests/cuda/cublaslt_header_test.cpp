@@ -40,6 +40,10 @@ static_assert(equal(ProductAttribute::transposed_b, CUBLASLT_MATMUL_DESC_TRANSB)
 static_assert(equal(ProductAttribute::fast_sums, CUBLASLT_MATMUL_DESC_FAST_ACCUM));
 static_assert(equal(MatrixAttribute::batch_count, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT));
 static_assert(equal(MatrixAttribute::batch_stride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET));
+#if CUBLAS_VER_MAJOR >= 13
+static_assert(equal(MatrixAttribute::batch_mode, CUBLASLT_MATRIX_LAYOUT_BATCH_MODE));
+static_assert(batch_by_pointers == CUBLASLT_BATCH_MODE_POINTER_ARRAY);
+#endif
 static_assert(equal(PreferenceAttribute::most_workspace_bytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES));
 static_assert(equal(PreferenceAttribute::least_alignment_a, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES));
 static_assert(equal(PreferenceAttribute::least_alignment_b, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES));

@@ -37,6 +37,9 @@ struct Matrix {
   Number type;
   std::uint64_t rows, columns;
   std::int64_t leading_dimension;
+  std::int64_t batch_stride = 0;
+  std::int32_t batch_count = 1;
+  bool by_pointers = false;
 };
 }  // namespace cosmati::cli::cublaslt
 
@@ -87,6 +90,13 @@ float element(void const* data, Matrix const& matrix, bool transposed, std::uint
       cosmati::load(type_of(matrix.type), data, place(matrix, transposed, row, column)));
 }
 
+void const* matrix_of(void const* data, Matrix const& matrix, std::int32_t number) {
+  if (data == nullptr) return nullptr;
+  if (matrix.by_pointers) return static_cast<void const* const*>(data)[number];
+  return static_cast<std::byte const*>(data) +
+         number * matrix.batch_stride * cosmati::size_of(type_of(matrix.type));
+}
+
 }  // namespace
 
 extern "C" {
@@ -120,7 +130,17 @@ Status cublasLtMatrixLayoutCreate(Matrix** matrix, Number type, std::uint64_t ro
   return Status::success;
 }
 Status cublasLtMatrixLayoutDestroy(Matrix* matrix) { return destroy(matrix); }
-Status cublasLtMatrixLayoutSetAttribute(Matrix*, MatrixAttribute, void const*, std::size_t) {
+Status cublasLtMatrixLayoutSetAttribute(Matrix* matrix, MatrixAttribute attribute, void const* value,
+                                        std::size_t) {
+  switch (attribute) {
+    case MatrixAttribute::batch_count: matrix->batch_count = integer_at(value); break;
+    case MatrixAttribute::batch_stride:
+      matrix->batch_stride = *static_cast<std::int64_t const*>(value);
+      break;
+    case MatrixAttribute::batch_mode:
+      matrix->by_pointers = unsigned_at(value) == lt::batch_by_pointers;
+      break;
+  }
   return Status::success;
 }
 Status cublasLtMatmulPreferenceCreate(Preference** preference) {
@@ -167,16 +187,21 @@ Status cublasLtMatmul(Context*, Product* product, void const* alpha, void const*
   auto const work = [=, product = *product, layout_a = *matrix_a, layout_b = *matrix_b, layout_c = *matrix_c,
                      layout_d = *matrix_d] {
     std::uint64_t const depth = product.transposed_a ? layout_a.rows : layout_a.columns;
-    for (std::uint64_t j = 0; j < layout_d.columns; ++j)
-      for (std::uint64_t i = 0; i < layout_d.rows; ++i) {
-        float sum = 0;
-        for (std::uint64_t k = 0; k < depth; ++k)
-          sum += element(a, layout_a, product.transposed_a, i, k) *
-                 element(b, layout_b, product.transposed_b, k, j);
-        float const before = source == 0 ? 0 : source * element(c, layout_c, false, i, j);
-        cosmati::store(type_of(layout_d.type), d, place(layout_d, false, i, j),
-                       static_cast<double>(scale * sum + before));
-      }
+    for (std::int32_t i_batch = 0; i_batch < layout_d.batch_count; ++i_batch) {
+      void const *one_a = matrix_of(a, layout_a, i_batch), *one_b = matrix_of(b, layout_b, i_batch),
+                 *one_c = matrix_of(c, layout_c, i_batch);
+      void* const one_d = const_cast<void*>(matrix_of(d, layout_d, i_batch));
+      for (std::uint64_t j = 0; j < layout_d.columns; ++j)
+        for (std::uint64_t i = 0; i < layout_d.rows; ++i) {
+          float sum = 0;
+          for (std::uint64_t k = 0; k < depth; ++k)
+            sum += element(one_a, layout_a, product.transposed_a, i, k) *
+                   element(one_b, layout_b, product.transposed_b, k, j);
+          float const before = source == 0 ? 0 : source * element(one_c, layout_c, false, i, j);
+          cosmati::store(type_of(layout_d.type), one_d, place(layout_d, false, i, j),
+                         static_cast<double>(scale * sum + before));
+        }
+    }
   };
   return fake::enqueue(stream, work) ? Status::success : Status::not_supported;
 }

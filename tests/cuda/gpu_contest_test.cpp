@@ -7,6 +7,8 @@
 
 #include "cli/cublaslt_peer.h"
 #include "cli/gpu_contest.h"
+#include "cli/gpu_peer.h"
+#include "cli/notes.h"
 #include "cli/placement.h"
 #include "cli/sample.h"
 #include "cli/sizes.h"
@@ -281,6 +283,41 @@ TEST_F(GpuContest, MultipliesFp8IntoEveryType) {
     cuda::copy_to_host(0, d.data(), on_device[2].data(), d.bytes(), nullptr);
     for (Index i = 0; i < d.size(); ++i) EXPECT_EQ(d.get(i), 7) << name_of(type);
   }
+}
+
+TEST_F(GpuContest, MultipliesBatchesByPointersAndByStrides) {
+  Device const device = this_device(Backend::cuda, 1);
+  cuda::Current const current(0);
+  nets::Random random(1, 1);
+  auto const subject = make_gemm();
+  Common common;
+  common.types.all = "f32";
+  Job const job = made_job(*subject, {12, 10, 8, 3}, common);
+  GpuOperands const operands(*job.task, device, 2, 0, random);
+  int const allocations = fake::allocations();
+  for (bool const by_pointers : {true, false}) {
+    PeerProblem problem{"cublaslt", "nn", DataType::f32, 12, 10, 8, 3};
+    problem.beta = 0;
+    problem.by_pointers = by_pointers;
+    auto const peer = make_gpu_peer(problem, operands, 0);
+    ASSERT_EQ(peer->refusal(), "");
+    for (std::size_t set = 0; set < operands.sets(); ++set) {
+      operands.poison_outputs(set);
+      peer->run(0, set, nullptr);
+      Verdict const verdict = verify_sample(*job.task, operands.download(set), 100, random);
+      EXPECT_TRUE(verdict.correct) << by_pointers << ", set " << set << ": " << verdict.complaint;
+    }
+  }
+  EXPECT_EQ(fake::allocations(), allocations);
+}
+
+TEST(Notes, KnowBatchesByPointers) {
+  Notes notes;
+  notes.transposition = "tn";
+  notes.label = "9x8x16x5 tn by pointers";
+  EXPECT_TRUE(is_by_pointers(notes));
+  notes.label = "9x8x16x5 tn";
+  EXPECT_FALSE(is_by_pointers(notes));
 }
 
 TEST(Sample, ComparesRowsAndColumnsOfAnyProblem) {

@@ -43,7 +43,7 @@ TEST_F(GpuTiming, LaunchesGraphsOfWholeTurnsOverTheSets) {
     GpuCall one = call();
     timer.capture(one, sets);
     ASSERT_TRUE(one.graph.has_value());
-    EXPECT_EQ(one.calls_in_graph, sets) << "a turn takes more than half a millisecond here";
+    EXPECT_EQ(one.calls_in_graph, sets) << "a turn takes more than a millisecond here";
     done_.clear();
     enqueued_ = 0;
     Slice const slice = timer.time_slice(one, 0);
