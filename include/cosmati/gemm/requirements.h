@@ -1,5 +1,6 @@
 // What a policy must satisfy, as sentences; the numbers stand in the name of the type that states them.
 #pragma once
+#include "cosmati/arch/architecture.h"
 #include "cosmati/core/number.h"
 #include "cosmati/gemm/policy.h"
 
@@ -75,6 +76,13 @@ template <int stages>
 struct StagesOfMultistage {
   static_assert(stages >= 3 && stages <= 5,
                 "the multistage main loop has stages = 3, 4 or 5; double_buffered has 2");
+};
+template <int stages, int least = arch::least_architecture()>
+struct ArchitectureOfMultistage {
+  static_assert(
+      least >= 800,
+      "the multistage main loop copies by cp.async, which sm_80 is the first to have; for sm_75 take "
+      "double_buffered");
 };
 template <class Sum>
 struct SumsOfFma {
@@ -200,7 +208,7 @@ struct Stages {
 template <int stages>
 struct Stages<MainLoop::double_buffered, stages> : StagesOfDoubleBuffered<stages> {};
 template <int stages>
-struct Stages<MainLoop::multistage, stages> : StagesOfMultistage<stages> {};
+struct Stages<MainLoop::multistage, stages> : StagesOfMultistage<stages>, ArchitectureOfMultistage<stages> {};
 
 // sm_90 has the most of all architectures so far; what a plan's own device has, the planner knows.
 template <int bytes>

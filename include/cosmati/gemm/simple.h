@@ -1,19 +1,41 @@
 // A whole GEMM in a line: dense matrices of one type, in any order, with a named policy or one of the user's
 // own.
 //
+// Element is one of our types, or CUDA's __half or __nv_bfloat16.
+//
 //   using Gemm = SimpleGemm<float, NN>;
 //   launch_gemm<Gemm>(Gemm::params({.m = m, .n = n, .k = k, .a = {a, lda}, .b = {b, ldb}, .d = {d, ldd}}));
 #pragma once
+#include "cosmati/arch/architecture.h"
 #include "cosmati/gemm/kernel.h"
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/policies.h"
+
+// By name alone: their headers are the user's to include.
+struct __half;
+struct __nv_bfloat16;
 
 namespace cosmati {
 
 namespace simple {
 
+// What kernels compute with for an element of the user's.
+template <class Element>
+struct NumberOf {
+  using type = Element;
+};
+template <>
+struct NumberOf<__half> {
+  using type = f16;
+};
+template <>
+struct NumberOf<__nv_bfloat16> {
+  using type = bf16;
+};
+
 // Sums are f32, but f64 of f64 and s32 of integers; D has the operands' type, but f32 of fp8 and s32 of
-// integers. dp4a multiplies bytes, fma everything else.
+// integers. With a named policy tensor cores multiply f16 and bf16 where all architectures of the program
+// have them, dp4a multiplies bytes, and fma everything else.
 template <class Element>
 struct Types {
   using Sum = f32;
@@ -50,12 +72,19 @@ struct Types<s8> : Types<s32> {
 template <>
 struct Types<u8> : Types<s8> {};
 
+// `run_bytes`: what is aligned. mma is fed by cp.async, of at least 4 bytes; wmma by loads of any width.
 template <class Element>
-COSMATI_CONSTEXPR GemmPolicy policy_of(GemmPolicy const& own) {
+COSMATI_CONSTEXPR GemmPolicy policy_of(GemmPolicy const& own, int) {
   return own;
 }
 template <class Element>
-COSMATI_CONSTEXPR GemmPolicy policy_of(PolicyName name) {
+COSMATI_CONSTEXPR GemmPolicy policy_of(PolicyName name, int run_bytes) {
+  constexpr bool is_f16 = is_same<Element, f16>, is_bf16 = is_same<Element, bf16>;
+  constexpr int least = arch::least_architecture();
+  if ((is_f16 || is_bf16) && least >= 800 && run_bytes >= 4)
+    return named_policy(name, MainLoop::multistage, Multiply::mma, DataType::f32, sizeof(Element));
+  if ((is_f16 && least >= 750) || (is_bf16 && least >= 800))
+    return named_policy(name, MainLoop::double_buffered, Multiply::wmma, DataType::f32, sizeof(Element));
   return named_policy(name, MainLoop::double_buffered, Types<Element>::multiply, Types<Element>::sum);
 }
 
@@ -98,19 +127,23 @@ struct EpilogueOf<Real, NoCallable, transposed> {
   COSMATI_CONSTEXPR static NoEpilogueArguments arguments(NoCallable) { return {}; }
 };
 
-template <class Element, Orders orders, auto policy, class Callable, int alignment>
+template <class Own, Orders orders, auto policy, class Callable, int alignment>
 struct Parts {
+  using Element = typename NumberOf<Own>::type;
   static_assert(
-      requires { policy_of<Element>(policy); }, "the policy of a SimpleGemm is a PolicyName or a GemmPolicy");
+      requires { policy_of<Element>(policy, alignment); },
+      "the policy of a SimpleGemm is a PolicyName or a GemmPolicy");
   static constexpr bool transposed = orders.d == Order::column_major;
   static constexpr int width = width_of(alignment, static_cast<int>(sizeof(Element)));
   using A = StridedSource<Element, along_of_a(orders.a), width>;
   using B = StridedSource<Element, along_of_b(orders.b), width>;
   using Sum = typename Types<Element>::Sum;
   using Result = typename Types<Element>::Result;
+  using OwnResult = typename Choose<is_same<Result, Element>, Result, Own>::type;  // as the user has it
   using D = StridedDestination<Result, width_of(alignment, static_cast<int>(sizeof(Result)))>;
   using Epilogue = EpilogueOf<Sum, Callable, transposed>;
-  static constexpr GemmPolicy own_policy = policy_of<Element>(policy);
+  static constexpr GemmPolicy own_policy =
+      policy_of<Element>(policy, width* static_cast<int>(sizeof(Element)));
   using Traits = GemmTraits<own_policy, typename Choose<transposed, A, B>::type,
                             typename Choose<transposed, B, A>::type, Sum, typename Epilogue::type, D>;
 };
@@ -135,7 +168,7 @@ struct SimpleGemm : simple::Parts<Element, orders, policy, Callable, alignment>:
   struct Problem {
     Index m = 0, n = 0, k = 0;
     Matrix<Element const> a = {}, b = {};
-    Matrix<typename Parts::Result> d = {};
+    Matrix<typename Parts::OwnResult> d = {};
     Callable epilogue = {};
   };
 
