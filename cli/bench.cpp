@@ -17,10 +17,10 @@ void add_options(CLI::App& command, BenchRequest& request) {
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
-      .text(
-          "--peer", request.peers, "NAME,...",
-          "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for convolutions "
-          "cudnn, on the GPU")
+      .text("--peer", request.peers, "NAME,...",
+            "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for groups "
+            "cublas, "
+            "for convolutions cudnn, on the GPU")
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")

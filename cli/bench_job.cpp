@@ -22,8 +22,8 @@ namespace {
 void check_peers(BenchRequest const& request, Device const& device) {
   if (request.peers.empty()) return;
   for (std::string const& peer : split(request.peers, ',')) {
-    one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn"}, "--peer");
-    bool const on_gpu = peer == "cublaslt" || peer == "cudnn";
+    one_of(peer, {"onednn", "openblas", "cublaslt", "cublas", "cudnn"}, "--peer");
+    bool const on_gpu = peer == "cublaslt" || peer == "cublas" || peer == "cudnn";
     if (on_gpu != (device.backend == Backend::cuda))
       throw Error(ErrorCode::unavailable, "peer " + peer +
                                               (on_gpu ? " is timed on a GPU, with --backend cuda, not "
@@ -58,7 +58,28 @@ PeerProblem convolution_for(std::string const& peer, BenchRequest const& request
   return result;
 }
 
-// The product or convolution for each peer.
+PeerProblem group_for(BenchRequest const& request, Task& task) {
+  Notes const& notes = task.notes;
+  auto const slots = task.slots();
+  std::size_t members = 0;
+  for (Slot const& slot : slots) members += slot.name.starts_with("a[") ? 1 : 0;
+  if (members == 0)
+    throw Error(ErrorCode::unavailable,
+                "peer cublas is timed for groups of products, gemm --group, not for " +
+                    request.subject->name() + ' ' + notes.label + "; --peer cublaslt takes single ones");
+  if (!notes.plain)
+    throw Error(ErrorCode::unavailable, "peer cublas is timed for the epilogue alpha*acc + beta*c");
+  PeerProblem problem{"cublas", "", slots.front().description.type};
+  problem.result = slots.back().description.type;
+  problem.sum = notes.sum;
+  problem.alpha = notes.alpha;
+  problem.beta = notes.beta;
+  problem.slots_of_member = slots.size() / members;
+  for (Slot const& slot : slots) problem.group.push_back(slot.description);
+  return problem;
+}
+
+// The product, group or convolution for each peer.
 std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device,
                                        PlanOptions const& options) {
   std::vector<PeerProblem> problems;
@@ -67,6 +88,10 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
   for (std::string const& peer : split(request.peers, ',')) {
     if (peer == "cudnn") {
       problems.push_back(convolution_for(peer, request, task));
+      continue;
+    }
+    if (peer == "cublas") {
+      problems.push_back(group_for(request, task));
       continue;
     }
     if (notes.transposition.empty())

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cli/cublas_group.h"
 #include "cli/cublaslt_peer.h"
 #include "cli/cudnn_peer.h"
 #include "cosmati/core/number.h"
@@ -74,6 +75,7 @@ std::string PeerAlgorithm::text() const {
 
 std::unique_ptr<GpuPeer> make_gpu_peer(PeerProblem const& problem, GpuOperands const& operands, int ordinal) {
   if (problem.convolution) return std::make_unique<CudnnPeer>(*problem.convolution, operands, ordinal);
+  if (!problem.group.empty()) return std::make_unique<CublasGroup>(problem, operands, ordinal);
   return std::make_unique<CublasLt>(problem, operands, ordinal);
 }
 

@@ -18,7 +18,7 @@ struct PeerMatrix {
 
 // The product that a peer times: column-major as in BLAS. On the host a * b alone.
 struct PeerProblem {
-  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt", "cudnn"
+  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt", "cublas", "cudnn"
   std::string layout;  // "nn"
   DataType type = DataType::f32;
   Index m = 0, n = 0, k = 0, batch = 1;
@@ -30,6 +30,10 @@ struct PeerProblem {
   std::optional<DataType> type_b = {};                  // of b where that is not `type`; on a GPU alone
   bool by_pointers = false;  // on a GPU: a batch as arrays of pointers, one for each matrix
   bool fast_sums = false;    // of fp8: with 14 bits, as the tensor cores add, instead of f32
+  // Of cublas, in the place of a product: the matrices of a group, so many of each member: a, b, c if there
+  // is one, d.
+  std::vector<TensorDescription> group = {};
+  std::size_t slots_of_member = 0;
   std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
 };
 
