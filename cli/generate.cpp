@@ -47,8 +47,9 @@ void add_generate_command(CLI::App& program) {
       .integer("--batch", request->batch,
                "images at a time, evenly divided; if not given 64, on GPUs a 16th of all, 128 to 1024")
       .text("--method", request->method, "NAME[,NAME...]",
-            "of the transposed convolutions, one for all or four: auto, gradient, merged, naive, zeros (GEMM "
-            "over inserted zeros)")
+            "of the transposed convolutions, one for all or four: auto, gradient, merged, zeros (GEMM over "
+            "inserted "
+            "zeros), naive (needs the kernel 'direct' of the backends cuda and emulator)")
       .integer("--gpus", request->gpus, "GPUs to draw on; under mpirun, of each machine")
       .flag("--explain", request->explain, "only print how each layer would be computed")
       .text("--measure", request->measure, "WHERE",

@@ -10,22 +10,45 @@
 #include "src/io/tuning_file.h"
 
 namespace cosmati::cli {
+namespace {
+
+// Other programs take a lone dash for a standard stream; here it would become the name of a file.
+void refuse_dash(std::string const& name, std::string const& word) {
+  if (word != "-" && !word.ends_with("=-")) return;
+  throw Error(
+      ErrorCode::bad_request,
+      name + ' ' + word +
+          ": a file must be named; /dev/stdin and /dev/stdout are the standard streams, ./- is a file "
+          "of this name");
+}
+
+// Adds that refusal where the value is a file's name, by what stands for it in the help.
+CLI::Option* with_value(CLI::Option* option, std::string const& name, std::string const& value_name) {
+  for (char const* const kind : {"FILE", "OUTPUT", "PATH", "DIR"})
+    if (value_name.find(kind) != std::string::npos) {
+      option->each([name](std::string const& word) { refuse_dash(name, word); });
+      break;
+    }
+  return option->type_name(value_name);
+}
+
+}  // namespace
 
 Options& Options::text(std::string const& name, std::string& value, char const* value_name,
                        std::string const& help) {
-  app_.add_option(name, value, help)->type_name(value_name)->group(group_);
+  with_value(app_.add_option(name, value, help), name, value_name)->group(group_);
   return *this;
 }
 
 Options& Options::texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
                         std::string const& help) {
-  app_.add_option(name, values, help)->type_name(value_name)->allow_extra_args(false)->group(group_);
+  with_value(app_.add_option(name, values, help), name, value_name)->allow_extra_args(false)->group(group_);
   return *this;
 }
 
 Options& Options::several(std::string const& name, std::vector<std::string>& values, char const* value_name,
                           std::string const& help) {
-  app_.add_option(name, values, help)->type_name(value_name)->allow_extra_args(true)->group(group_);
+  with_value(app_.add_option(name, values, help), name, value_name)->allow_extra_args(true)->group(group_);
   return *this;
 }
 
@@ -54,7 +77,8 @@ Options& Options::optional_text(std::string const& name, bool& given, std::strin
                                 char const* value_name, std::string const& help) {
   app_.add_option_function<std::string>(
           name,
-          [&given, &value](std::string const& word) {
+          [&given, &value, name](std::string const& word) {
+            refuse_dash(name, word);
             given = word.empty();
             value = word;
           },

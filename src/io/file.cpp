@@ -142,7 +142,8 @@ MappedFile::MappedFile(std::string const& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) bad_file(path, "cannot be examined: " + reason_of(errno));
   if (S_ISDIR(status.st_mode)) bad_file(path, "is a folder, not a file");
-  if (!S_ISREG(status.st_mode)) bad_file(path, "is not a regular file");
+  if (!S_ISREG(status.st_mode))
+    bad_file(path, "is a pipe or a device, not a regular file; save what it gives, and name that file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
