@@ -43,7 +43,7 @@ int main() {
   DeviceMemory const workspace(strided.plan().device, strided.workspace_bytes());
   strided.run({.a = a.data(), .b = b.data(), .d = d.data()}, workspace.data());
   int errors = 0;
-  for (Index i = 0; i < batch; ++i) errors += wrong(&a[i * m * k], b.data(), &d[i * m * n]);
+  for (Index i = 0; i < batch; ++i) errors += wrong(a.data() + i * m * k, b.data(), d.data() + i * m * n);
 
   // Arrays of pointers, one for each matrix: here the batch in reverse order.
   problem.by_pointers = true;
@@ -51,14 +51,14 @@ int main() {
   std::vector<void const*> of_a, of_b;
   std::vector<void*> of_d;
   for (Index i = batch; i-- > 0;) {
-    of_a.push_back(&a[i * m * k]);
+    of_a.push_back(a.data() + i * m * k);
     of_b.push_back(b.data());
-    of_d.push_back(&d[i * m * n]);
+    of_d.push_back(d.data() + i * m * n);
   }
   d.assign(d.size(), 0);
   DeviceMemory const memory(scattered.plan().device, scattered.workspace_bytes());
   scattered.run({.a = of_a.data(), .b = of_b.data(), .d = of_d.data()}, memory.data());
-  for (Index i = 0; i < batch; ++i) errors += wrong(&a[i * m * k], b.data(), &d[i * m * n]);
+  for (Index i = 0; i < batch; ++i) errors += wrong(a.data() + i * m * k, b.data(), d.data() + i * m * n);
 
   if (errors != 0) std::printf("%d elements are wrong\n", errors);
   if (errors == 0) std::printf("batches: right\n");

@@ -30,13 +30,14 @@ int main() {
 
   for (Index i = 0; i < m; ++i)
     for (Index j = 0; j < ldd; ++j) {
+      float const found = d.data()[i * ldd + j];
       float expected = -1;
       if (j >= first && j < first + n) {
         expected = 0;
-        for (Index l = 0; l < k; ++l) expected += a[i + l * lda] * b[l + (j - first) * ldb];
+        for (Index l = 0; l < k; ++l) expected += a.data()[i + l * lda] * b.data()[l + (j - first) * ldb];
       }
-      if (d[i * ldd + j] != expected) {
-        std::printf("d(%lld, %lld) is %g, not %g\n", i, j, d[i * ldd + j], expected);
+      if (found != expected) {
+        std::printf("d(%lld, %lld) is %g, not %g\n", i, j, found, expected);
         return 1;
       }
     }

@@ -27,10 +27,10 @@ int main() {
 
   auto const convolution = prepare(fastest);
   std::vector<float> x(images * channels * extent * extent, 1), w(filters * channels * 9, 0.5f);
-  int const threads = 4;
+  std::size_t const threads = 4;
   std::vector<std::vector<float>> y(threads, std::vector<float>(images * filters * extent * extent));
   std::vector<std::thread> team;
-  for (int i = 0; i < threads; ++i)
+  for (std::size_t i = 0; i < threads; ++i)
     team.emplace_back([&, i] {
       // Allocated once, used for as many runs as there are; it may hold anything when a run begins.
       DeviceMemory const workspace(device, convolution.workspace_bytes());
