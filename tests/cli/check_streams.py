@@ -49,17 +49,21 @@ def subcommands(*words):
 
 
 def check_dashes():
-    """Every option of every verb whose value is a file."""
+    """Every option whose value is a file, once a verb: subjects share most of them."""
     count = 0
     for verb in subcommands():
+        seen = set()
         for words in [[verb, subject] for subject in subcommands(verb)] or [[verb]]:
             text = call(*words, "--help").stdout.decode()
             for option, kind in re.findall(r"^  (--[a-z0-9-]+) (\S*(?:FILE|OUTPUT|PATH|DIR)\S*)", text, re.MULTILINE):
+                if option in seen:
+                    continue
+                seen.add(option)
                 count += 1
                 value = "x=-" if "=" in kind else "-"
                 needed = ["calls.jsonl"] if verb == "replay" else []  # its own file
                 refused(f"{' '.join(words)} {option} {value}", call(*words, *needed, option, value), f"{option} {value}: a file must be named")
-    expect("options with files were found in the help", count > 100, count)
+    expect("options with files were found in the help", count > 60, count)
 
 
 def check_pipes():
