@@ -23,9 +23,11 @@ double draw_value(DataType type, bool positive, DataKind const& kind, nets::Rand
 
 }  // namespace
 
+bool is_positive(std::string const& slot) { return slot == "variance" || slot == "second"; }
+
 void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, nets::Random& random) {
   bool const labels = slot == "labels";
-  bool const positive = slot == "variance" || slot == "second";
+  bool const positive = is_positive(slot);
   Index const size = tensor.size();
   for (Index i = 0; i < size; ++i)
     tensor.set(i, labels ? static_cast<double>(draw_between(random, 0, kind.classes - 1))

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/hard_data.h"
 #include "cli/random_data.h"
 #include "cli/task.h"
 
@@ -23,14 +24,17 @@ struct Data {
   bool small_integers = false;
   // Bytes from a multiple of 64 to each array, rounded up to a multiple of the size of its elements.
   Index misalignment = 0;
+  HardData hard = HardData::none;  // in the place of normal numbers
 };
+
+bool is_count(Slot const& slot);  // labels, or places of maxima: no numbers that are computed with
 
 // The bounds of verify_task, for results that are there: compares the outputs of some runs, each in the order
 // of the task's slots, with the reference's. `inputs` has a tensor for each slot, empty for outputs.
 // `added`: those of Task::added_errors.
 void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
            std::vector<std::vector<Tensor>> const& runs, Verdict& verdict,
-           std::vector<Tensor> const& added = {});
+           std::vector<Tensor> const& added = {}, HardData hard = HardData::none);
 
 // For every element of every output, with reference r in double, magnitude M and n summed terms,
 //   |output - r| <= (min(n + 4, 6*sqrt(n) + 4) + t) * u * M + u_out * |r| + half the smallest step of the
@@ -43,7 +47,10 @@ void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
 // reference's result for the absolute values of all inputs where the operation is linear, else the largest
 // element of the reference's output and of the inputs. Where a kernel is further off, by transforms, its own
 // bound for these data is added (Task::added_errors), and no result is exact. NaN is never within the bound.
-// With small integers an operation whose results are exact must give exactly the rounded r.
+// For hard data, M of an operation that is not linear is told element by element, by how far its results move
+// when inputs do, and NaN and infinities are compared by docs/nonfinite.md
+// (docs/decisions/0030-nonfinite-values.md). With small integers an operation whose results are exact must
+// give exactly the rounded r.
 //
 // The task's descriptions are told the alignment that the arrays have.
 Verdict verify_task(Task& task, Device const& device, PlanOptions const& options, Data const& data,

@@ -16,6 +16,11 @@ void add_options(CLI::App& command, VerifyRequest& request) {
       .integer("--count", request.count, "random problems where no size is given; 20 if not given")
       .flag("--integers", request.small_integers,
             "data from -3 to 3: where sums are exact, every bit must be right")
+      .text(
+          "--data", request.data, "NAME",
+          "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
+          "infinities, constant rows, exact cancellation; a third of the problems hard. Not given: mixed for "
+          "random problems, normal for sizes and suites")
       .flag("--gaps", request.gaps,
             "gaps between rows, planes and images, as parts of larger arrays have them")
       .integer("--misalign", request.misalignment,

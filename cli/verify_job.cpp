@@ -46,9 +46,10 @@ class Session {
     ++problems_;
     if (!verdict.correct) ++wrong_;
     std::string label = task.notes.label + (gaps ? " gaps" : "");
+    if (data.hard != HardData::none) label += std::string(" of ") + name_of(data.hard);
     if (data.misalignment > 0) label += " misaligned by " + std::to_string(data.misalignment);
     if (request_.common.json)
-      print_text(record(label, type, verdict).json());
+      print_text(record(label, type, data, verdict).json());
     else
       table_.add({label, type, verdict.kernel, std::to_string(verdict.elements),
                   verdict.exact ? "exact" : in_short(verdict.error),
@@ -74,12 +75,17 @@ class Session {
   }
 
  private:
-  Record record(std::string const& label, std::string const& type, Verdict const& verdict) const {
+  static char const* data_text(Data const& data) {
+    return data.small_integers ? "small integers" : name_of(data.hard);
+  }
+  Record record(std::string const& label, std::string const& type, Data const& data,
+                Verdict const& verdict) const {
     Record line;
     line.add("verb", "verify")
         .add("subject", subject_)
         .add("problem", label)
         .add("type", type)
+        .add("data", data_text(data))
         .add("backend", name_of(device_.backend))
         .add("kernel", verdict.kernel)
         .add("threads", device_.threads)
@@ -101,7 +107,34 @@ class Session {
   long long problems_ = 0, wrong_ = 0, left_out_ = 0;
 };
 
-void verify_suite_problem(Session& session, VerifyRequest const& request, Index misalignment,
+// Which problems have hard data, and of which kind: drawn from numbers of their own, so that the problems are
+// the same as without.
+class HardDraws {
+ public:
+  HardDraws(VerifyRequest const& request, std::string const& unless_given)
+      : data_(one_of(request.data.empty() ? unless_given : request.data, {"normal", "hard", "mixed"},
+                     "--data")),
+        random_(static_cast<unsigned long long>(request.common.seed), 2) {}
+
+  // Integers where those were asked for or drawn: hard data only where --data hard asks for it.
+  HardData next(bool integers) {
+    HardData const kind = draw_hard_data(random_);
+    bool const share = draw_between(random_, 0, 2) == 0;
+    if (data_ == "hard") return kind;
+    return data_ == "mixed" && share && !integers ? kind : HardData::none;
+  }
+
+ private:
+  std::string data_;
+  nets::Random random_;
+};
+
+Data data_of(bool integers, Index misalignment, HardDraws& draws) {
+  HardData const hard = draws.next(integers);
+  return {integers && hard == HardData::none, misalignment, hard};
+}
+
+void verify_suite_problem(Session& session, VerifyRequest const& request, Index misalignment, HardDraws& hard,
                           nets::Random& random) {
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
     Common common = request.common;
@@ -112,7 +145,8 @@ void verify_suite_problem(Session& session, VerifyRequest const& request, Index 
       if (job.task->notes.operations > request.most_operations)
         session.leave_out(*job.task, shown);
       else
-        session.verify(std::move(job), shown, request.gaps, {request.small_integers, misalignment}, random);
+        session.verify(std::move(job), shown, request.gaps,
+                       data_of(request.small_integers, misalignment, hard), random);
     }
   }
 }
@@ -120,7 +154,7 @@ void verify_suite_problem(Session& session, VerifyRequest const& request, Index 
 }  // namespace
 
 VerifyRequest VerifyRequest::copy() const {
-  return {subject->clone(), size,   count,   small_integers, gaps, misalignment, suite, shapes,
+  return {subject->clone(), size,   count,   small_integers, gaps, misalignment, data, suite, shapes,
           most_operations,  common, workload};
 }
 
@@ -136,6 +170,11 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
   std::vector<std::vector<Index>> sizes;
   if (!request.workload) sizes = requested_sizes(*request.subject, request.size);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
+  bool const sizes_given =
+      !sizes.empty() || request.workload || !request.suite.empty() || !request.shapes.empty();
+  HardDraws hard(request, sizes_given ? "normal" : "mixed");
+  if (request.small_integers && !request.data.empty())
+    throw Error(ErrorCode::bad_request, "--integers and --data " + request.data + " exclude each other");
   Session session(request);
   std::vector<Suite> suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (request.workload) suites.push_back(*request.workload);
@@ -143,7 +182,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
     for (ProblemOptions const& problem : suite.problems) {
       VerifyRequest const one = with_options(request, problem);
       session.take(one);
-      verify_suite_problem(session, one, misalignment, random);
+      verify_suite_problem(session, one, misalignment, hard, random);
     }
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
     Common common = request.common;
@@ -151,7 +190,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
     std::string const shown = type.empty() ? "f32" : type;
     for (auto const& size : sizes)
       session.verify(made_job(*request.subject, size, common), shown, request.gaps,
-                     {request.small_integers, misalignment}, random);
+                     data_of(request.small_integers, misalignment, hard), random);
     for (long long i = 0; sizes.empty() && suites.empty() && i < request.count; ++i) {
       auto const subject = request.subject->clone();
       auto const size = subject->draw(random);
@@ -160,7 +199,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
       // Host backends never see the difference.
       bool const drawn = request.misalignment == not_given && takes_promises(session.backend());
       Index const offset = drawn ? draw_from<Index>(random, {0, 0, 1, 2, 4, 8}) : misalignment;
-      session.verify(made_job(*subject, size, common), shown, gaps, {integers, offset}, random);
+      session.verify(made_job(*subject, size, common), shown, gaps, data_of(integers, offset, hard), random);
     }
   }
   session.finish();

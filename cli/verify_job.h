@@ -19,6 +19,7 @@ struct VerifyRequest {
   bool small_integers = false;
   bool gaps = false;
   long long misalignment = not_given;  // bytes
+  std::string data;                    // normal, hard or mixed; empty: as the help says
   std::string suite, shapes;           // a name, a file
   // Floating-point operations: larger problems of a suite are left out, and told.
   double most_operations = 2e9;

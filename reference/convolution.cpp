@@ -4,6 +4,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "reference/elements.h"
 #include "reference/epilogue.h"
+#include "reference/padding.h"
 #include "reference/reference.h"
 #include "reference/window.h"
 
@@ -34,6 +35,7 @@ ElementEpilogue epilogue_of(ConvolutionProblem const& problem,
 }
 
 // y[n, k, p, q] = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s])
+template <bool padding_multiplies>
 void forward(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
   Geometry const g(problem);
   Input const x(problem.x, arguments.x);
@@ -51,12 +53,15 @@ void forward(ConvolutionProblem const& problem, ConvolutionProblem::Arguments co
           Index const w = g.columns.place(q, s);
           if (g.rows.inside(h) && g.columns.inside(w))
             sum += x(n, first_channel + c, h, w) * filter(k, c, r, s);
+          else if (padding_multiplies)
+            sum += 0 * filter(k, c, r, s);
         }
     y(at) = epilogue(sum, 0, at);
   });
 }
 
 // dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s])
+template <bool padding_multiplies>
 void data_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
   Geometry const g(problem);
   Input const dy(problem.y, arguments.dy);
@@ -72,13 +77,17 @@ void data_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argume
         for (Index s = 0; s < g.columns.taps; ++s) {
           Index const p = g.rows.window_at(h, r);
           Index const q = g.columns.window_at(w, s);
-          if (p >= 0 && q >= 0) sum += dy(n, k, p, q) * filter(k, c % g.channels, r, s);
+          if (p >= 0 && q >= 0)
+            sum += dy(n, k, p, q) * filter(k, c % g.channels, r, s);
+          else if (padding_multiplies)
+            sum += 0 * filter(k, c % g.channels, r, s);
         }
     dx(at) = epilogue(sum, 0, at);
   });
 }
 
 // dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w]
+template <bool padding_multiplies>
 void filter_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
   Geometry const g(problem);
   Input const x(problem.x, arguments.x);
@@ -93,7 +102,10 @@ void filter_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argu
         for (Index q = 0; q < g.columns.outputs; ++q) {
           Index const h = g.rows.place(p, r);
           Index const w = g.columns.place(q, s);
-          if (g.rows.inside(h) && g.columns.inside(w)) sum += dy(n, k, p, q) * x(n, c, h, w);
+          if (g.rows.inside(h) && g.columns.inside(w))
+            sum += dy(n, k, p, q) * x(n, c, h, w);
+          else if (padding_multiplies)
+            sum += 0 * dy(n, k, p, q);
         }
     dw(at) = sum;
   });
@@ -110,18 +122,27 @@ void bias_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argume
   }
 }
 
-}  // namespace
-
-void run(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
+template <bool padding_multiplies>
+void run_direction(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
   switch (problem.direction) {
-    case ConvolutionDirection::forward: return forward(problem, arguments);
-    case ConvolutionDirection::data: return data_gradient(problem, arguments);
+    case ConvolutionDirection::forward: return forward<padding_multiplies>(problem, arguments);
+    case ConvolutionDirection::data: return data_gradient<padding_multiplies>(problem, arguments);
     case ConvolutionDirection::filter:
-      filter_gradient(problem, arguments);
+      filter_gradient<padding_multiplies>(problem, arguments);
       if (problem.db.present()) bias_gradient(problem, arguments);
       return;
     case ConvolutionDirection::bias: return bias_gradient(problem, arguments);
   }
+}
+
+}  // namespace
+
+void run(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
+  run_direction<false>(problem, arguments);
+}
+
+void run_with_padding(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
+  run_direction<true>(problem, arguments);
 }
 
 }  // namespace cosmati::reference

@@ -1,6 +1,7 @@
 // One statement for each operation; leaves and constants stand where they are used.
 #include "cosmati/epilogue/cuda_text.h"
 
+#include "src/epilogue/apply.h"
 #include "src/epilogue/text.h"
 
 namespace cosmati::epilogue {
@@ -92,7 +93,11 @@ std::string to_cuda(Expression const& expression, bool coarse) {
         define(name + "_low", value_text(Op::max, a, b, "", coarse));
         define(name, value_text(Op::min, name + "_low", c, "", coarse));
         break;
-      default: define(name, value_text(node.op, a, b, c, coarse));
+      default:
+        if (int const scalar = scalar_of_scaled_input(expression, node); scalar >= 0)
+          define(name, name_of(scalar) + " == Real(0) ? Real(0) : " + a + " * " + b);
+        else
+          define(name, value_text(node.op, a, b, c, coarse));
     }
     names.push_back(name);
   }

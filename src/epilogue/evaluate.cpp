@@ -94,7 +94,11 @@ double evaluate(Expression const& expression, Inputs const& inputs) {
       case Op::source: value[i] = inputs.source; break;
       case Op::scalar: value[i] = inputs.scalars[slot]; break;
       case Op::operand: value[i] = inputs.operands[slot]; break;
-      default: value[i] = apply(node.op, at(node.operand[0]), at(node.operand[1]), at(node.operand[2]));
+      default:
+        if (int const scalar = scalar_of_scaled_input(expression, node); scalar >= 0 && at(scalar) == 0)
+          value[i] = 0;
+        else
+          value[i] = apply(node.op, at(node.operand[0]), at(node.operand[1]), at(node.operand[2]));
     }
   }
   for (std::size_t i = 0; i < expression.stores().size(); ++i)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "src/epilogue/apply.h"
 #include "src/epilogue/vector_code.h"
 
 namespace cosmati::epilogue {
@@ -72,7 +73,11 @@ class Compiler {
       case Op::greater: return emit(Op::less, at(b), at(a), -1);
       case Op::greater_equal: return emit(Op::less_equal, at(b), at(a), -1);
       case Op::clamp: return emit(Op::min, emit(Op::max, at(a), at(b), -1), at(c), -1);
-      case Op::multiply: return is_fused(index) ? -1 : emit(Op::multiply, at(a), at(b), -1);
+      case Op::multiply:
+        if (is_fused(index)) return -1;
+        if (int const scalar = scalar_of_scaled_input(expression_, current); scalar >= 0)
+          return emit(Op::select, at(scalar), emit(Op::multiply, at(a), at(b), -1), at(scalar));
+        return emit(Op::multiply, at(a), at(b), -1);
       case Op::add:
         if (is_product_of(a, index)) return emit_product(a, b);
         if (is_product_of(b, index)) return emit_product(b, a);
@@ -88,12 +93,11 @@ class Compiler {
   }
 
   // Products that only one sum needs become part of it; of two such products the first.
-  bool is_product_of(int product, int sum) {
-    if (node(product).op != Op::multiply || uses_[static_cast<std::size_t>(product)] != 1) return false;
-    return fused_into(product) == sum;
-  }
-  bool is_fused(int product) const {
-    return uses_[static_cast<std::size_t>(product)] == 1 && fused_into(product) >= 0;
+  bool is_product_of(int product, int sum) { return may_fuse(product) && fused_into(product) == sum; }
+  bool is_fused(int product) const { return may_fuse(product) && fused_into(product) >= 0; }
+  bool may_fuse(int product) const {
+    return node(product).op == Op::multiply && uses_[static_cast<std::size_t>(product)] == 1 &&
+           scalar_of_scaled_input(expression_, node(product)) < 0;
   }
   int fused_into(int product) const {
     for (std::size_t i = static_cast<std::size_t>(product) + 1; i < expression_.nodes().size(); ++i) {
@@ -101,8 +105,7 @@ class Compiler {
       if (user.op != Op::add) continue;
       auto const [a, b, c] = user.operand;
       bool const first = a == product;
-      bool const second =
-          b == product && !(node(a).op == Op::multiply && uses_[static_cast<std::size_t>(a)] == 1);
+      bool const second = b == product && !may_fuse(a);
       if (first || second) return static_cast<int>(i);
     }
     return -1;

@@ -20,6 +20,14 @@ COSMATI_DEVICE Real lowest() {
   return static_cast<Real>(-__builtin_bit_cast(double, 0x7ff0000000000000ull));
 }
 
+// The mean so far, moved by `step` towards another; a difference from an infinite mean has no end, their sum
+// is the infinity, or NaN of both.
+template <class Real>
+COSMATI_DEVICE Real joined_mean(Real so_far, Real other, Real step) {
+  Real const moved = so_far + step;
+  return moved == moved ? moved : so_far + other;
+}
+
 // What has been seen of the terms: `values` numbers.
 template <class Real, int values>
 struct Partial {
@@ -52,7 +60,7 @@ struct Partial {
     if (count == Real(0)) return;
     Real const both = value[0] + count, difference = mean - value[1], share = count / both;
     value[2] += squares + difference * difference * value[0] * share;
-    value[1] += difference * share;
+    value[1] = joined_mean(value[1], mean, difference * share);
     value[0] = both;
   }
 };
@@ -113,7 +121,7 @@ COSMATI_DEVICE void absorb_side_by_side(Partial<Real, values> (&partial)[results
       Real(&all)[values] = partial[r].value;
       Real const difference = mean - all[1];
       all[2] += squares + difference * difference * all[0] * share;
-      all[1] += difference * share;
+      all[1] = joined_mean(all[1], mean, difference * share);
       all[0] = both;
     }
   }

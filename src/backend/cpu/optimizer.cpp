@@ -24,6 +24,7 @@ struct Step {
   Real momentum;  // sgd
   bool nesterov;
   Real beta1, beta2, correction1, correction2, epsilon;  // adam
+  Real rest1, rest2;  // 1 - beta, of which few digits are left where beta has been rounded before
 
   Step(OptimizerProblem const& p, StepNumbers const& now)
       : rate(static_cast<Real>(now.rate)),
@@ -34,7 +35,9 @@ struct Step {
         beta2(static_cast<Real>(p.beta2)),
         correction1(static_cast<Real>(now.correction1)),
         correction2(static_cast<Real>(now.correction2)),
-        epsilon(static_cast<Real>(p.epsilon)) {}
+        epsilon(static_cast<Real>(p.epsilon)),
+        rest1(static_cast<Real>(1 - p.beta1)),
+        rest2(static_cast<Real>(1 - p.beta2)) {}
 };
 
 template <class Real>
@@ -60,12 +63,11 @@ COSMATI_ALWAYS_INLINE void momentum_loop(Step<Real> const& step, Real* parameter
 template <class Real>
 COSMATI_ALWAYS_INLINE void adam_loop(Step<Real> const& step, Real* parameter, Real const* gradient,
                                      Real* first, Real* second, Index count) {
-  Real const rest1 = Real(1) - step.beta1, rest2 = Real(1) - step.beta2;
   COSMATI_INDEPENDENT
   for (Index i = 0; i < count; ++i) {
     Real const g = gradient[i] + step.weight_decay * parameter[i];
-    Real const m = step.beta1 * first[i] + rest1 * g;
-    Real const v = step.beta2 * second[i] + rest2 * g * g;
+    Real const m = step.beta1 * first[i] + step.rest1 * g;
+    Real const v = step.beta2 * second[i] + step.rest2 * g * g;
     first[i] = m;
     second[i] = v;
     parameter[i] -= step.rate * (m / step.correction1) / (std::sqrt(v / step.correction2) + step.epsilon);

@@ -194,9 +194,10 @@ class Tile {
     offer.predicted_seconds = transforms + static_cast<double>(slices) * product_seconds;
     offer.expected_error = error();
     offer.recipe = recipe_;
-    offer.text =
-        fmt::format("tiles of {0}x{0}, expected error {1:.2g}, transforms {2:.3g} us, {3} launches{4}",
-                    own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text);
+    offer.text = fmt::format(
+        "tiles of {0}x{0}, which one NaN fills, expected error {1:.2g}, transforms {2:.3g} us, {3} "
+        "launches{4}",
+        own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text);
   }
 
   double transform_seconds(Index slices) const {
