@@ -216,8 +216,11 @@ std::string CudnnGraph::Plans::reason() const {
 CudnnGraph::Plans CudnnGraph::plans(std::size_t most_bytes, int most_plans) const {
   Plans result;
   std::set<std::string> seen;
+  auto const most = static_cast<std::size_t>(most_plans);
+  std::size_t const kept_for_fallback = most / 6;
   for (HeuristicMode const mode : {HeuristicMode::a, HeuristicMode::b, HeuristicMode::fallback}) try {
-      add_plans(mode, most_bytes, static_cast<std::size_t>(most_plans), seen, result);
+      add_plans(mode, most_bytes, mode == HeuristicMode::fallback ? most : most - kept_for_fallback, seen,
+                result);
     } catch (Error const& error) {  // another mode may do
       if (error.code() != ErrorCode::system) throw;
       result.last_failure = error.what();

@@ -80,7 +80,7 @@ class CudnnGraph {
   CudnnGraph(cudnn::Context* context, CudnnConvolution const& convolution, std::int64_t alignment,
              CudnnObject const* device = nullptr);
 
-  // At most `most_plans` that need no more workspace than `most_bytes`.
+  // At most `most_plans` that need no more workspace than `most_bytes`; a sixth is left to the fallback list.
   Plans plans(std::size_t most_bytes, int most_plans) const;
 
   // What a plan is run with; it may be used again as long as the arrays stay.

@@ -58,7 +58,6 @@ bool is_final(Object const* object) { return objects().contains(object) && objec
 struct Rule {
   ElementKind kind;
   std::int64_t count;
-  bool is_needed = true;
 };
 using Rules = std::map<Attribute, Rule>;
 
