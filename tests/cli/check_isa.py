@@ -38,6 +38,7 @@ def explained(*words, **environment):
 
 def limits():
     here = level_of(info(COSMATI_MAX_CPU_ISA="")[("device", "cpu")])
+    program.check("not set; SSE2, AVX2 or AVX512" in info(COSMATI_MAX_CPU_ISA="")[("limit", "COSMATI_MAX_CPU_ISA")], "info names the variable where it is not set")
     for value in LEVELS:
         lines = info(COSMATI_MAX_CPU_ISA=value)
         effective = min(value, here, key=LEVELS.index)
