@@ -23,7 +23,8 @@ struct Color {
 
 class Decoder {
  public:
-  Decoder(std::span<std::byte const> file, std::string const& name) : file_(file), name_(name) {}
+  Decoder(std::span<std::byte const> file, std::string const& name, unsigned char page)
+      : file_(file), name_(name), page_(page) {}
 
   Image decode() {
     read_header();
@@ -130,7 +131,8 @@ class Decoder {
       Color color = color_at(row_at);
       if (has_alpha_) {
         unsigned const alpha = u8_at(row_at + 3);
-        color = {over_black(color.red, alpha), over_black(color.green, alpha), over_black(color.blue, alpha)};
+        color = {over_page(color.red, alpha, page_), over_page(color.green, alpha, page_),
+                 over_page(color.blue, alpha, page_)};
       }
       put(color, image, to);
       row_at += bits_ / 8;
@@ -146,6 +148,7 @@ class Decoder {
 
   std::span<std::byte const> file_;
   std::string const& name_;
+  unsigned char page_;
   std::size_t data_at_ = 0;
   std::size_t header_bytes_ = 0;
   long long width_ = 0;
@@ -171,8 +174,8 @@ void append_u32(std::string& text, std::size_t value) {
 
 }  // namespace
 
-Image decode_bmp(std::span<std::byte const> file, std::string const& name) {
-  return Decoder(file, name).decode();
+Image decode_bmp(std::span<std::byte const> file, std::string const& name, unsigned char page) {
+  return Decoder(file, name, page).decode();
 }
 
 std::string encode_bmp(Image const& image) {

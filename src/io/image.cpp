@@ -106,14 +106,16 @@ void check_image_extents(long long width, long long height, std::string const& n
                                largest_image_extent));
 }
 
-Image decode_image(std::span<std::byte const> file, std::string const& name) {
+Image decode_image(std::span<std::byte const> file, std::string const& name, unsigned char page) {
   std::string_view const text(reinterpret_cast<char const*>(file.data()), file.size());
-  if (text.substr(0, 2) == "BM") return decode_bmp(file, name);
-  if (text.substr(0, 4) == "\x89PNG") return decode_png(file, name);
+  if (text.substr(0, 2) == "BM") return decode_bmp(file, name, page);
+  if (text.substr(0, 4) == "\x89PNG") return decode_png(file, name, page);
   bad_file(name, "is neither a PNG nor a BMP file");
 }
 
-Image read_image(std::string const& path) { return decode_image(MappedFile(path).bytes(), path); }
+Image read_image(std::string const& path, unsigned char page) {
+  return decode_image(MappedFile(path).bytes(), path, page);
+}
 
 void write_png(std::string const& path, Image const& image) { write_atomically(path, encode_png(image)); }
 void write_bmp(std::string const& path, Image const& image) { write_atomically(path, encode_bmp(image)); }

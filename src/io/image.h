@@ -24,16 +24,19 @@ struct Image {
 // All black. Throws Error(bad_request) unless the extents are 1 to 16384 and there are 1 or 3 channels.
 Image make_image(int width, int height, int channels);
 
-// A PNG or BMP file, told by its first bytes. Transparent pixels are laid over black, the background of
-// handwritten digits and of clothes in their data sets. 16-bit samples are rounded to 8. Throws
-// Error(bad_file), also for more than 16384 columns or rows, which is checked before memory is taken.
-Image read_image(std::string const& path);
+// The page that transparent pixels show: white, as viewers and printers have it.
+inline constexpr unsigned char white_page = 255;
+
+// A PNG or BMP file, told by its first bytes. Transparent pixels are laid over a page of the level `page` in
+// each channel. 16-bit samples are rounded to 8. Throws Error(bad_file), also for more than 16384 columns or
+// rows, which is checked before memory is taken.
+Image read_image(std::string const& path, unsigned char page = white_page);
 // The same from memory; `name` stands for the path in messages.
-Image decode_image(std::span<std::byte const> file, std::string const& name);
-// PNG of any colour type, depth and interlacing.
-Image decode_png(std::span<std::byte const> file, std::string const& name);
+Image decode_image(std::span<std::byte const> file, std::string const& name, unsigned char page = white_page);
+// PNG of any color type, depth and interlacing.
+Image decode_png(std::span<std::byte const> file, std::string const& name, unsigned char page = white_page);
 // BMP of 1, 4, 8, 24 or 32 bits a pixel, not compressed, with either order of rows.
-Image decode_bmp(std::span<std::byte const> file, std::string const& name);
+Image decode_bmp(std::span<std::byte const> file, std::string const& name, unsigned char page = white_page);
 
 // Crash-safe, as write_atomically.
 void write_png(std::string const& path, Image const& image);

@@ -15,9 +15,9 @@ void check_image_extents(long long width, long long height, std::string const& n
 // Throws Error(bad_request) unless the pixels are as many as the extents and channels say.
 void check_image(Image const& image);
 
-// What `value` looks like over black, where `alpha` is 0 to 255.
-inline unsigned char over_black(unsigned value, unsigned alpha) {
-  return static_cast<unsigned char>((value * alpha + 127) / 255);
+// What `value` looks like over a page of the level `page`, where `alpha` is 0 to 255.
+inline unsigned char over_page(unsigned value, unsigned alpha, unsigned page) {
+  return static_cast<unsigned char>((value * alpha + page * (255 - alpha) + 127) / 255);
 }
 
 }  // namespace cosmati::io

@@ -97,13 +97,13 @@ void check_promise(Reader const& reader, std::size_t file_bytes, std::string con
 }
 
 // `samples` has 1 to 4 channels; an even number of channels ends with alpha.
-Image without_alpha(Image const& samples) {
+Image without_alpha(Image const& samples, unsigned char page) {
   if (samples.channels % 2 != 0) return samples;
   int const channels = samples.channels - 1;
   Image image = make_image(samples.width, samples.height, channels);
   unsigned char const* from = samples.pixels.data();
   for (unsigned char* to = image.pixels.data(); to != image.pixels.data() + image.pixels.size();) {
-    for (int c = 0; c < channels; ++c) *to++ = over_black(from[c], from[channels]);
+    for (int c = 0; c < channels; ++c) *to++ = over_page(from[c], from[channels], page);
     from += samples.channels;
   }
   return image;
@@ -158,7 +158,7 @@ std::vector<png_bytep> row_pointers(Image& image) {
 
 }  // namespace
 
-Image decode_png(std::span<std::byte const> file, std::string const& name) {
+Image decode_png(std::span<std::byte const> file, std::string const& name, unsigned char page) {
   Reader reader(file);
   if (reader.info == nullptr) out_of_memory();
   if (!read_info(reader)) refuse(reader, name);
@@ -172,7 +172,7 @@ Image decode_png(std::span<std::byte const> file, std::string const& name) {
   samples.pixels.resize(samples.offset(0, samples.height));
   std::vector<png_bytep> rows = row_pointers(samples);
   if (!read_rows(reader, rows.data())) refuse(reader, name);
-  return without_alpha(samples);
+  return without_alpha(samples, page);
 }
 
 std::string encode_png(Image const& image) {

@@ -83,12 +83,19 @@ TEST(Png, ReadsEveryColorTypeAndDepth) {
                 {'x', 'y', 'z', 'a', 'b', 'c'});
 }
 
-TEST(Png, LaysTransparencyOverBlack) {
-  expect_pixels(decoded(png(3, 1, 8, 4, text("\0\xc8\xff\xc8\x80\xc8\0", 7))), 3, 1, 1, {200, 100, 0});
-  expect_pixels(decoded(png(1, 1, 8, 6, text("\0\xff\x80\x00\x80", 5))), 1, 1, 3, {128, 64, 0});
-  expect_pixels(
-      decoded(png(2, 1, 8, 3, text("\0\0\x01", 3), chunk("PLTE", "abcxyz") + chunk("tRNS", text("\0", 1)))),
-      2, 1, 3, {0, 0, 0, 'x', 'y', 'z'});
+TEST(Png, LaysTransparencyOverThePage) {
+  std::string const grey = png(3, 1, 8, 4, text("\0\xc8\xff\xc8\x80\xc8\0", 7)),
+                    color = png(1, 1, 8, 6, text("\0\xff\x80\x00\x80", 5)),
+                    palette = png(2, 1, 8, 3, text("\0\0\x01", 3),
+                                  chunk("PLTE", "abcxyz") + chunk("tRNS", text("\0", 1))),
+                    key = png(2, 1, 8, 0, text("\0\x07\x08", 3), chunk("tRNS", text("\0\x07", 2)));
+  expect_pixels(decoded(grey), 3, 1, 1, {200, 227, 255});
+  expect_pixels(decoded(color), 1, 1, 3, {255, 191, 127});
+  expect_pixels(decoded(palette), 2, 1, 3, {255, 255, 255, 'x', 'y', 'z'});
+  expect_pixels(decoded(key), 2, 1, 1, {255, 8});
+  expect_pixels(decode_image(bytes_of(grey), "x", 0), 3, 1, 1, {200, 100, 0});
+  expect_pixels(decode_image(bytes_of(color), "x", 0), 1, 1, 3, {128, 64, 0});
+  expect_pixels(decode_image(bytes_of(palette), "x", 9), 2, 1, 3, {9, 9, 9, 'x', 'y', 'z'});
 }
 
 TEST(Png, ReadsInterlacedPictures) {
