@@ -55,16 +55,19 @@ TensorDescription made_operand(std::vector<std::string> const& letters,
 
 }  // namespace
 
-void add_epilogue_options(Options& options, EpilogueText& text) {
+void add_epilogue_options(Options& options, EpilogueText& text, bool has_source) {
   options
       .text("--epilogue", text.expression, "EXPRESSION",
             "what becomes of the sum: alpha*acc + beta*c if not given (see: cosmati list epilogue-functions)")
       .texts("--set", text.settings, "NAME=NUMBER",
-             "a scalar of the epilogue; alpha is 1 and beta 0 if not set");
+             has_source
+                 ? "a scalar of the epilogue (default: alpha 1; beta 0, or 1 where run is given --c and no "
+                   "--epilogue)"
+                 : "a scalar of the epilogue (default: alpha 1, beta 0)");
 }
 
 BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices,
-                             bool made_here)
+                             bool made_here, bool source_given)
     : original_(epilogue::parse(text.expression.empty() ? default_expression : text.expression, indices)),
       values_(read_settings(text.settings)),
       indices_(indices),
@@ -75,7 +78,7 @@ BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_vie
     if (scalar.name == "alpha")
       values_["alpha"] = 1;
     else if (scalar.name == "beta")
-      values_["beta"] = 0;
+      values_["beta"] = source_given && text.expression.empty() ? 1 : 0;
     else if (made_here_)
       values_[scalar.name] = drawn += 0.5;
   }
@@ -108,6 +111,9 @@ Epilogue BoundEpilogue::complete(Inputs const& inputs, std::map<std::string, Ind
   warnings_ = epilogue::check(original_, provided);
   if (inputs.has("c") && !original_.uses_source())
     warnings_.push_back("the epilogue '" + original_.text() + "' does not name c: --c is not used");
+  if (inputs.has("c") && original_.uses_source() && !bound_.uses_source())
+    warnings_.push_back("the epilogue '" + original_.text() +
+                        "' multiplies c by 0: --c is not used (--set beta=1 adds it)");
   provided.source = inputs.has("c") || made_here_;
   epilogue::check(bound_, provided);
   epilogue.stores.assign(bound_.stores().size(), result);

@@ -16,13 +16,16 @@ struct EpilogueText {
   std::vector<std::string> settings;  // "alpha=1.5"
 };
 
-void add_epilogue_options(Options& options, EpilogueText& text);
+// `has_source`: the operation can be given the matrix c.
+void add_epilogue_options(Options& options, EpilogueText& text, bool has_source = false);
 
-// An expression with the values of its scalars: alpha 1 and beta 0 unless they are set. Scalars that are 0 or
-// 1 are folded into the expression, so that 0*c needs no c; the others stay arguments.
+// An expression with the values of its scalars: alpha 1 and beta 0 unless they are set, but beta 1 where the
+// user gave c and no expression. Scalars that are 0 or 1 are folded into the expression, so that 0*c needs no
+// c; the others stay arguments.
 class BoundEpilogue {
  public:
-  BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices, bool made_here);
+  BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices, bool made_here,
+                bool source_given = false);
 
   bool uses_source() const { return bound_.uses_source(); }
   // Binds operands by name; stores and `result` have one description. `extents` of each index letter.

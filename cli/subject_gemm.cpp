@@ -85,14 +85,15 @@ class Gemm final : public Subject {
         "products of these sizes in one launch; COUNTxMxNxK: so many of one size; for run 'files', and --a, "
         "--b, --out take lists; for verify 'random', too");
     options.flag("--by-pointers", by_pointers_, "a batch as arrays of pointers, one for each matrix");
-    add_epilogue_options(options, epilogue_);
+    add_epilogue_options(options, epilogue_, true);
   }
 
   std::vector<FileOption> files() const override {
     return {{"a", TypeRole::a, false,
              "(M,K), or (K,M) where the layout's first letter is t; a leading axis is a batch"},
             {"b", TypeRole::b, false, "(K,N), or (N,K) where its second letter is t"},
-            {"c", TypeRole::c, false, "(M,N); needed where the epilogue uses c"},
+            {"c", TypeRole::c, false,
+             "(M,N); added to the product unless --epilogue or --set beta says otherwise"},
             {"out", TypeRole::a, true, "(M,N), or (batch,M,N)"}};
   }
   bool has_epilogue() const override { return true; }
@@ -121,6 +122,7 @@ class Gemm final : public Subject {
   bool takes_lists() const override { return !group_.empty(); }
 
   std::vector<Index> draw(nets::Random& random) override {
+    drawn_ = true;
     if (layout_.empty()) layout_ = draw_from<std::string>(random, {"nn", "nt", "tn", "tt"});
     if (epilogue_.expression.empty() && epilogue_.settings.empty()) {
       epilogue_.expression = draw_from<std::string>(
@@ -214,6 +216,7 @@ class Gemm final : public Subject {
 
   std::string layout_, group_;
   bool by_pointers_ = false;
+  bool drawn_ = false;  // with an epilogue that may use c or not
   EpilogueText epilogue_;
 };
 
@@ -238,7 +241,7 @@ std::vector<std::vector<Index>> Gemm::sizes_of_parameters() const {
 }
 
 Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
-  BoundEpilogue epilogue(epilogue_, epilogue::gemm_indices, inputs.made_here);
+  BoundEpilogue epilogue(epilogue_, epilogue::gemm_indices, inputs.made_here, inputs.has("c"));
   GemmProblem problem;
   problem.a = matrix(inputs, "a", transposed(0));
   problem.b = matrix(inputs, "b", transposed(1));
@@ -259,6 +262,9 @@ Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
     operands.emplace_back("c", &problem.c);
     batched = batched || inputs.at("c").layout.rank() == 3;
   }
+  if (!common.types.c.empty() && !epilogue.uses_source() && !drawn_)
+    throw Error(ErrorCode::bad_request, "--c-type " + common.types.c + ": the epilogue '" + epilogue.text() +
+                                            "' does not use c here; --set beta=1 adds it");
   Index const batch = common_batch(inputs, operands);
   checked_size({batch, m, n}, type);
   problem.d = inputs.made_here ? column_major_matrix(type, batch, m, n) : describe(type, Shape(batch, m, n));

@@ -68,7 +68,13 @@ def epilogues():
     got = program.run("gemm", *words, "--set", "alpha=1.5", "--set", "beta=-2")
     program.close("alpha and beta", got, 1.5 * P - 2 * C)
     nan = program.save("nan", np.full((m, n), np.nan, np.float32))
-    program.close("beta 0 does not read c", program.run("gemm", *words[:4], "--c", nan), P)
+    program.close("beta 0 does not read c", program.run("gemm", *words[:4], "--c", nan, "--set", "beta=0"), P)
+    # c is added where nothing is said of it; where it is not read, a warning tells.
+    program.close("c without beta", program.run("gemm", *words), P + C)
+    program.close("c without beta, but alpha", program.run("gemm", *words, "--set", "alpha=-2"), C - 2 * P)
+    for more, warns in (([], False), (["--set", "beta=0"], True), (["--epilogue", "alpha*acc + beta*c"], True), (["--epilogue", "acc"], True), (["--epilogue", "acc - c"], False)):
+        told = program.call("run", "gemm", *words, *more, "--backend", program.backend, "--out", program.file("out.npy")).stderr
+        program.check(("--c is not used" in told) == warns, f"c with {more}: {told!r}")
     warned = program.call("run", "gemm", *words, *operands, "--backend", program.backend, "--out", program.file("out.npy"))
     program.check("bias" in warned.stderr and "warning" in warned.stderr, "unused operands are warned of: " + warned.stderr)
 
