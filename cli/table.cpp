@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/text.h"
+
 namespace cosmati::cli {
 namespace {
 
@@ -41,14 +43,24 @@ void clear_progress() {
   progress_shown = false;
 }
 
+void write_to_stdout(std::string const& bytes) {
+  clear_progress();
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout_is_a_file ? stderr : stdout);
+}
+
 void print_sentence(char const* head, std::string const& text) {
   clear_progress();
-  std::string const line = head + text + (text.ends_with('\n') ? "" : "\n");
+  std::string const line = head + printable_text(text) + (text.ends_with('\n') ? "" : "\n");
   std::fflush(stdout);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 }  // namespace
+
+void Table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable_name(cell);
+  rows_.push_back(std::move(cells));
+}
 
 void Table::print() const {
   std::vector<std::size_t> widths(heads_.size());
@@ -61,16 +73,13 @@ void Table::print() const {
     }
   }
   bool const bold = is_terminal(stdout) && std::getenv("NO_COLOR") == nullptr;
-  if (bold) print_text("\033[1m");
+  if (bold) write_to_stdout("\033[1m");
   print_row(heads_, widths, numeric);
-  if (bold) print_text("\033[0m");
+  if (bold) write_to_stdout("\033[0m");
   for (auto const& row : rows_) print_row(row, widths, numeric);
 }
 
-void print_text(std::string const& text) {
-  clear_progress();
-  std::fwrite(text.data(), 1, text.size(), stdout_is_a_file ? stderr : stdout);
-}
+void print_text(std::string const& text) { write_to_stdout(printable_text(text)); }
 void keep_stdout_for(std::string const& path) {
   struct stat named {
   }, open{};
@@ -85,7 +94,8 @@ void print_failure(std::string const& text) { print_sentence("cosmati: ", text);
 void print_progress(std::string const& text) {
   if (!is_terminal(stderr)) return;
   clear_progress();
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::string const shown = printable_text(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
   progress_shown = true;
 }
 

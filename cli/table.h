@@ -8,16 +8,17 @@ namespace cosmati::cli {
 class Table {
  public:
   explicit Table(std::vector<std::string> heads) : heads_(std::move(heads)) {}
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  void print() const;  // on stdout
+  void add(std::vector<std::string> cells);  // each of one line
+  void print() const;                        // on stdout
 
  private:
   std::vector<std::string> heads_;
   std::vector<std::vector<std::string>> rows_;
 };
 
+// Everything that is printed goes through printable_text(): names and texts may come from files.
 void print_line(std::string const& line);  // on stdout, with a line end
-void print_text(std::string const& text);  // on stdout, as it is
+void print_text(std::string const& text);  // on stdout
 // `path` will be written: where it is the pipe or file that stdout is (/dev/stdout), tables and lines go to
 // stderr from here on.
 void keep_stdout_for(std::string const& path);

@@ -50,7 +50,81 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last.back();
 }
 
+// Bytes of the UTF-8 character that begins at `at`, and its number; 0 bytes where there is none.
+struct Character {
+  std::size_t bytes = 0;
+  unsigned number = 0;
+};
+
+Character character_at(std::string_view text, std::size_t at) {
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(text[i])); };
+  unsigned const first = byte(at);
+  if (first < 0x80) return {1, first};
+  std::size_t const bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || at + bytes > text.size()) return {};
+  unsigned number = first & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80U) return {};
+    number = number << 6 | (byte(at + i) & 0x3fU);
+  }
+  constexpr unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+  bool const surrogate = number >= 0xd800 && number < 0xe000;
+  if (number < least[bytes] || number > 0x10ffff || surrogate) return {};
+  return {bytes, number};
+}
+
+// Controls of the terminal and of the direction of writing.
+bool is_control(unsigned number) {
+  return number < 0x20 || (number >= 0x7f && number < 0xa0) || number == 0x200e || number == 0x200f ||
+         (number >= 0x2028 && number <= 0x202e) || (number >= 0x2066 && number <= 0x2069);
+}
+
+std::string in_hexadecimal(char const* head, unsigned number, int digits) {
+  std::string text = head;
+  for (int i = digits - 1; i >= 0; --i) text += "0123456789abcdef"[number >> 4 * i & 15];
+  return text;
+}
+
+std::string printable(std::string_view text, bool lines) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    auto const [bytes, number] = character_at(text, at);
+    if (bytes == 0)
+      result += in_hexadecimal("\\x", static_cast<unsigned char>(text[at]), 2);
+    else if (is_control(number) && !(lines && (number == '\n' || number == '\t')))
+      result += in_hexadecimal("\\u", number, 4);
+    else
+      result += text.substr(at, bytes);
+    at += std::max<std::size_t>(bytes, 1);
+  }
+  return result;
+}
+
 }  // namespace
+
+std::string printable_text(std::string_view text) { return printable(text, true); }
+std::string printable_name(std::string_view text) { return printable(text, false); }
+
+std::string shell_word(std::string const& word) {
+  auto const needs_escape = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  auto const is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  bool const escapes = std::any_of(word.begin(), word.end(), needs_escape) || printable_name(word) != word;
+  std::string quoted = escapes ? "$'" : "'";
+  for (char const c : word)
+    if (escapes && (c == '\'' || c == '\\'))
+      quoted += std::string("\\") + c;
+    else if (escapes && (needs_escape(c) || static_cast<unsigned char>(c) >= 0x80))
+      quoted += in_hexadecimal("\\x", static_cast<unsigned char>(c), 2);
+    else if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  return quoted + '\'';
+}
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> words;

@@ -16,6 +16,15 @@ Index parse_index(std::string_view text, std::string const& what);
 double parse_number(std::string_view text, std::string const& what);
 std::vector<Index> parse_indices(std::string_view text, std::string const& what);  // "2,2"
 
+// `text` for a terminal: control characters, characters that turn the direction of writing, and bytes that
+// are no UTF-8 become \u001b or \x9b, so that text from a file can neither move the cursor nor hide a line.
+// Line ends and tabs stay in texts; names are of one line.
+std::string printable_text(std::string_view text);
+std::string printable_name(std::string_view text);
+
+// `word` as one word of a POSIX shell, in quotes where it needs them; control characters as $'\x1b'.
+std::string shell_word(std::string const& word);
+
 // "64", "64,128", "64:256:64" (the end belongs to the range) and mixtures.
 std::vector<Index> parse_range(std::string_view text, std::string const& what);
 

@@ -86,6 +86,9 @@ Loaded load(std::string const& path, bool with_state) {
   }
   model.statistics = {nets::real(metadata, "pixel_mean", path),
                       nets::real(metadata, "pixel_deviation", path)};
+  if (!(model.statistics.deviation > 0))
+    throw Error(ErrorCode::bad_file, path + ": its metadata has '" + text("pixel_deviation") +
+                                         "' as pixel_deviation; expected a number above 0");
   std::string names = text("classes") + ",";
   for (std::size_t comma; (comma = names.find(',')) != std::string::npos; names.erase(0, comma + 1))
     model.classes.push_back(names.substr(0, comma));
