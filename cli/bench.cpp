@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/peer.h"
 #include "cli/problem_options.h"
+#include "cli/shared_options.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
@@ -34,7 +35,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
-  add_common_options(options, request.common, &request.json_file);
+  add_shared_options(options, request.common, "bench", request.subject.get(), &request.json_file);
 }
 
 BenchRequest with_options(BenchRequest const& request, ProblemOptions const& problem) {

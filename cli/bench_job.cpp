@@ -7,6 +7,7 @@
 #include "cli/bench_report.h"
 #include "cli/gpu_contest.h"
 #include "cli/notes.h"
+#include "cli/output_files.h"
 #include "cli/peak.h"
 #include "cli/pointer_arrays.h"
 #include "cli/run_job.h"
@@ -137,6 +138,9 @@ class Session {
         rules_{request.slices, request.slice_seconds, request.hot, 0, request.single_calls} {
     if (!request.fail_below.empty()) {
       limit_ = parse_number(request.fail_below, "--fail-below");
+      if (!(limit_ > 0 && limit_ <= 1e6))
+        throw Error(ErrorCode::bad_request, "--fail-below " + request.fail_below +
+                                                " is out of range; expected more than 0, e.g. 0.97");
       if (request.peers.empty())
         throw Error(ErrorCode::bad_request,
                     "--fail-below " + request.fail_below + " is a ratio to a peer: --peer NAME is needed");
@@ -295,13 +299,17 @@ BenchRequest BenchRequest::copy() const {
 }
 
 void bench_job(BenchRequest const& request, WithOptions const& with_options) {
-  check_options(*request.subject, request.common);
+  check_options(request.common);
   if (request.slices < 1 || request.slices > 100000)
     throw Error(ErrorCode::bad_request,
                 "--slices " + std::to_string(request.slices) + ": legal are 1 to 100000");
   if (!(request.slice_seconds > 0 && request.slice_seconds <= 60))
     throw Error(ErrorCode::bad_request,
                 "--slice-seconds " + in_short(request.slice_seconds) + ": legal is more than 0, up to 60");
+  if (!(request.most_verified >= 0))
+    throw Error(ErrorCode::bad_request, "--verify-below " + in_short(request.most_verified) +
+                                            " is out of range; expected 0 or more operations");
+  check_files({{"--json", request.json_file}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
   Session session(request);
   std::vector<std::vector<Index>> sizes;
   if (!request.workload) sizes = requested_sizes(*request.subject, request.size);

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/compile_job.h"
 #include "cli/problem_options.h"
+#include "cli/shared_options.h"
 
 namespace cosmati::cli {
 namespace {
@@ -22,7 +23,7 @@ void add_options(CLI::App& command, CompileRequest& request) {
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
-  add_common_options(options, request.common);
+  add_shared_options(options, request.common, "compile", request.subject.get());
 }
 
 CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem) {

@@ -162,7 +162,7 @@ void print_summary(std::vector<Kernel> const& kernels) {
 }  // namespace
 
 void compile_job(CompileRequest const& request, WithCompileOptions const& with_options) {
-  check_options(*request.subject, request.common);
+  check_options(request.common);
   std::vector<Kernel> kernels;
   add_kernels(request, kernels);
   for (Suite const& suite : requested_suites(request.subject->name(), request.suite, request.shapes))
@@ -170,7 +170,7 @@ void compile_job(CompileRequest const& request, WithCompileOptions const& with_o
   if (kernels.empty())
     throw Error(ErrorCode::bad_request,
                 "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
-  check_output("--out", request.out);
+  check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
   if (!request.out.empty() && kernels.size() > 1)
     throw Error(ErrorCode::bad_request,
                 "--out " + request.out + " takes one kernel; these are " + std::to_string(kernels.size()));

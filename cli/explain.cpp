@@ -7,6 +7,7 @@
 #include "cli/problem_options.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
+#include "cli/shared_options.h"
 #include "cli/sizes.h"
 #include "cli/table.h"
 
@@ -126,11 +127,11 @@ void add_options(CLI::App& command, ExplainRequest& request) {
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
-  add_common_options(options, request.common);
+  add_shared_options(options, request.common, "explain", request.subject.get());
 }
 
 void explain_job(ExplainRequest const& request) {
-  check_options(*request.subject, request.common);
+  check_options(request.common);
   auto const sizes = requested_sizes(*request.subject, request.size);
   auto const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (sizes.empty() && suites.empty())

@@ -2,6 +2,7 @@
 #include "cli/find_job.h"
 
 #include "cli/machine.h"
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
@@ -15,6 +16,7 @@ class Session {
  public:
   explicit Session(FindRequest const& request) : request_(request) {
     // A file that cannot be added to is told before anything is measured.
+    check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
     if (!request.out.empty()) io::tuning_to_add_to(request.out);
   }
 
@@ -111,14 +113,10 @@ void find_all(Session& session, FindRequest const& request, std::vector<std::vec
 }
 
 void check(FindRequest const& request) {
-  check_options(*request.subject, request.common);
+  check_options(request.common);
   if (!(request.seconds >= 1e-4 && request.seconds <= 60))
     throw Error(ErrorCode::bad_request,
                 "--seconds " + in_short(request.seconds) + ": legal are 0.0001 to 60 for each kernel");
-  if (!request.common.tuning.empty())
-    throw Error(ErrorCode::bad_request, "--tuning " + request.common.tuning +
-                                            ": find measures what is there to choose; --out FILE adds to "
-                                            "a tuning file");
   if (request.out.empty()) return;
   std::string const name = request.subject->name();
   if (name != "gemm" && name != "conv")

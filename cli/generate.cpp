@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/generate_dcgan.h"
+#include "cli/shared_options.h"
 
 namespace cosmati::cli {
 
@@ -55,9 +56,9 @@ void add_generate_command(CLI::App& program) {
       .text("--measure", request->measure, "WHERE",
             "write nothing, only measure: images that arrive in host memory (host) or stay on the GPU "
             "(device)");
-  add_common_options(options, request->common);
+  add_shared_options(options, request->common, "generate dcgan");
   dcgan.callback([request] {
-    refuse_batch_invariant(request->common, "generate");
+    use_cache_of(request->common);
     generate_dcgan(*request);
   });
 }

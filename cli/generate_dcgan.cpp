@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <string_view>
 #include <thread>
 
@@ -57,6 +58,13 @@ dcgan::Latents random_vectors(GenerateRequest const& request, Index count) {
   return dcgan::Latents(count, static_cast<unsigned long long>(request.common.seed));
 }
 
+// The vectors of a file leave nothing to draw.
+void refuse_unused_seed(GenerateRequest const& request) {
+  if (request.common.seed != Common().seed)
+    refuse(fmt::format("--seed {} is for random vectors; those of this run are those of {}",
+                       request.common.seed, request.input));
+}
+
 // The stops of a walk are the vectors of a file, or random ones.
 dcgan::Latents walk(GenerateRequest const& request) {
   if (request.walk < 2 || request.walk > dcgan::most_images_of_a_picture)
@@ -66,6 +74,7 @@ dcgan::Latents walk(GenerateRequest const& request) {
     refuse("--walk counts its frames itself: without --count; --walk-stops says how many vectors it visits");
   if (!request.input.empty() && request.walk_stops != not_given)
     refuse("--walk-stops is for random vectors; the stops of this walk are those of " + request.input);
+  if (!request.input.empty()) refuse_unused_seed(request);
   Index const random_stops =
       request.walk_stops == not_given ? std::min<Index>(8, request.walk) : request.walk_stops;
   if (random_stops < 2 || random_stops > request.walk)
@@ -90,12 +99,19 @@ dcgan::Latents latents(GenerateRequest const& request) {
   if (request.walk_stops != not_given) refuse("--walk-stops is for --walk FRAMES");
   if (request.input.empty() == (request.count == not_given))
     refuse("generate dcgan needs either --input FILE or --count N or --walk FRAMES");
-  if (!request.input.empty()) return vectors_of_file(request.input);
+  if (!request.input.empty()) {
+    refuse_unused_seed(request);
+    return vectors_of_file(request.input);
+  }
   check_count(request);
   return random_vectors(request, request.count);
 }
 
-void check_files(GenerateRequest const& request) {
+std::string weights_file(GenerateRequest const& request) {
+  return request.weights.empty() ? shipped_generator() : request.weights;
+}
+
+void check_generate_files(GenerateRequest const& request) {
   if (!request.image.empty() && !request.image.ends_with(".bmp") && !request.image.ends_with(".png"))
     refuse("--image " + request.image + ": the name must end in .bmp or .png");
   if (!request.animation.empty() && !request.animation.ends_with(".png") &&
@@ -110,17 +126,30 @@ void check_files(GenerateRequest const& request) {
   if (!request.timeline.empty() && !request.timeline.ends_with(".svg") &&
       !request.timeline.ends_with(".json"))
     refuse("--timeline " + request.timeline + ": the name must end in .svg or .json");
-  check_distinct({{"--output", request.output},
-                  {"--image", request.image},
-                  {"--animation", request.animation},
-                  {"--save-weights", request.save_weights},
-                  {"--timeline", request.timeline}});
+  std::error_code failed;
+  bool const kept = !request.output.empty() && (!std::filesystem::exists(request.output, failed) ||
+                                                std::filesystem::is_regular_file(request.output, failed));
+  check_files({{"--output", request.output},
+               {"--output", kept ? request.output + ".partial" : ""},
+               {"--output", kept ? request.output + ".progress" : ""},
+               {"--image", request.image},
+               {"--animation", request.animation},
+               {"--save-weights", request.save_weights},
+               {"--timeline", request.timeline}},
+              inputs_of(request.common, {{"--input", request.input}, {"--weights", weights_file(request)}}));
   bool const writes = !request.output.empty() || !request.image.empty() || !request.animation.empty();
   if (!request.measure.empty()) {
     one_of(request.measure, {"host", "device"}, "--measure");
     if (writes) refuse("--measure writes nothing: without --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
     refuse("generate dcgan needs --output FILE, --image FILE or --animation FILE to write to");
+  } else if (!writes) {  // the weights alone
+    for (auto const& [option, given] :
+         {std::pair{"--timeline", !request.timeline.empty()}, std::pair{"--input", !request.input.empty()},
+          std::pair{"--count", request.count != not_given}, std::pair{"--walk", request.walk != not_given}})
+      if (given)
+        refuse(std::string(option) +
+               " is for images, which need --output FILE, --image FILE or --animation FILE");
   }
   one_of(request.output_type, {"f32", "f16", "u8"}, "--output-type");
   if (request.output_type != "f32" && !request.output.ends_with(".npy") && request.measure.empty())
@@ -197,19 +226,6 @@ dcgan::OutputRequest output_request(GenerateRequest const& request) {
   if (request.frames_per_second != not_given)
     result.frames_per_second = static_cast<int>(request.frames_per_second);
   return result;
-}
-
-void check_types(TypeChoice const& types) {
-  struct Ignored {
-    char const* option;
-    std::string const& type;
-  };
-  for (Ignored const& one : {Ignored{"--compute", types.compute}, Ignored{"--accumulator", types.accumulator},
-                             Ignored{"--a-type", types.a}, Ignored{"--b-type", types.b},
-                             Ignored{"--c-type", types.c}, Ignored{"--d-type", types.d}})
-    if (!one.type.empty())
-      refuse(fmt::format("{} {}: the numbers of generate dcgan are chosen by --type: f32, tf32, f16 or bf16",
-                         one.option, one.type));
 }
 
 void check_naive(GenerateRequest const& request, dcgan::GeneratorOptions const& options, Backend backend) {
@@ -354,9 +370,8 @@ void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group)
 }
 
 void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
-  check_types(request.common.types);
-  check_files(request);
-  auto const weights = dcgan::Weights::read(request.weights.empty() ? shipped_generator() : request.weights);
+  check_generate_files(request);
+  auto const weights = dcgan::Weights::read(weights_file(request));
   if (group != nullptr && !request.timeline.empty())
     refuse("--timeline shows the devices of one process; without mpirun");
   if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
@@ -382,7 +397,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
                          [](std::string const& text) { print_warning(text); });
   if (group != nullptr) {
     auto const written = files(request);
-    say_farewell(written.empty() ? "" : written.front(), count);
+    say_farewell(written.empty() ? "" : printable_name(written.front()), count);
     farewell_progress(output.images());
     group->barrier();
   }
@@ -426,7 +441,10 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
 
 void generate_dcgan(GenerateRequest const& request) {
   if (request.explain) {
-    check_types(request.common.types);
+    for (std::string const& path : {request.output, request.image, request.animation, request.timeline,
+                                    request.save_weights, request.input})
+      if (!path.empty()) refuse("--explain draws nothing: without " + path);
+    if (!request.measure.empty()) refuse("--explain draws nothing: without --measure");
     Device const device = request.common.device_to_plan_for();
     auto options = generator_options(request, device.backend);
     if (request.count != not_given) {

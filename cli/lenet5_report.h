@@ -25,6 +25,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
 
 struct PredictRequest {
   std::string model, data;
+  std::string background;  // empty: white
   std::vector<std::string> images;
   Common common;
 };

@@ -9,6 +9,7 @@
 #include "cli/placement.h"
 #include "cli/problem_options.h"
 #include "cli/record.h"
+#include "cli/shared_options.h"
 #include "cli/sizes.h"
 #include "cli/subject.h"
 #include "cli/suites.h"
@@ -49,7 +50,7 @@ std::size_t problems_in(Suite const& suite) {
         add_size_options(options, *parsed, size);
         add_placement_options(options, placement);
         parsed->add_parameters(options);
-        add_common_options(options, common);
+        add_shared_options(options, common, "bench", parsed.get());
       });
       count += requested_sizes(*parsed, size).size() * requested_types(*parsed, common.types.all).size();
     }

@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdlib>
 
 #include "cli/text.h"
 #include "cosmati/ops/processor.h"
@@ -106,10 +107,20 @@ Device Common::device_to_plan_for() const {
   if (device < 0 || device > 63)
     throw Error(ErrorCode::bad_request, "--device " + std::to_string(device) + ": legal are 0 to 63");
   bool const automatic = backend == "auto";
+  // Which of the GPUs that are here means nothing where none of them is used.
+  auto const refuse_device = [this](std::string const& instead) {
+    if (device != 0)
+      throw Error(ErrorCode::bad_request,
+                  "--device " + std::to_string(device) + " names a GPU of this machine, but " + instead);
+  };
+  if (!device_description.empty())
+    refuse_device("--device-description " + device_description + " another one");
   if (device_description.empty()) {
     Backend const wanted = !automatic          ? parse_backend(backend)
                            : has_cuda_device() ? Backend::cuda
                                                : Backend::cpu;
+    if (wanted != Backend::cuda)
+      refuse_device(automatic ? "this machine has none" : "--backend " + backend + " uses none");
     return this_device(wanted, static_cast<int>(threads), static_cast<int>(device));
   }
   Backend const wanted = !automatic                         ? parse_backend(backend)
@@ -164,61 +175,8 @@ PlanOptions Common::plan_options() const {
   return options;
 }
 
-void refuse_batch_invariant(Common const& common, char const* verb) {
-  if (common.batch_invariant)
-    throw Error(
-        ErrorCode::bad_request,
-        std::string("--batch-invariant is for single operations (run, verify, bench, explain, compile): ") +
-            verb + " plans a network's layers for whole batches");
-}
-
-void add_machine_options(Options& options, Common& common) {
-  options.group("Where and how")
-      .text("--backend", common.backend, "NAME",
-            "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu")
-      .integer("--device", common.device, "which GPU of this machine; 0 if not given")
-      .text(
-          "--device-description", common.device_description, "NAME|FILE",
-          "plan for this GPU: h200, h100, a100, rtx4090, t4; or processor: sse2-only, avx2-laptop, "
-          "avx512-server, 64-core-server; or a file as cosmati info --describe prints (of a processor: with "
-          "--backend cpu)")
-      .text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)")
-      .text("--policy", common.policy, "NAME|FIELD=VALUE,...",
-            "of kernels that are composed; what is not said, the plan chooses")
-      .integer("--threads", common.threads, "host threads; 0: one for each core")
-      .text("--max-workspace", common.max_workspace, "BYTES",
-            "kernels that need more scratch memory are refused")
-      .text("--max-error", common.max_error, "RATIO",
-            "kernels that state a larger expected error (of rounding, as a share of the results) are refused")
-      .text("--tuning", common.tuning, "FILE",
-            "measured choices of kernels, as cosmati find and tune write them; the plan goes by them")
-      .text("--cache", common.cache, "DIR", "folder of compiled kernels")
-      .integer("--seed", common.seed, "seed of whatever is drawn at random; 1 if not given")
-      .flag("--deterministic", common.deterministic,
-            "only kernels that give the same bits from run to run: all of them do")
-      .flag(
-          "--batch-invariant", common.batch_invariant,
-          "only kernels that give a row of a product, a matrix of a batch and an image the same bits however "
-          "many others there are");
-}
-
-void add_common_options(Options& options, Common& common, std::string* json_to_file) {
-  add_machine_options(options, common);
-  if (json_to_file != nullptr)
-    options.optional_text("--json", common.json, *json_to_file, "[FILE]",
-                          "JSON Lines on stdout instead of tables, or added to FILE beside the table");
-  else
-    options.flag("--json", common.json, "JSON Lines on stdout instead of tables");
-  options.group("Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32")
-      .text("--type", common.types.all, "TYPE", "of all operands; names the bit patterns of u16 and u8 files")
-      .text("--a-type", common.types.a, "TYPE", "of the first operand: a, x, dy")
-      .text("--b-type", common.types.b, "TYPE", "of the second operand: b, w, centres")
-      .text("--c-type", common.types.c, "TYPE", "of c")
-      .text("--d-type", common.types.d, "TYPE", "of the output; else the inputs' (sums of s8 or u8: s32)")
-      .text("--accumulator", common.types.accumulator, "TYPE",
-            "of the sums: f32, with f64 inputs f64, with integers s32")
-      .text("--compute", common.types.compute, "TYPE",
-            "tf32: cut f32 factors to TF32 before they are multiplied");
+void use_cache_of(Common const& common) {
+  if (!common.cache.empty()) setenv("COSMATI_CACHE", common.cache.c_str(), 1);
 }
 
 }  // namespace cosmati::cli

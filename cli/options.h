@@ -1,4 +1,4 @@
-// Declaring options without the parser's header, and the options that every compute verb takes.
+// Declaring options without the parser's header, and what the shared options say (cli/shared_options.h).
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -75,13 +75,7 @@ struct Common {
   PlanOptions plan_options() const;
 };
 
-// Of networks, whose layers' kernels are planned for whole batches: throws Error(bad_request) if
-// --batch-invariant was given.
-void refuse_batch_invariant(Common const& common, char const* verb);
-
-// Where, how and by which kernels, without the types and --json.
-void add_machine_options(Options& options, Common& common);
-// `json_to_file`: --json takes the name of a file as well, which goes there.
-void add_common_options(Options& options, Common& common, std::string* json_to_file = nullptr);
+// Applies --cache; before the first use of the cache, which then reads it.
+void use_cache_of(Common const& common);
 
 }  // namespace cosmati::cli

@@ -3,15 +3,29 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
+
 namespace cosmati::cli {
 
 struct OutputFile {
-  std::string option, path;  // "--out", "d.npy"; no path: nothing will be written
+  std::string option, path;   // "--out", "d.npy"; no path: nothing will be written
+  std::string replaces = {};  // the option of the input that this one may be: what is read, updated and saved
 };
 
-// io::check_writable() of the path; its sentence then names the option.
-void check_output(std::string const& option, std::string const& path);
-// Throws Error(bad_request) if two of them are one file, by whatever paths.
-void check_distinct(std::vector<OutputFile> const& files);
+struct InputFile {
+  std::string option, path;  // "--a", "a.npy"; no path: nothing is read
+};
+
+// io::check_writable() of each output, whose sentence then names the option. Throws Error(bad_request) if two
+// outputs are one file, or an output is one of the inputs: not by their names, but by what these lead to
+// (device and inode, or, of what does not exist yet, its folder's and the name). Devices and pipes may be
+// anything. Tables and lines go to stderr from here on where an output is stdout.
+void check_files(std::vector<OutputFile> const& outputs, std::vector<InputFile> const& inputs);
+
+// Files that the shared options name, --tuning and --device-description.
+std::vector<InputFile> inputs_of(Common const& common, std::vector<InputFile> others = {});
+
+// A folder's regular files, or the one file that `path` is, under the name of `option`.
+std::vector<InputFile> files_below(std::string const& option, std::string const& path);
 
 }  // namespace cosmati::cli

@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "cli/shared_options.h"
 #include "cli/text.h"
 
 namespace cosmati::cli {
@@ -76,6 +77,10 @@ std::string explain_parse_failure(CLI::App const& program, std::string const& re
     path += ' ' + word;
   }
   std::string const unknown = unknown_argument(*command, arguments, at);
+  std::string const use =
+      use_of_shared_option(unknown, path.substr(std::min(program.get_name().size() + 1, path.size())));
+  if (unknown.starts_with('-') && !use.empty())
+    return path + " has no option " + unknown + "; " + use + "; see " + path + " --help";
   if (unknown.starts_with('-'))
     return path + " has no option " + unknown +
            did_you_mean(unknown.starts_with("--") ? unknown : '-' + unknown, option_names(*command)) +

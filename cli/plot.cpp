@@ -27,12 +27,11 @@ void plot_job(PlotRequest const& request) {
     throw Error(ErrorCode::bad_request, "a file of results is needed, e.g. results.jsonl");
   if (request.out.empty())
     throw Error(ErrorCode::bad_request, "--out is missing: the file of the report, e.g. --out report.html");
-  for (std::string const& file : request.files)
-    if (file == request.out)
-      throw Error(ErrorCode::bad_request, "--out " + request.out + " is one of the files of results");
+  std::vector<InputFile> inputs;
+  for (std::string const& file : request.files) inputs.push_back({"the argument", file});
+  check_files({{"--out", request.out}}, inputs);
   PlotInput const input = read_plot_records(request.files);
   std::string const page = plot_page(input), skipped = skipped_text(input);
-  check_output("--out", request.out);
   io::write_atomically(request.out, page);
   long long lines = 0, above = 0;
   std::string first_above;

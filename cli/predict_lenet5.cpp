@@ -8,6 +8,7 @@
 #include "cli/lenet5_report.h"
 #include "cli/record.h"
 #include "cli/table.h"
+#include "cli/text.h"
 #include "nets/lenet5/model.h"
 #include "src/io/image.h"
 
@@ -38,13 +39,26 @@ io::Image as_input(io::Image const& picture) {
                        : io::resize_bilinear(grey, size, size);
 }
 
+unsigned char page_of(std::string const& background) {
+  if (background.empty() || background == "white") return io::white_page;
+  if (background == "black") return 0;
+  Index const level = background.find_first_not_of("0123456789") == std::string::npos && background.size() < 4
+                          ? parse_index(background, "--background")
+                          : -1;
+  if (level < 0 || level > 255)
+    throw Error(ErrorCode::bad_request,
+                "--background " + background + " is no page color; valid values: white, black, 0 to 255");
+  return static_cast<unsigned char>(level);
+}
+
 void predict_images(PredictRequest const& request, lenet5::Model& model, Device const& device) {
   nets::Dataset data;
   data.images = Tensor(DataType::u8,
                        {static_cast<Index>(request.images.size()), lenet5::image_size, lenet5::image_size});
   auto* target = data.images.as<unsigned char>();
+  unsigned char const page = page_of(request.background);
   for (std::string const& path : request.images) {
-    io::Image const input = as_input(io::read_image(path));
+    io::Image const input = as_input(io::read_image(path, page));
     target = std::copy(input.pixels.begin(), input.pixels.end(), target);
   }
   auto const scores = nets::make_executor(model.assignment(device))->scores(data);
@@ -62,7 +76,8 @@ void predict_images(PredictRequest const& request, lenet5::Model& model, Device 
                      .add("probability", probability)
                      .json());
     else
-      print_line(fmt::format("{}  {}  {:.1f}%", request.images[i], model.classes[best], probability * 100));
+      print_line(fmt::format("{}  {}  {:.1f}%", printable_name(request.images[i]),
+                             printable_name(model.classes[best]), probability * 100));
   }
 }
 
@@ -84,8 +99,10 @@ void predict_data(PredictRequest const& request, lenet5::Model& model, Device co
 }  // namespace
 
 std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
-                           std::vector<std::string> const& classes) {
+                           std::vector<std::string> const& names) {
   std::size_t width = 6;
+  std::vector<std::string> classes;
+  for (std::string const& name : names) classes.push_back(printable_name(name));
   for (std::string const& name : classes) width = std::max(width, name.size() + 2);
   std::string text = fmt::format("{:<{}}", "", width);
   for (std::string const& name : classes) text += fmt::format("{:>{}}", name, width);
@@ -107,6 +124,8 @@ void predict_lenet5(PredictRequest const& request) {
     throw Error(ErrorCode::bad_request, "predict lenet5 needs --model FILE, as `train lenet5` saves it");
   if (request.data.empty() == request.images.empty())
     throw Error(ErrorCode::bad_request, "predict lenet5 needs either --data FOLDER or --image FILE");
+  if (!request.background.empty() && request.images.empty())
+    throw Error(ErrorCode::bad_request, "--background " + request.background + " is for --image FILE");
   auto const loaded = lenet5::load(request.model, false);
   Device const device = request.common.device_to_run_on();
   if (request.data.empty())

@@ -7,7 +7,9 @@
 
 #include "cli/bench_job.h"
 #include "cli/commands.h"
+#include "cli/output_files.h"
 #include "cli/recorded_problem.h"
+#include "cli/shared_options.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/verify_job.h"
@@ -205,6 +207,7 @@ void check_mode(ReplayRequest const& request) {
 
 void replay(ReplayRequest const& request) {
   check_mode(request);
+  check_files({{"--json", request.json_file}}, inputs_of(request.common, {{"the argument", request.file}}));
   Workload const workload = workload_of(request, request.common.device_to_run_on());
   request.bench ? bench(request, workload) : verify(request, workload);
   if (request.common.json) return;
@@ -239,10 +242,7 @@ void add_replay_command(CLI::App& program) {
       .flag("--hot", request->hot, "of --bench: the same operands at each call")
       .number("--most-operations", request->most_operations,
               "larger problems are not verified; 2e9 if not given, with --bench 2e8");
-  add_machine_options(options, request->common);
-  options.optional_text(
-      "--json", request->common.json, request->json_file, "[FILE]",
-      "JSON Lines on stdout instead of tables; with --bench also added to FILE beside the table");
+  add_shared_options(options, request->common, "replay", nullptr, &request->json_file);
   command->callback([request] { replay(*request); });
 }
 

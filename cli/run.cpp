@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/run_job.h"
+#include "cli/shared_options.h"
 
 namespace cosmati::cli {
 namespace {
@@ -23,9 +24,11 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
                "an array that the epilogue names; may be repeated")
         .texts("--store", request->stores, "NAME=OUTPUT", "where store(NAME, ...) of the epilogue goes");
   }
+  options.flag("--time", request->time,
+               "once the outputs are written, call the operation again for 0.2 s, and print the median time");
   options.group("Parameters");
   request->subject->add_parameters(options);
-  add_common_options(options, request->common);
+  add_shared_options(options, request->common, "run", request->subject.get());
   command.callback([request] { run_job(*request); });
 }
 

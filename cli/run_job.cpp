@@ -2,10 +2,9 @@
 #include "cli/run_job.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <filesystem>
+#include <optional>
 
 #include "cli/arrays.h"
 #include "cli/output_files.h"
@@ -13,6 +12,7 @@
 #include "cli/staged.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "cli/timing.h"
 
 namespace cosmati::cli {
 namespace {
@@ -48,6 +48,13 @@ Paths lists_of(Paths const& paths) {
   return all;
 }
 
+// "--velocity" of the output "out-velocity"; empty: a file of its own.
+std::string updated_input(Subject const& subject, std::string const& output) {
+  for (FileOption const& option : subject.files())
+    if (option.output && option.name == output && !option.updates.empty()) return "--" + option.updates;
+  return {};
+}
+
 Files files_of(RunRequest const& request) {
   Files files;
   for (FileOption const& option : request.subject->files()) {
@@ -57,14 +64,12 @@ Files files_of(RunRequest const& request) {
   add_named(request.operands, "--operand", operand_prefix, files.inputs);
   add_named(request.stores, "--store", store_prefix, files.outputs);
   if (request.subject->takes_lists()) files = {lists_of(files.inputs), lists_of(files.outputs)};
-  std::vector<OutputFile> outputs;  // but for devices, such as /dev/null
-  for (auto const& [option, path] : files.outputs) {
-    check_output("--" + option, path);
-    std::error_code failed;
-    if (!std::filesystem::exists(path, failed) || std::filesystem::is_regular_file(path, failed))
-      outputs.push_back({"--" + option, path});
-  }
-  check_distinct(outputs);
+  std::vector<OutputFile> outputs;
+  std::vector<InputFile> inputs;
+  for (auto const& [option, path] : files.outputs)
+    outputs.push_back({"--" + option, path, updated_input(*request.subject, option)});
+  for (auto const& [option, path] : files.inputs) inputs.push_back({"--" + option, path});
+  check_files(outputs, inputs_of(request.common, inputs));
   return files;
 }
 
@@ -111,6 +116,7 @@ class Execution {
     for (Slot const& slot : slots_) pointers_.push_back(bind(slot, job, inputs).data());
   }
 
+  // Seconds of the operation; a state that it updates is then another.
   double run() {
     Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared_->choice().workspace_bytes)));
     return prepared_->timed_run(pointers_, workspace.data());
@@ -152,45 +158,65 @@ class Execution {
   std::vector<void*> pointers_;
 };
 
+// Memory is touched and threads are started by the first call, which tells little about the next.
+struct Seconds {
+  double setup = 0;  // planning and preparing, on a GPU with compiling or loading the kernel
+  double first_call = 0;
+  std::vector<double> later_calls;  // where --time asks for them
+};
+
+std::vector<double> time_later_calls(Execution& execution) {
+  constexpr double enough_seconds = 0.2;
+  constexpr std::size_t most_calls = 1000;
+  std::vector<double> seconds;
+  for (double sum = 0; seconds.empty() || (sum < enough_seconds && seconds.size() < most_calls);
+       sum += seconds.back())
+    seconds.push_back(execution.run());
+  return seconds;
+}
+
 void report(RunRequest const& request, Device const& device, Job const& job, Execution const& execution,
-            double seconds, std::vector<std::string> const& written) {
+            Seconds const& seconds, std::vector<std::string> const& written) {
   std::string const subject = request.subject->name();
   if (request.common.json) {
-    print_text(Record()
-                   .add("verb", "run")
-                   .add("subject", subject)
-                   .add("problem", job.task->notes.label)
-                   .add("backend", name_of(device.backend))
-                   .add("kernel", execution.choice().kernel)
-                   .add("threads", device.threads)
-                   .add("gpu", device.gpu.name.empty() ? Value() : Value(device.gpu.name))
-                   .add("workspace_bytes", static_cast<long long>(execution.choice().workspace_bytes))
-                   .add("seconds", seconds)
-                   .add("outputs", written)
-                   .json());
+    print_text(
+        Record()
+            .add("verb", "run")
+            .add("subject", subject)
+            .add("problem", job.task->notes.label)
+            .add("backend", name_of(device.backend))
+            .add("kernel", execution.choice().kernel)
+            .add("threads", device.threads)
+            .add("gpu", device.gpu.name.empty() ? Value() : Value(device.gpu.name))
+            .add("workspace_bytes", static_cast<long long>(execution.choice().workspace_bytes))
+            .add("setup_seconds", seconds.setup)
+            .add("first_call_seconds", seconds.first_call)
+            .add("seconds", seconds.later_calls.empty() ? Value() : Value(quantile(seconds.later_calls, 0.5)))
+            .add("outputs", written)
+            .json());
     return;
   }
   print_line(subject + ' ' + job.task->notes.label + ": " + name_of(device.backend) + ", kernel " +
-             execution.choice().kernel + ", " + in_seconds(seconds) + ", wrote " + join(written, ", "));
+             execution.choice().kernel + ", set up in " + in_seconds(seconds.setup) + ", first call " +
+             in_seconds(seconds.first_call) +
+             (seconds.later_calls.empty()
+                  ? ""
+                  : ", later calls " + in_seconds(quantile(seconds.later_calls, 0.5)) + " (median of " +
+                        std::to_string(seconds.later_calls.size()) + ')') +
+             ", wrote " + join(written, ", "));
 }
 
 }  // namespace
 
-void check_options(Subject const& subject, Common const& common) {
-  // Before the first use of the cache, which reads it.
-  if (!common.cache.empty()) setenv("COSMATI_CACHE", common.cache.c_str(), 1);
-  TypeChoice const& types = common.types;
-  if (!subject.sums_products() && !(types.accumulator.empty() && types.compute.empty()))
-    throw Error(
-        ErrorCode::bad_request,
-        subject.name() + " has no products to sum; --accumulator and --compute are for gemm and conv");
+void check_options(Common const& common) {
+  use_cache_of(common);
   if (common.seed < 0)
     throw Error(ErrorCode::bad_request,
                 "--seed " + std::to_string(common.seed) + " is negative; legal: 0 and more");
 }
 
 void run_job(RunRequest const& request) {
-  check_options(*request.subject, request.common);
+  check_options(request.common);
   Files const files = files_of(request);
   if (!files.outputs.contains(request.subject->takes_lists() ? "out[0]" : "out"))
     throw Error(ErrorCode::bad_request, "--out FILE is needed");
@@ -215,12 +241,15 @@ void run_job(RunRequest const& request) {
     std::memcpy(result.data(), output.data, result.bytes());
     tensors.insert_or_assign(job.before_output, std::move(result));
   }
-  Execution execution(*job.task, job, device, options, tensors);
+  Seconds seconds;
+  std::optional<Execution> made;
+  seconds.setup = seconds_of([&] { made.emplace(*job.task, job, device, options, tensors); });
+  Execution& execution = *made;
   for (Port const& port : job.outputs)
     if (auto const path = files.outputs.find(port.option);
         path != files.outputs.end() && !execution.has_output(port.slot))
       refuse_output(port.option, path->second);
-  double const seconds = execution.run();
+  seconds.first_call = execution.run();
   std::vector<std::string> written;
   for (Port const& port : job.outputs) {
     auto const path = files.outputs.find(port.option);
@@ -229,6 +258,7 @@ void run_job(RunRequest const& request) {
     save_array(path->second, port, output.description, output.data);
     written.push_back(path->second);
   }
+  if (request.time) seconds.later_calls = time_later_calls(execution);
   report(request, device, job, execution, seconds, written);
 }
 

@@ -15,12 +15,13 @@ struct RunRequest {
   std::map<std::string, std::string> files;  // option -> path; empty: not given
   std::vector<std::string> operands;         // NAME=FILE
   std::vector<std::string> stores;           // NAME=OUTPUT
+  bool time = false;                         // call it again, and tell how long that takes
   Common common;
 };
 
 void run_job(RunRequest const& request);
 
-// Throws Error(bad_request) for options that this subject does not take. Applies --cache.
-void check_options(Subject const& subject, Common const& common);
+// Throws Error(bad_request) for values that no operation takes. Applies --cache.
+void check_options(Common const& common);
 
 }  // namespace cosmati::cli

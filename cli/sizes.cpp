@@ -101,7 +101,13 @@ std::vector<std::string> requested_types(Subject const& subject, std::string con
     if (subject.sums_products()) names.insert(names.end(), {"tf32", "s8", "u8"});
     return names;
   }
-  return split(text, ',');
+  auto types = split(text, ',');
+  if (!text.empty())
+    for (std::string const& type : types)
+      if (type.empty())
+        throw Error(ErrorCode::bad_request,
+                    "--type " + text + " has an empty name; expected a list such as f32,bf16, or all");
+  return types;
 }
 
 Job made_job(Subject const& subject, std::vector<Index> const& size, Common const& common) {

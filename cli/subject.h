@@ -21,6 +21,7 @@ struct FileOption {
   TypeRole type = TypeRole::a;
   bool output = false;
   std::string help;
+  std::string updates = {};  // of an output: the input whose file it may replace
 };
 
 // The arrays that a problem is made for, by option name, with their dimensions in the order of the file.

@@ -50,12 +50,12 @@ class Optimizer final : public Subject {
   std::vector<FileOption> files() const override {
     std::vector<FileOption> list{{"parameter", TypeRole::a, false, "of any shape"},
                                  {"gradient", TypeRole::b, false, "of the shape of the parameter"},
-                                 {"out", TypeRole::a, true, "the parameter after the step"}};
+                                 {"out", TypeRole::a, true, "the parameter after the step", "parameter"}};
     std::vector<std::string> const states =
         adam_ ? std::vector<std::string>{"first", "second"} : std::vector<std::string>{"velocity"};
     for (auto const& state : states) {
       list.push_back({state, TypeRole::operand, false, "state before the step; zeros if not given"});
-      list.push_back({"out-" + state, TypeRole::a, true, "state after the step"});
+      list.push_back({"out-" + state, TypeRole::a, true, "state after the step", state});
     }
     return list;
   }

@@ -4,13 +4,14 @@
 
 #include <atomic>
 #include <memory>
-#include <utility>
 
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/farewell.h"
 #include "cli/lenet5_report.h"
 #include "cli/options.h"
+#include "cli/shared_options.h"
+#include "cli/text.h"
 #include "cli/train_dcgan.h"
 #include "cli/train_team.h"
 
@@ -72,9 +73,9 @@ void add_dcgan(CLI::App& train) {
       .integer("--batch", request->batch, "images a step, of the data and generated (256)")
       .integer("--width", request->width, "channels before the last layer; generate draws with 64 (64)")
       .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
-  add_common_options(options, request->common);
+  add_shared_options(options, request->common, "train dcgan");
   dcgan.callback([request] {
-    refuse_batch_invariant(request->common, "train");
+    use_cache_of(request->common);
     run(*request);
   });
 }
@@ -83,7 +84,7 @@ void add_dcgan(CLI::App& train) {
 
 void when_lost(std::string text) {
   static std::string words;
-  words = std::move(text);
+  words = printable_text(text);
   last_words = &words;
   std::signal(SIGTERM, end_at_once);
 }
@@ -117,9 +118,9 @@ void add_train_command(CLI::App& program) {
       .number("--momentum", request->momentum, "of sgd (0.9)")
       .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)");
-  add_common_options(options, request->common);
+  add_shared_options(options, request->common, "train lenet5");
   lenet5.callback([request] {
-    refuse_batch_invariant(request->common, "train");
+    use_cache_of(request->common);
     run(*request);
   });
   add_dcgan(train);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "cli/output_files.h"
@@ -126,13 +127,23 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   parallel::ProcessGroup* const group = parallel::process_group();
   bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
   if (speaks) {
-    check_output(request.save.empty() && !request.resume.empty() ? "--resume" : "--save", save);
-    check_output("--generator", request.generator);
-    if (!request.samples.empty()) check_output("--samples", numbered(request.samples, 1));
+    auto inputs = files_below("--data", request.data);
+    inputs.push_back({"--resume", request.resume});
+    bool const continues = request.save.empty() && !request.resume.empty();
+    check_files({{continues ? "--resume" : "--save", save, "--resume"},
+                 {"--generator", request.generator},
+                 {"--samples", request.samples.empty() ? "" : numbered(request.samples, 1)}},
+                inputs);
   }
   nets::Team const team = team_of(request.common, request.gpus, group);
   Device const& device = team.devices[0];
   dcgan::Pictures const pictures = dcgan::read_pictures(request.data, size, device.threads);
+  std::error_code failed;
+  auto const samples_folder = std::filesystem::path(request.samples).parent_path();
+  if (speaks && !request.samples.empty() && pictures.channels == 3 &&
+      std::filesystem::equivalent(samples_folder.empty() ? "." : samples_folder, request.data, failed))
+    refuse("--samples " + request.samples + ": its pictures would become data of --data " + request.data +
+           "; name another folder");
   auto const training = make_training(request, pictures, team);
   dcgan::Settings const& s = training->settings();
   if (speaks) warn_of_tf32(s.compute, team);
@@ -144,8 +155,14 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
         pictures.channels == 1 ? ", tinted" : "", s.batch, s.steps, s.rate, name_of(s.compute), s.seed,
         name_of(device.backend),
         device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads), team_text(team)));
-  std::string const continuation =
-      fmt::format("to continue: cosmati train dcgan --data {} --resume {}", request.data, save);
+  std::string const continuation = continuation_of(
+      "dcgan",
+      {{"--data", request.data},
+       {"--resume", save},
+       {"--samples", request.samples},
+       {"--generator", request.generator},
+       {"--report", request.report == TrainDcganRequest().report ? "" : std::to_string(request.report)}},
+      request.common, request.gpus);
   if (team.size() > 1 && speaks) training->save(save);  // whatever happens from now on
   if (group != nullptr)
     when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +

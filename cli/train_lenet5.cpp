@@ -53,6 +53,10 @@ lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
   set("--momentum", request.momentum, h.momentum, 1);
   set("--weight-decay", request.weight_decay, h.weight_decay, 1000);
   if (!request.optimizer.empty()) h.optimizer = parse_optimizer(request.optimizer);
+  if (h.optimizer == OptimizerKind::adam && request.momentum != no_number)
+    refuse(fmt::format("--momentum {} is for --optimizer sgd; {} trains with adam", request.momentum,
+                       request.optimizer.empty() ? std::string("--variant ") + lenet5::name_of(h.variant)
+                                                 : "--optimizer adam"));
   if (!request.schedule.empty()) h.schedule.kind = parse_schedule_kind(request.schedule);
   if (request.common.seed < 0 || request.common.seed > largest_seed)
     refuse(fmt::format("--seed {} is out of range; expected 0 to {}", request.common.seed, largest_seed));
@@ -143,7 +147,9 @@ void check_settings(TrainRequest const& request) {
 }
 
 std::string continuation(TrainRequest const& request, std::string const& file) {
-  return "to continue: cosmati train lenet5 --data " + request.data + " --resume " + file;
+  return continuation_of("lenet5",
+                         {{"--data", request.data}, {"--resume", file}, {"--picture", request.picture}},
+                         request.common, request.gpus);
 }
 
 void report_result(TrainRequest const& request, lenet5::Training& training, nets::Dataset const& test,
@@ -170,6 +176,8 @@ void report_result(TrainRequest const& request, lenet5::Training& training, nets
 
 bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted) {
   if (request.explain) {
+    if (!request.save.empty() || !request.resume.empty() || !request.picture.empty())
+      refuse("--explain trains nothing: without --save, --resume and --picture");
     auto const h = hyperparameters_of(request);
     lenet5::Model model(h.variant);
     nets::Assignment assignment = model.assignment(request.common.device_to_plan_for());
@@ -189,8 +197,11 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   parallel::ProcessGroup* const group = parallel::process_group();
   bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
   if (speaks) {
-    check_output(request.save.empty() && !request.resume.empty() ? "--resume" : "--save", save);
-    check_output("--picture", request.picture);
+    auto inputs = files_below("--data", request.data);
+    inputs.push_back({"--resume", request.resume});
+    bool const continues = request.save.empty() && !request.resume.empty();
+    check_files({{continues ? "--resume" : "--save", save, "--resume"}, {"--picture", request.picture}},
+                inputs);
   }
   nets::Team const team = team_of(request.common, request.gpus, group);
   bool const shared = team.size() > 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/table.h"
+#include "cli/text.h"
 #include "cosmati/ops/error.h"
 
 namespace cosmati::cli {
@@ -54,6 +55,26 @@ void warn_of_tf32(DataType compute, nets::Team const& team) {
   if (compute == DataType::tf32 && (backend == Backend::cpu || backend == Backend::reference))
     print_warning(fmt::format("tf32 changes nothing here: the backend {} trains with whole f32 factors",
                               name_of(backend)));
+}
+
+std::string continuation_of(std::string const& network,
+                            std::vector<std::pair<std::string, std::string>> const& options,
+                            Common const& common, long long gpus) {
+  std::string text = "to continue: cosmati train " + network;
+  auto const add = [&text](std::string const& option, std::string const& value) {
+    if (!value.empty()) text += ' ' + option + ' ' + shell_word(value);
+  };
+  auto const add_number = [&add](std::string const& option, long long value) {
+    if (value != 0) add(option, std::to_string(value));
+  };
+  for (auto const& [option, value] : options) add(option, value);
+  if (common.backend != Common().backend) add("--backend", common.backend);
+  add_number("--device", common.device);
+  add("--device-description", common.device_description);
+  add_number("--gpus", gpus);
+  add_number("--threads", common.threads);
+  add("--cache", common.cache);
+  return common.json ? text + " --json" : text;
 }
 
 bool run_or_tell(nets::Team const& team, std::string const& continuation,

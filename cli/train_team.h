@@ -2,6 +2,8 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/options.h"
 #include "nets/team.h"
@@ -16,6 +18,13 @@ std::string team_text(nets::Team const& team);  // ", 4 devices"; nothing of one
 
 // One sentence on stderr where a training with factors in `compute` is the same as with f32.
 void warn_of_tf32(DataType compute, nets::Team const& team);
+
+// "to continue: cosmati train lenet5 --data photos --resume m.safetensors --threads 2": what is in `options`
+// and what `common` and `gpus` say of where to train, as words of a shell. Options without a value are left
+// out.
+std::string continuation_of(std::string const& network,
+                            std::vector<std::pair<std::string, std::string>> const& options,
+                            Common const& common, long long gpus);
 
 // training(); if a device of a team fails, the error's sentence ends with `continuation`.
 bool run_or_tell(nets::Team const& team, std::string const& continuation,

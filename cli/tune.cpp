@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/problem_options.h"
+#include "cli/shared_options.h"
 #include "cli/tune_job.h"
 
 namespace cosmati::cli {
@@ -22,7 +23,7 @@ void add_options(CLI::App& command, TuneRequest& request) {
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
-  add_common_options(options, request.common);
+  add_shared_options(options, request.common, "tune", request.subject.get());
 }
 
 TuneRequest with_options(TuneRequest const& request, ProblemOptions const& problem) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cli/machine.h"
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
@@ -31,10 +32,6 @@ class Session {
     Task& task = *job.task;
     place(task, request.placement);
     PlanOptions const options = plan_options(*request.subject, common);
-    if (options.batch_invariant)
-      throw Error(ErrorCode::bad_request,
-                  "--batch-invariant: tune chooses tiles and splits by how many rows there are; plans with "
-                  "--batch-invariant do not go by tuning files");
     auto const choices = task.tuning_choices(device, options);
     auto const contenders = choices ? choices->contenders() : std::vector<TuningContender>();
     std::string const type = name_of(task.slots().front().description.type);
@@ -144,18 +141,12 @@ TuneRequest TuneRequest::copy() const {
 }
 
 void tune_job(TuneRequest const& request, WithTuneOptions const& with_options) {
-  check_options(*request.subject, request.common);
+  check_options(request.common);
   if (request.out.empty()) throw Error(ErrorCode::bad_request, "--out FILE is needed, e.g. --out tuning.txt");
   if (!(request.budget_seconds >= 1 && request.budget_seconds <= 3600))
     throw Error(ErrorCode::bad_request,
                 "--budget " + in_short(request.budget_seconds) + ": legal are 1 to 3600 seconds");
-  if (!request.common.policy.empty())
-    throw Error(ErrorCode::bad_request,
-                "--policy " + request.common.policy + ": tune chooses the policy; --kernel may be given");
-  if (!request.common.tuning.empty())
-    throw Error(ErrorCode::bad_request, "--tuning " + request.common.tuning +
-                                            ": tune compares with the plan without a tuning file; what --out "
-                                            "holds is measured again");
+  check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
   Session session(request);
   auto const sizes = requested_sizes(*request.subject, request.size);
   std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/problem_options.h"
+#include "cli/shared_options.h"
 #include "cli/verify_job.h"
 
 namespace cosmati::cli {
@@ -32,7 +33,7 @@ void add_options(CLI::App& command, VerifyRequest& request) {
               "larger problems of a suite are left out; 2e9 if not given, ten seconds' work")
       .group("Parameters");
   request.subject->add_parameters(options);
-  add_common_options(options, request.common);
+  add_shared_options(options, request.common, "verify", request.subject.get());
 }
 
 VerifyRequest with_options(VerifyRequest const& request, ProblemOptions const& problem) {

@@ -159,10 +159,14 @@ VerifyRequest VerifyRequest::copy() const {
 }
 
 void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options) {
-  check_options(*request.subject, request.common);
-  if (request.count < 1 || request.count > 1'000'000)
+  check_options(request.common);
+  long long const count = request.count == not_given ? 20 : request.count;
+  if (count < 1 || count > 1'000'000)
     throw Error(ErrorCode::bad_request,
-                "--count " + std::to_string(request.count) + ": legal are 1 to 1000000");
+                "--count " + std::to_string(count) + " is out of range; expected 1 to 1000000");
+  if (!(request.most_operations >= 0))
+    throw Error(ErrorCode::bad_request, "--most-operations " + in_short(request.most_operations) +
+                                            " is out of range; expected 0 or more");
   if (request.misalignment != not_given && (request.misalignment < 0 || request.misalignment > 63))
     throw Error(ErrorCode::bad_request,
                 "--misalign " + std::to_string(request.misalignment) + ": legal are 0 to 63 bytes");
@@ -178,6 +182,13 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
   Session session(request);
   std::vector<Suite> suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (request.workload) suites.push_back(*request.workload);
+  bool const random_problems = sizes.empty() && suites.empty();
+  if (!random_problems && request.count != not_given)
+    throw Error(ErrorCode::bad_request, "--count " + std::to_string(count) +
+                                            " is for random problems: without a size, --suite and --shapes");
+  if (random_problems && !request.size.images.empty())
+    throw Error(ErrorCode::bad_request,
+                "--images " + request.size.images + " is for problems of --size, --suite or --shapes");
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
       VerifyRequest const one = with_options(request, problem);
@@ -191,7 +202,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
     for (auto const& size : sizes)
       session.verify(made_job(*request.subject, size, common), shown, request.gaps,
                      data_of(request.small_integers, misalignment, hard), random);
-    for (long long i = 0; sizes.empty() && suites.empty() && i < request.count; ++i) {
+    for (long long i = 0; random_problems && i < count; ++i) {
       auto const subject = request.subject->clone();
       auto const size = subject->draw(random);
       bool const integers = request.small_integers || draw_between(random, 0, 3) == 0;

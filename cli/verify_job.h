@@ -15,7 +15,7 @@ namespace cosmati::cli {
 struct VerifyRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  long long count = 20;
+  long long count = not_given;  // then 20
   bool small_integers = false;
   bool gaps = false;
   long long misalignment = not_given;  // bytes

@@ -473,7 +473,7 @@ def check_dcgan_refusals(folder, network, values):
     for words in (["--count", -1], ["--walk", -1], ["--walk", 4, "--walk-stops", -1]):
         refused(*base, *words, *one[2:], saying=f"{words[-2]} -1 is out of range")
     for option in ("--compute", "--accumulator", "--a-type", "--b-type", "--c-type", "--d-type"):
-        refused(*base, *one, option, "tf32", saying=f"{option} tf32: the numbers of generate dcgan are chosen by --type")
+        refused(*base, *one, option, "tf32", saying=f"generate dcgan has no option {option}; its numbers are chosen by --type" if option == "--compute" else f"generate dcgan has no option {option}; it is for run,")
     for backend, method in (("cpu", "naive"), ("reference", "auto,auto,auto,naive")):
         error = run(*base, *one, "--backend", backend, "--method", method, status=3).stderr
         expect(f"--method {method} on {backend}", f"--method {method}: naive" in error and error.count("\n") == 1, error)
