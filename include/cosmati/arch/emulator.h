@@ -5,6 +5,7 @@
 // aligned, arrives poisoned and is fenced by guard bytes. To ThreadSanitizer each emulated thread is a
 // thread.
 #pragma once
+#include "cosmati/core/cxx20.h"
 
 #if !defined(__CUDACC__)
 

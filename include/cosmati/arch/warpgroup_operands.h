@@ -2,6 +2,7 @@
 // of these, the sums d[i] (of which `bits` is the register, by the constraint `kind`), and the names of the
 // twelve inputs behind them.
 #pragma once
+#include "cosmati/core/cxx20.h"
 
 #define COSMATI_FOUR(kind, bits, i) \
   kind(d[i] bits), kind(d[i + 1] bits), kind(d[i + 2] bits), kind(d[i + 3] bits)

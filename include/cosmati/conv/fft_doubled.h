@@ -1,5 +1,6 @@
 // Which factor of fft's products has each line twice.
 #pragma once
+#include "cosmati/core/cxx20.h"
 
 namespace cosmati {
 

@@ -1,5 +1,6 @@
 // Which elements of a result the last kernel of winograd stores together.
 #pragma once
+#include "cosmati/core/cxx20.h"
 
 namespace cosmati {
 

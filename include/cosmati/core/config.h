@@ -1,6 +1,7 @@
 // What every header of the project starts from: function qualifiers that three compilers accept, and the
 // index type.
 #pragma once
+#include "cosmati/core/cxx20.h"
 
 #if defined(__CUDACC__)
 #define COSMATI_CONSTEXPR __host__ __device__ constexpr

@@ -1,6 +1,8 @@
 // What an epilogue expression is once parsed: a short list of operations on values, in evaluation order.
 // Source text, reference, vectorised evaluator and CUDA text all meet in this form.
 #pragma once
+#include "cosmati/core/cxx20.h"
+
 #include <array>
 #include <cstddef>
 #include <map>

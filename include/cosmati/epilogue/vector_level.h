@@ -1,5 +1,7 @@
 // Which instructions of x86-64 the loops of this library use, on this processor.
 #pragma once
+#include "cosmati/core/cxx20.h"
+
 #include <optional>
 
 namespace cosmati::epilogue {

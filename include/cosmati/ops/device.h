@@ -1,6 +1,8 @@
 // What a plan needs to know of the machine: plain data, so that a plan can be made for a machine that is not
 // here.
 #pragma once
+#include "cosmati/core/cxx20.h"
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 // The one exception type of the host API: a code for programs, a sentence with values for people.
 #pragma once
+#include "cosmati/core/cxx20.h"
+
 #include <stdexcept>
 #include <string>
 
