@@ -1,4 +1,5 @@
 // The ways to normalise.
+#include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"
 
@@ -6,4 +7,4 @@ COSMATI_PRIMITIVE(BatchNormProblem)
 COSMATI_PRIMITIVE(LrnProblem)
 
 COSMATI_PLAN(BatchNormProblem, {})
-COSMATI_PLAN(LrnProblem, {})
+COSMATI_PLAN(LrnProblem, {cpu::lrn_candidate()})

@@ -17,7 +17,6 @@ std::vector<Candidate<ConvolutionProblem>> convolution_candidates();
 Candidate<PoolingProblem> pooling_candidate();
 Candidate<ActivationProblem> eltwise_candidate();
 Candidate<BatchNormProblem> batch_norm_candidate();
-Candidate<LrnProblem> lrn_candidate();
 Candidate<SoftmaxProblem> softmax_candidate();
 
 }  // namespace cosmati::cpu::onednn

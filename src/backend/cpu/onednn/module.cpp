@@ -33,7 +33,6 @@ cosmati::cpu::OnednnModule const* cosmati_onednn_module() {
     lists.pooling = {onednn::pooling_candidate()};
     lists.activation = {onednn::eltwise_candidate()};
     lists.batch_norm = {onednn::batch_norm_candidate()};
-    lists.lrn = {onednn::lrn_candidate()};
     lists.softmax = {onednn::softmax_candidate()};
     return lists;
   }();

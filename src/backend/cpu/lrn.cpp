@@ -1,0 +1,210 @@
+// Local response normalization of any type in any layout, forward and backward. Each window of channels is
+// summed by itself: a sum that slides, which adds a channel and subtracts another, keeps the rounding of the
+// largest value that it has met, and a NaN for good.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "cosmati/epilogue/parse.h"
+#include "cosmati/epilogue/vector_program.h"
+#include "src/backend/cpu/convert_row.h"
+#include "src/backend/cpu/converted.h"
+#include "src/backend/cpu/loop_nest.h"
+#include "src/backend/cpu/lrn_loops.h"
+#include "src/backend/cpu/own.h"
+#include "src/backend/cpu/parallel.h"
+
+namespace cosmati::cpu {
+namespace {
+
+constexpr Index block_elements = 8192;     // of an array of a block; a block's arrays stay in the L2 cache
+constexpr Index lrn_small_work = 1 << 12;  // elements that one thread does before another would have started
+constexpr int lrn_arrays = 6;
+
+// What is computed at once: all channels of some pixels. Either the channels of a pixel are neighbors (step
+// 1, one pixel after the other), or pixels are (then those of a channel, `step` of them, are a row). Arrays
+// of a block have room for zeros on both sides of a pixel's channels, so that no window ends early.
+struct LrnBlock {
+  Index first;   // pixel, in the order of the loop nest
+  Index pixels;  // one after the other
+  Index step;    // from a channel to the next
+};
+
+class LrnKernel final : public HostKernel<LrnProblem> {
+ public:
+  explicit LrnKernel(LrnProblem const& problem, int threads)
+      : problem_(problem),
+        forward_(problem.direction == Direction::forward),
+        channels_(problem.x.extent(1)),
+        before_(std::min((problem.size - 1) / 2, channels_ - 1)),
+        after_(std::min(problem.size / 2, channels_ - 1)),
+        threads_(problem.x.layout.size() < lrn_small_work ? 1 : threads) {
+    Layout const x = without_channels(problem.x), y = without_channels(problem.y);
+    nest_ = make_loop_nest<3>({x, y, forward_ ? y : without_channels(problem.dx)});
+    by_pixels_ = nest_.rank > 0 && nest_.inner_stride(0) < problem.x.layout.stride[1];
+    Index const pitch = channels_ + before_ + after_;
+    Index const fitting = std::max<Index>(block_elements / pitch, 1);
+    block_pixels_ =
+        by_pixels_ ? std::min(nest_.inner(), std::max<Index>(fitting, 16)) : std::min(nest_.size(), fitting);
+    array_bytes_ = round_up(static_cast<std::size_t>(pitch * block_pixels_) * sizeof(double));
+    if (lrn_exponent(problem.beta) == LrnExponent::any) {
+      power_f32_ = std::make_unique<epilogue::VectorProgram<float>>(epilogue::parse("pow(acc, exponent)"));
+      power_f64_ = std::make_unique<epilogue::VectorProgram<double>>(epilogue::parse("pow(acc, exponent)"));
+      scratch_bytes_ = round_up(std::max(power_f32_->scratch_bytes(), power_f64_->scratch_bytes()));
+    }
+  }
+
+  std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_) * part_bytes(); }
+
+  void run(LrnProblem::Arguments const& arguments, std::byte* workspace) const override {
+    Index const pieces = by_pixels_ ? pieces_of(nest_.inner()) : pieces_of(nest_.size());
+    Index const blocks = by_pixels_ ? nest_.rows() * pieces : pieces;
+    parallel_parts(threads_, [&](int part, int parts) {
+      std::byte* const memory = workspace + static_cast<std::size_t>(part) * part_bytes();
+      auto const [begin, end] = share(blocks, part, parts);
+      for (Index i = begin; i < end; ++i) {
+        Index const length = by_pixels_ ? nest_.inner() : nest_.size();
+        Index const start = i % pieces * block_pixels_;
+        Index const count = std::min(block_pixels_, length - start);
+        Index const first = i / pieces * length + start;
+        LrnBlock const block = by_pixels_ ? LrnBlock{first, 1, count} : LrnBlock{first, count, 1};
+        if (problem_.x.type != DataType::f64 && compute<float>(arguments, block, memory)) continue;
+        compute<double>(arguments, block, memory);
+      }
+    });
+  }
+
+ private:
+  Layout without_channels(TensorDescription const& t) const {
+    Layout layout = t.layout;
+    layout.shape[1] = 1;
+    return layout;
+  }
+  std::size_t part_bytes() const { return lrn_arrays * array_bytes_ + scratch_bytes_; }
+  Index pieces_of(Index pixels) const { return (pixels + block_pixels_ - 1) / block_pixels_; }
+  Index pitch() const { return channels_ + before_ + after_; }
+  // Of the results of a block: from the first to the last, with what lies between pixels.
+  Index results(LrnBlock const& b) const {
+    return b.pixels == 1 ? channels_ * b.step : (b.pixels - 1) * pitch() + channels_;
+  }
+
+  // Calls visit(pointer to elements of t, their stride, where they are in an array, their number).
+  template <class Data, class Visit>
+  void for_each_row(LrnBlock const& b, int tensor, TensorDescription const& t, Data* data,
+                    Visit const& visit) const {
+    Index const along = t.layout.stride[1];
+    if (b.step > 1 || by_pixels_) {
+      Index const at = nest_.offset(tensor, b.first);
+      for (Index c = 0; c < channels_; ++c)
+        visit(element(t.type, data, at + c * along), nest_.inner_stride(tensor), c * b.step, b.step);
+    } else {
+      for (Index p = 0; p < b.pixels; ++p)
+        visit(element(t.type, data, nest_.offset(tensor, b.first + p)), along, p * pitch(), channels_);
+    }
+  }
+  // Zeros before, between and after the channels of the pixels, of which `before` channels come first.
+  template <class Real>
+  void clear_edges(LrnBlock const& b, Index before, Real* array) const {
+    Index const gap = pitch() - channels_;
+    std::fill_n(array, before * b.step, Real(0));
+    for (Index p = 0; p < b.pixels; ++p)
+      std::fill_n(array + (p * pitch() + before + channels_) * b.step,
+                  (p + 1 < b.pixels ? gap : gap - before) * b.step, Real(0));
+  }
+  template <class Real>
+  void load(LrnBlock const& b, int tensor, TensorDescription const& t, void const* data, Real* array) const {
+    for_each_row(b, tensor, t, data, [&](void const* from, Index stride, Index at, Index count) {
+      read_row(t.type, from, stride, array + at, count);
+    });
+  }
+  template <class Real>
+  void store(LrnBlock const& b, int tensor, TensorDescription const& t, Real const* array, void* data) const {
+    for_each_row(b, tensor, t, data, [&](void* to, Index stride, Index at, Index count) {
+      write_row(array + at, t.type, to, stride, count);
+    });
+  }
+
+  // powers = bases to the power of -beta
+  template <class Real>
+  void raise(Real const* bases, Real* powers, Index count, std::byte* scratch) const {
+    auto const exponent = lrn_exponent(problem_.beta);
+    if (exponent != LrnExponent::any) return lrn_powers(exponent, bases, powers, count);
+    Real const number = static_cast<Real>(-problem_.beta);
+    epilogue::VectorArguments<Real> arguments;
+    arguments.accumulator = {bases, 1};
+    arguments.scalars = &number;
+    arguments.result = powers;
+    if constexpr (std::is_same_v<Real, float>)
+      power_f32_->run(count, arguments, scratch);
+    else
+      power_f64_->run(count, arguments, scratch);
+  }
+
+  // False where float does not hold what comes in between: then nothing has been written.
+  template <class Real>
+  bool compute(LrnProblem::Arguments const& arguments, LrnBlock const& b, std::byte* memory) const {
+    auto const array = [&](std::size_t i) { return reinterpret_cast<Real*>(memory + i * array_bytes_); };
+    std::byte* const scratch = memory + lrn_arrays * array_bytes_;
+    Real *const padded = array(0), *const squares = array(1), *const bases = array(2),
+                *const powers = array(3), *const dy = array(4), *const sums = array(5);
+    Index const count = results(b), terms = before_ + after_ + 1;
+    Real const* const x = padded + before_ * b.step;
+    clear_edges(b, before_, padded);
+    load(b, 0, problem_.x, arguments.x, padded + before_ * b.step);
+    lrn_squares(padded, squares, count + (terms - 1) * b.step);
+    lrn_window_sums(squares, b.step, terms, sums, count);
+    bool const held =
+        lrn_bases(sums, static_cast<Real>(problem_.k),
+                  static_cast<Real>(problem_.alpha / static_cast<double>(problem_.size)), bases, count);
+    if (std::is_same_v<Real, float> && !held) return false;
+    raise(bases, powers, count, scratch);
+    if (forward_) {
+      lrn_products(x, powers, sums, count);
+      store(b, 1, problem_.y, sums, arguments.y);
+      return true;
+    }
+    // The window of a gradient is the mirror image: it has after_ channels before its own.
+    std::fill_n(dy, count, Real(0));
+    load(b, 1, problem_.y, arguments.dy, dy);
+    Real* const parts = squares;
+    lrn_gradient_parts(dy, x, powers, bases, parts + after_ * b.step, count);
+    clear_edges(b, after_, parts);
+    lrn_window_sums(parts, b.step, terms, sums, count);
+    double const factor = 2 * problem_.alpha * problem_.beta / static_cast<double>(problem_.size);
+    bool const finite = lrn_gradients(dy, powers, x, static_cast<Real>(factor), sums, count);
+    if (std::is_same_v<Real, float> && !finite) return false;
+    store(b, 2, problem_.dx, sums, arguments.dx);
+    return true;
+  }
+
+  LrnProblem problem_;
+  bool forward_;
+  Index channels_;
+  Index before_, after_;  // channels of a window before and after its own
+  int threads_;
+  LoopNest<3> nest_;  // of the pixels: x, y or dy, dx
+  bool by_pixels_ = false;
+  Index block_pixels_ = 1;
+  std::size_t array_bytes_ = 0, scratch_bytes_ = 0;
+  std::unique_ptr<epilogue::VectorProgram<float>> power_f32_;  // for unusual exponents
+  std::unique_ptr<epilogue::VectorProgram<double>> power_f64_;
+};
+
+std::string violates_lrn_size(LrnProblem const& problem, Device const&) {
+  return problem.x.layout.size() > 0 ? "" : "x " + to_string(problem.x.shape()) + " has no element";
+}
+
+}  // namespace
+
+Candidate<LrnProblem> lrn_candidate() {
+  return {"by_windows",
+          {{violates_lrn_size}},
+          [](LrnProblem const& problem, Device const& device) {
+            return LrnKernel(problem, device.threads).workspace_bytes();
+          },
+          [](Plan<LrnProblem> const& plan) -> std::unique_ptr<Kernel<LrnProblem>> {
+            return std::make_unique<LrnKernel>(plan.problem, plan.device.threads);
+          }};
+}
+
+}  // namespace cosmati::cpu
