@@ -43,7 +43,9 @@ Loaded load() {
       result.error = candidate.string() + " has no function cosmati_onednn_module";
       return result;
     }
-    result.module = entry();
+    OnednnModule const* const module = entry();
+    result.error = violates_onednn_version(module->version);
+    if (result.error.empty()) result.module = module;
     return result;
   }
   result.error = "libcosmati_onednn.so is neither in " + folder.string() + " nor in ../lib beside it";
@@ -56,6 +58,11 @@ Loaded const& loaded() {
 }
 
 }  // namespace
+
+std::string violates_onednn_version(std::string const& version) {
+  if (version.starts_with("2.6.") || version.starts_with("2.7.")) return {};
+  return "libdnnl " + version + " was found; it must be of version 2.6 or 2.7";
+}
 
 OnednnModule const* onednn_module() { return loaded().module; }
 std::string const& onednn_module_error() { return loaded().error; }

@@ -78,6 +78,22 @@ struct Build {
     if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
   }
 
+  // The filter gradient of a 1x1 filter with strides by "jit_1x1" first copies the pixels that the strides
+  // meet. With fewer NHWC channels than a block has (8 with AVX2, 16 with AVX-512) version 2.6 copies a whole
+  // block for each, so that the last one ends beyond the scratchpad, or in sums that lie behind it there.
+  void require_whole_blocks(dnnl::convolution_backward_weights::primitive_desc const& primitive) const {
+    constexpr Index block = 16;
+    Index const channels = problem.x.extent(1);
+    bool const strided = problem.stride[0] != 1 || problem.stride[1] != 1;
+    bool const copies = std::string(primitive.impl_info_str()).find("1x1") != std::string::npos;
+    Descriptor const source = primitive.src_desc();
+    if (strided && copies && channels < block &&
+        source == Descriptor(source.dims(), source.data_type(), Tag::nhwc))
+      throw Unsupported("x has " + std::to_string(channels) +
+                        " channels in NHWC; oneDNN's filter gradient of a 1x1 filter with strides needs " +
+                        std::to_string(block) + ", with fewer it writes beyond its scratchpad");
+  }
+
   void forward() {
     bool const integers = is_integer(problem.x.type);
     Kind const sum = integers ? Kind::s32 : Kind::f32;
@@ -158,6 +174,7 @@ struct Build {
     dnnl::convolution_backward_weights::primitive_desc const primitive(description, user_scratchpad(),
                                                                        engine(), hint());
     require_fast(primitive);
+    require_whole_blocks(primitive);
     auto& program = recipe.program;
     auto const source = program.reordered(argument_x(), primitive.src_desc());
     auto const dy = program.reordered(argument_dy(), primitive.diff_dst_desc());

@@ -12,6 +12,10 @@
 #include "cosmati/ops/tensor.h"
 #include "dnnl.hpp"
 
+#if DNNL_VERSION_MAJOR != 2 || DNNL_VERSION_MINOR < 6
+#error "Cosmati's oneDNN module needs the headers of oneDNN 2.6 or 2.7; without them set DNNL_LIBRARY=OFF"
+#endif
+
 namespace cosmati::cpu::onednn {
 
 using Descriptor = dnnl::memory::desc;

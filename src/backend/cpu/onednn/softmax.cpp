@@ -1,6 +1,13 @@
 // Softmax and log-softmax, forward and backward.
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "src/backend/cpu/loop_nest.h"
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
+#include "src/backend/cpu/own.h"
+#include "src/backend/cpu/vector_clones.h"
 
 namespace cosmati::cpu::onednn {
 namespace {
@@ -44,11 +51,134 @@ Recipe<SoftmaxProblem> build(SoftmaxProblem const& p, Device const&) {
   return recipe;
 }
 
+// True if no element is infinite or NaN.
+COSMATI_ALWAYS_INLINE bool all_finite(float const* x, Index count) {
+  int others = 0;
+  for (Index i = 0; i < count; ++i) others |= x[i] - x[i] == 0 ? 0 : 1;
+  return others == 0;
+}
+
+// True if no element is +Inf or NaN.
+COSMATI_ALWAYS_INLINE bool all_below_infinity(float const* x, Index count) {
+  int others = 0;
+  for (Index i = 0; i < count; ++i) others |= x[i] <= std::numeric_limits<float>::max() ? 0 : 1;
+  return others == 0;
+}
+
+// holds(elements, count) for the shares of several threads.
+template <class Holds>
+bool all_shares(float const* elements, Index count, int threads, Holds const& holds) {
+  std::atomic<bool> result = true;
+  parallel_parts(threads, [&](int part, int parts) {
+    auto const [first, last] = share(count, part, parts, 16);
+    if (!holds(elements + first, last - first)) result.store(false, std::memory_order_relaxed);
+  });
+  return result;
+}
+
+int scanning_threads(Index elements, Device const& device) {
+  return elements < (1 << 14) ? 1 : device.threads;
+}
+
+// A row with NaN or +Inf, or of -Inf alone, is NaN all over; oneDNN writes [0, NaN, 0] for a row [1, NaN, 2].
+// One pass over x finds out whether there may be such a row; rows are looked at only then.
+class ForwardSoftmax final : public HostKernel<SoftmaxProblem> {
+ public:
+  ForwardSoftmax(SoftmaxProblem const& problem, Device const& device)
+      : softmax_(problem, device),
+        recipe_bytes_(build(problem, device).workspace_bytes()),
+        elements_(problem.x.layout.size()),
+        length_(problem.x.extent(problem.axis)),
+        step_(problem.x.layout.stride[problem.axis]),
+        threads_(scanning_threads(elements_, device)) {
+    Layout rows = problem.x.layout;
+    rows.shape[problem.axis] = 1;
+    rows_ = make_loop_nest<1>({rows});
+  }
+
+  // A byte for each row follows oneDNN's scratchpad.
+  static std::size_t marks(SoftmaxProblem const& problem) {
+    return static_cast<std::size_t>(problem.x.layout.size() / problem.x.extent(problem.axis));
+  }
+
+  void run(Arguments const& arguments, std::byte* workspace) const override {
+    auto const* const x = static_cast<float const*>(arguments.x);
+    bool const plain = all_shares(x, elements_, threads_, Clones<all_finite>::call);
+    std::byte* const undefined = workspace + recipe_bytes_;
+    if (!plain)  // before y is written, which may lie where x lies
+      for (Index row = 0; row < rows_.size(); ++row)
+        undefined[row] = std::byte{is_undefined(x + rows_.offset(0, row))};
+    softmax_.run(arguments, workspace);
+    if (plain) return;
+    auto* const y = static_cast<float*>(arguments.y);
+    for (Index row = 0; row < rows_.size(); ++row)
+      if (undefined[row] != std::byte{0})
+        for (Index i = 0; i < length_; ++i)
+          y[rows_.offset(0, row) + i * step_] = std::numeric_limits<float>::quiet_NaN();
+  }
+
+ private:
+  bool is_undefined(float const* row) const {
+    float largest = -std::numeric_limits<float>::infinity();
+    for (Index i = 0; i < length_; ++i) {
+      float const value = row[i * step_];
+      if (value != value) return true;
+      largest = std::max(largest, value);
+    }
+    return largest - largest != 0;
+  }
+
+  RecipeKernel<SoftmaxProblem, build> softmax_;
+  std::size_t recipe_bytes_;
+  Index elements_, length_, step_;
+  int threads_;
+  LoopNest<1> rows_;
+};
+
+// oneDNN's exponential of NaN and of +Inf is a finite number: then our own kernel takes the problem.
+class BackwardLogSoftmax final : public HostKernel<SoftmaxProblem> {
+ public:
+  explicit BackwardLogSoftmax(Plan<SoftmaxProblem> const& plan)
+      : softmax_(plan.problem, plan.device),
+        own_(cpu::softmax_candidate().prepare(plan)),
+        elements_(plan.problem.y.layout.size()),
+        threads_(scanning_threads(elements_, plan.device)) {}
+
+  void run(Arguments const& arguments, std::byte* workspace) const override {
+    auto const* const y = static_cast<float const*>(arguments.saved_y);
+    if (all_shares(y, elements_, threads_, Clones<all_below_infinity>::call))
+      softmax_.run(arguments, workspace);
+    else
+      own_->enqueue(arguments, workspace, {});
+  }
+
+ private:
+  RecipeKernel<SoftmaxProblem, build> softmax_;
+  std::unique_ptr<Kernel<SoftmaxProblem>> own_;
+  Index elements_;
+  int threads_;
+};
+
 }  // namespace
 
 Candidate<SoftmaxProblem> softmax_candidate() {
-  return recipe_candidate<SoftmaxProblem, build>("onednn",
-                                                 {{violates_f32<SoftmaxProblem>}, {violates_layouts}});
+  auto candidate =
+      recipe_candidate<SoftmaxProblem, build>("onednn", {{violates_f32<SoftmaxProblem>}, {violates_layouts}});
+  static auto const recipe_bytes = candidate.workspace_bytes;
+  static auto const prepare_recipe = candidate.prepare;
+  candidate.workspace_bytes = [](SoftmaxProblem const& problem, Device const& device) {
+    std::size_t const bytes = recipe_bytes(problem, device);
+    if (problem.direction == Direction::forward) return bytes + ForwardSoftmax::marks(problem);
+    return problem.logarithm ? std::max(bytes, cpu::softmax_candidate().workspace_bytes(problem, device))
+                             : bytes;
+  };
+  candidate.prepare = [](Plan<SoftmaxProblem> const& plan) -> std::unique_ptr<Kernel<SoftmaxProblem>> {
+    if (plan.problem.direction == Direction::forward)
+      return std::make_unique<ForwardSoftmax>(plan.problem, plan.device);
+    if (plan.problem.logarithm) return std::make_unique<BackwardLogSoftmax>(plan);
+    return prepare_recipe(plan);
+  };
+  return candidate;
 }
 
 }  // namespace cosmati::cpu::onednn
