@@ -5,9 +5,11 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "cosmati/epilogue/vector_level.h"
 #include "cosmati/ops/error.h"
+#include "src/backend/cpu/address_space.h"
 #include "src/backend/cpu/environment_setting.h"
 
 namespace cosmati::cpu {
@@ -41,8 +43,19 @@ bool used_by_others(std::string& description) {
   return true;
 }
 
+// It takes a buffer for each thread and, where it gets none, tries again for ever.
+bool leaves_too_little(std::string& description) {
+  constexpr std::size_t for_each_thread = std::size_t{64} << 20;
+  std::size_t const enough = (4 + std::size_t{std::thread::hardware_concurrency()}) * for_each_thread;
+  if (address_space_has(enough)) return false;
+  description = "a limit of this process (ulimit -v) leaves less than the " + std::to_string(enough >> 20) +
+                " MiB of address space that libopenblas.so.0 may take";
+  return true;
+}
+
 Library load() {
   Library library;
+  if (leaves_too_little(library.description)) return library;
   if (used_by_others(library.description)) return library;
   void* const handle = open_library();
   if (handle == nullptr) {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "src/backend/cpu/address_space.h"
+
 namespace cosmati::cpu::onednn {
 
 dnnl::engine const& engine() {
@@ -46,6 +48,16 @@ dnnl::primitive_attr user_scratchpad() {
 std::unique_lock<std::recursive_mutex> one_maker_at_a_time() {
   static std::recursive_mutex making;
   return std::unique_lock(making);
+}
+
+void require_code_memory() {
+  // A kernel has up to 256 KiB of code, and a primitive may have dozens.
+  constexpr std::size_t enough = std::size_t{16} << 20;
+  if (!address_space_has(enough))
+    throw Error(ErrorCode::out_of_memory,
+                "oneDNN needs up to " + std::to_string(enough >> 20) +
+                    " MiB of address space for its kernels, which the limit of this process does not leave "
+                    "(ulimit -v)");
 }
 
 struct Program::Bound {
@@ -125,6 +137,7 @@ void Program::copy_back(Slot from, Slot to) {
 }
 
 void Program::create() {
+  require_code_memory();
   for (Step const& step : steps_) primitives_.emplace_back(step.description.get());
   pool_ = std::make_shared<Pool>(*this);
 }

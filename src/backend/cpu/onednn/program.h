@@ -33,6 +33,10 @@ dnnl::primitive_attr user_scratchpad();
 // results are as far off as they are large) and keeps it in its cache for all that ask later.
 [[nodiscard]] std::unique_lock<std::recursive_mutex> one_maker_at_a_time();
 
+// oneDNN writes its kernels into memory without looking whether it got any. Throws Error(out_of_memory) where
+// a limit of this process leaves too little.
+void require_code_memory();
+
 // First arguments and steps are added (primitive descriptors only: cheap enough for a plan); then create()
 // makes the primitives; then run() may be called by many threads at once. Memory objects hold pointers, so
 // each run takes a set of them from a pool, which grows to the largest number of concurrent runs; from then

@@ -25,6 +25,7 @@ class SgemmKernel final : public HostKernel<GemmProblem> {
   }
 
   void run(GemmProblem::Arguments const& arguments, std::byte*) const override {
+    require_code_memory();  // the first product of a kind makes its kernel
     float const alpha = static_cast<float>(form_.alpha.value(arguments.scalars));
     double const exact_beta = problem_.c.present() ? form_.beta.value(arguments.scalars) : 0;
     float const beta = static_cast<float>(exact_beta);
