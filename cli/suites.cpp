@@ -7,6 +7,7 @@
 
 #include "cli/text.h"
 #include "cosmati/ops/error.h"
+#include "src/io/bad_file.h"
 #include "src/io/file.h"
 
 namespace cosmati::cli {
@@ -45,8 +46,8 @@ Suite read_suite(std::string const& path) {
       suite.problems.push_back(problem);
     } else {
       throw Error(ErrorCode::bad_file,
-                  path + ", line " + std::to_string(number) + ": '" + problem[0] +
-                      "' begins neither 'subject: NAME', 'about: TEXT' nor options such as --size 64x64x64");
+                  path + ", line " + std::to_string(number) + ": " + io::in_quotes(problem[0]) +
+                      " begins neither 'subject: NAME', 'about: TEXT' nor options such as --size 64x64x64");
     }
   }
   if (suite.subject.empty()) throw Error(ErrorCode::bad_file, path + ": the line 'subject: NAME' is missing");

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,6 +112,33 @@ void check_replaceable(std::string const& path, std::string const& target, struc
     system_error(path, "belongs to another user and cannot be replaced");
 }
 
+constexpr std::size_t longest_stream = std::size_t{256} << 20;  // bytes of a pipe or device
+constexpr std::size_t largest_copy = std::size_t{256} << 20;    // bytes of a file that is read and not mapped
+
+// Returns when the pipe has had a writer.
+void await_writer(int descriptor, std::string const& path) {
+  constexpr int milliseconds = 5000;
+  pollfd waiting{descriptor, POLLIN, 0};
+  int ready = 0;
+  do ready = ::poll(&waiting, 1, milliseconds);
+  while (ready < 0 && errno == EINTR);
+  if (ready == 0)
+    bad_file(path,
+             fmt::format("is a pipe that nobody has opened for writing in {} seconds", milliseconds / 1000));
+}
+
+void read_whole(int descriptor, std::span<std::byte> to, std::string const& path) {
+  for (std::size_t done = 0; done < to.size();) {
+    ssize_t const got = ::read(descriptor, to.data() + done, to.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) bad_file(path, "cannot be read: " + reason_of(errno));
+    if (got == 0)
+      bad_file(path,
+               fmt::format("was cut short while it was read: {} of {} bytes are left", done, to.size()));
+    done += static_cast<std::size_t>(got);
+  }
+}
+
 void write_directly(std::string const& path, std::function<void(FileWriter&)> const& fill) {
   Descriptor const device(path, O_WRONLY);
   if (!device) system_error(path, "cannot open for writing");
@@ -121,17 +149,33 @@ void write_directly(std::string const& path, std::function<void(FileWriter&)> co
 }  // namespace
 
 std::string read_file(std::string const& path) {
-  Descriptor const file(path, O_RDONLY);
+  // Opening a pipe without a writer would keep us waiting.
+  Descriptor const file(path, O_RDONLY | O_NONBLOCK);
   if (!file) bad_file(path, "cannot be opened: " + reason_of(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) bad_file(path, "cannot be examined: " + reason_of(errno));
   std::string contents;
+  if (S_ISREG(status.st_mode)) contents.reserve(static_cast<std::size_t>(status.st_size));
   char buffer[65536];
+  bool ended = !S_ISFIFO(status.st_mode);  // at the next read of nothing
   for (;;) {
     ssize_t const got = ::read(file.get(), buffer, sizeof buffer);
-    if (got == 0) return contents;
-    if (got > 0)
+    if (got > 0) {
       contents.append(buffer, static_cast<std::size_t>(got));
-    else if (errno != EINTR)
+      ended = true;
+      if (contents.size() > longest_stream && !S_ISREG(status.st_mode))
+        bad_file(path, fmt::format("has given {} bytes and does not end; only regular files may have more",
+                                   contents.size()));
+    } else if (got == 0) {
+      if (ended) return contents;
+      await_writer(file.get(), path);
+      ended = true;
+    } else if (errno == EAGAIN) {  // there is a writer, which has nothing yet
+      pollfd waiting{file.get(), POLLIN, 0};
+      ::poll(&waiting, 1, -1);
+    } else if (errno != EINTR) {
       bad_file(path, "cannot be read: " + reason_of(errno));
+    }
   }
 }
 
@@ -146,10 +190,20 @@ MappedFile::MappedFile(std::string const& path) {
     bad_file(path, "is a pipe or a device, not a regular file; save what it gives, and name that file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
-  void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  bool const copied = size_ <= largest_copy;
+  void* const address =
+      copied ? ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+             : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED)
     bad_file(path, fmt::format("its {} bytes cannot be mapped: {}", size_, reason_of(errno)));
   data_ = static_cast<std::byte const*>(address);
+  if (!copied) return;
+  try {
+    read_whole(file.get(), {static_cast<std::byte*>(address), size_}, path);
+  } catch (...) {
+    ::munmap(address, size_);
+    throw;
+  }
 }
 
 MappedFile::~MappedFile() {

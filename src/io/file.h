@@ -8,13 +8,13 @@
 
 namespace cosmati::io {
 
-// A whole file as text; pipes and devices are read to their end. Errors name the path and the reason
-// (bad_file).
+// A whole file as text. Pipes and devices are read to their end, and must end within 256 MiB; a pipe that
+// nobody opens for writing is given up after a few seconds. Errors name the path and the reason (bad_file).
 std::string read_file(std::string const& path);
 
-// A regular file, mapped read-only for the lifetime of the object. If another program cuts the file short in
-// the meantime, reading past its new end ends this program (SIGBUS); files that are replaced by rename do no
-// harm.
+// The bytes of a regular file, for the lifetime of the object: a copy that nothing can change or, of more
+// than 256 MiB, the file mapped read-only. If another program cuts such a large file short in the meantime,
+// reading past its new end ends this program (SIGBUS); files that are replaced by rename do no harm.
 class MappedFile {
  public:
   explicit MappedFile(std::string const& path);

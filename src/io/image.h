@@ -33,7 +33,8 @@ inline constexpr unsigned char white_page = 255;
 Image read_image(std::string const& path, unsigned char page = white_page);
 // The same from memory; `name` stands for the path in messages.
 Image decode_image(std::span<std::byte const> file, std::string const& name, unsigned char page = white_page);
-// PNG of any color type, depth and interlacing.
+// PNG of any color type, depth and interlacing; of at most COSMATI_MAX_IMAGE bytes (256M unless it is set;
+// four a pixel), as a small file may hold a large picture.
 Image decode_png(std::span<std::byte const> file, std::string const& name, unsigned char page = white_page);
 // BMP of 1, 4, 8, 24 or 32 bits a pixel, not compressed, with either order of rows.
 Image decode_bmp(std::span<std::byte const> file, std::string const& name, unsigned char page = white_page);

@@ -13,6 +13,7 @@
 #include "src/io/bad_file.h"
 #include "src/io/image.h"
 #include "src/io/image_checks.h"
+#include "src/io/size_text.h"
 
 namespace cosmati::io {
 namespace {
@@ -84,6 +85,9 @@ bool read_rows(Reader& reader, png_bytepp rows) {
   bad_file(name, fmt::format("is not a sound PNG file: {}", reader.message.text));
 }
 
+constexpr long long default_most_bytes = 256LL << 20;  // unless COSMATI_MAX_IMAGE says otherwise
+constexpr std::size_t most_channels = 4;
+
 // Deflate makes at most 1032 bytes of one: what a header promises beyond that cannot follow.
 void check_promise(Reader const& reader, std::size_t file_bytes, std::string const& name) {
   std::size_t const width = png_get_image_width(reader.png, reader.info);
@@ -94,6 +98,10 @@ void check_promise(Reader const& reader, std::size_t file_bytes, std::string con
   if (width * height * bits / 8 / 1032 > file_bytes)
     bad_file(name, fmt::format("claims {} x {} pixels of {} bits, more than its {} bytes can hold", width,
                                height, bits, file_bytes));
+  auto const most = static_cast<std::size_t>(size_from_environment("COSMATI_MAX_IMAGE", default_most_bytes));
+  if (std::size_t const memory = width * height * most_channels; memory > most)
+    bad_file(name, fmt::format("has {} x {} pixels, up to {} bytes; COSMATI_MAX_IMAGE allows {}", width,
+                               height, memory, most));
 }
 
 // `samples` has 1 to 4 channels; an even number of channels ends with alpha.

@@ -5,6 +5,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -20,9 +22,20 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+constexpr std::uintmax_t largest_description = 65536;  // bytes
+
 }  // namespace
 
+bool DescriptionFile::exists(std::string const& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
 void DescriptionFile::read(std::function<void(std::string const&, std::string_view)> const& take) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path_, error)) refuse("is not a regular file");
+  if (auto const bytes = std::filesystem::file_size(path_, error); bytes > largest_description)
+    refuse(fmt::format("has {} bytes; a description has at most {}", bytes, largest_description));
   std::ifstream file(path_);
   if (!file) refuse("cannot be opened");
   for (std::string line; std::getline(file, line);) {

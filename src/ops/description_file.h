@@ -11,6 +11,7 @@ namespace cosmati {
 class DescriptionFile {
  public:
   explicit DescriptionFile(std::string path) : path_(std::move(path)) {}
+  static bool exists(std::string const& path);  // as anything: read() says what is wrong with it
 
   // take(key, value) for each line.
   void read(std::function<void(std::string const& key, std::string_view value)> const& take);

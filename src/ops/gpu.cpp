@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <variant>
@@ -193,7 +192,7 @@ Gpu describe_gpu(std::string const& name_or_file) {
     if (name == name_or_file) return gpu;
     names += name + ", ";
   }
-  if (!std::ifstream(name_or_file))
+  if (!DescriptionFile::exists(name_or_file))
     throw Error(ErrorCode::bad_request, "'" + name_or_file +
                                             "' is no GPU that is known by name, nor a file; "
                                             "there are " +

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -88,7 +87,7 @@ Device describe_processor(std::string const& name_or_file, int threads) {
     known = true;
   }
   if (!known) {
-    if (!std::ifstream(name_or_file))
+    if (!DescriptionFile::exists(name_or_file))
       throw Error(ErrorCode::bad_request,
                   "'" + name_or_file + "' is no processor that is known by name, nor a file; there are " +
                       names + "and files as `cosmati info --describe avx2-laptop` writes them");

@@ -19,6 +19,8 @@ namespace {
 
 using Words = std::vector<std::pair<std::string, std::string>>;
 
+constexpr std::size_t longest_line = 4096;  // bytes
+
 constexpr char const* head =
     "# Measured choices of kernels, one line for each class of problems and GPU, as cosmati tune and "
     "find write\n"
@@ -157,6 +159,9 @@ TuningTable TuningTable::parse(std::string_view text, std::string const& name) {
     if (first == std::string_view::npos || line[first] == '#') continue;
     std::string const origin = name + ", line " + std::to_string(number);
     try {
+      if (line.size() > longest_line)
+        throw Error(ErrorCode::bad_file, "a line of " + std::to_string(line.size()) +
+                                             " bytes; legal are at most " + std::to_string(longest_line));
       TuningLine parsed = line_of(line);
       parsed.origin = origin;
       table.add(parsed);
