@@ -17,7 +17,7 @@ enum class ConvolutionDirection : unsigned char { forward, data, filter, bias };
 //   filter:  dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w], and db with it if present
 //   bias:    db[k] = sum over n, p, q of dy[n, k, p, q]
 // A transposed convolution is the data direction: its input is dy, its output dx. One-dimensional: an extent
-// of 1. In an epilogue, name[k] is indexed by the output channel: k of y, c of dx.
+// of 1. In an epilogue, name[k] is indexed by the output channel: k of y, c of dx. NaN: docs/nonfinite.md.
 struct ConvolutionProblem {
   ConvolutionDirection direction = ConvolutionDirection::forward;
   TensorDescription x;   // x or dx: (N, C, H, W)

@@ -12,7 +12,7 @@ namespace cosmati {
 // d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n], ...) for each batch i.
 // Strides are free: NN, NT, TN and TT, any leading dimension, a batch stride of 0 for a shared operand.
 // The sum is accumulated in f32, in f64 if an input is f64, in s32 if both are integers; in f16 only on
-// request, which a backend may answer with a wider type.
+// request, which a backend may answer with a wider type. NaN and infinities: docs/nonfinite.md.
 struct GemmProblem {
   TensorDescription a;  // (batch, m, k)
   TensorDescription b;  // (batch, k, n)

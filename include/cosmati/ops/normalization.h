@@ -10,7 +10,7 @@ enum class BatchNormMode : unsigned char { inference, training, backward };
 // but c.
 //   inference: y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
 //   training:  the same with the batch's own mean and variance; writes them to saved_mean, saved_variance
-//   backward:  from x, dy, scale and the saved statistics: dx, dscale, dbias
+//   backward:  from x, dy, scale and the saved statistics: dx, dscale, dbias. NaN: docs/nonfinite.md
 struct BatchNormProblem {
   BatchNormMode mode = BatchNormMode::inference;
   TensorDescription x;
@@ -69,7 +69,7 @@ struct BatchNormProblem {
   }
 };
 
-// Across channels, x is (N, C, ...): y[n, c] = x[n, c] / base^beta,
+// Across channels, x is (N, C, ...): y[n, c] = x[n, c] / base^beta; NaN stays within its windows;
 // base = k + alpha / size * sum of x[n, i]^2 over i in [c - (size-1)/2, c + size/2] (as ONNX).
 struct LrnProblem {
   Direction direction = Direction::forward;

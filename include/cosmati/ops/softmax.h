@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// Along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm.
+// Along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm. Of NaN or +inf: NaN.
 // backward, from y: softmax dx = y * (dy - sum of dy*y); log-softmax dx = dy - exp(y) * sum of dy.
 struct SoftmaxProblem {
   Direction direction = Direction::forward;
