@@ -15,9 +15,13 @@ void add_options(CLI::App& command, CompileRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Compilation")
       .text("--arch", request.architecture, "NAME",
-            "sm_75, sm_80, sm_89, sm_90a: plans for a t4, a100, rtx4090 or h200; --device-description says "
-            "more")
+            "sm_75, sm_80, sm_90a, ...: what NVRTC compiles for; plans for a GPU of that architecture, or "
+            "for the "
+            "one of --device-description")
       .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
+      .integer("--count", request.count, "random problems, as verify draws them, and larger ones")
+      .flag("--each-kernel", request.each_kernel,
+            "every kernel that takes the problem, not only the one that the plan chooses")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites");
   add_placement_options(options, request.placement);
@@ -51,6 +55,8 @@ void add_compile_command(CLI::App& program) {
   verb.require_subcommand();
   verb.footer(
       "Kernels go to the cache, where `run` on such a GPU finds them. --threads N compiles N at a time.\n"
+      "--count N compiles the kernels of random problems, all of them even if one fails; --seed chooses "
+      "others.\n"
       "Example: cosmati compile gemm --suite figure9 --arch sm_90a");
   for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
 }

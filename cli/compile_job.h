@@ -15,14 +15,16 @@ namespace cosmati::cli {
 struct CompileRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;  // a name, a file
-  std::string architecture;   // "sm_90a"; empty: that of the described GPU
-  std::string out;            // file for the machine code of one kernel
+  std::string suite, shapes;    // a name, a file
+  std::string architecture;     // "sm_90a"; empty: that of the described GPU
+  std::string out;              // file for the machine code of one kernel
+  long long count = not_given;  // random problems
+  bool each_kernel = false;     // not only the one that the plan chooses
   Placement placement;
   Common common;
 
   CompileRequest copy() const {
-    return {subject->clone(), size, suite, shapes, architecture, out, placement, common};
+    return {subject->clone(), size, suite, shapes, architecture, out, count, each_kernel, placement, common};
   }
 };
 

@@ -1,11 +1,13 @@
 // What `cosmati compile` and `explain` say of a convolution's kernel, and what `verify` allows it.
 #pragma once
+#include "cli/primitive_composition.h"
 #include "cli/task.h"
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/fft.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/winograd.h"
+#include "src/plan/conv/bias.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/fft_bound.h"
 #include "src/plan/conv/image_slices.h"
@@ -20,6 +22,11 @@ template <>
 struct Composer<ConvolutionProblem> {
   static std::optional<Composition> compose(Plan<ConvolutionProblem> const& plan) {
     if (plan.device.backend != Backend::cuda) return {};
+    if (plan.problem.direction == ConvolutionDirection::bias) {
+      auto sum = PrimitiveComposer<ReduceProblem>::compose(plan::bias_plan(plan));
+      if (sum) sum->kernel = plan.kernel;
+      return sum;
+    }
     if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
       return compose(plan::plan_of_slice(plan));
     std::string recipe;

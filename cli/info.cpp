@@ -122,11 +122,12 @@ void add_info_command(CLI::App& program) {
   Options(command)
       .group("Options")
       .flag("--json", words->json, "JSON Lines instead of a table")
-      .text(
-          "--describe", words->described, "NAME|N|FILE",
-          "only this GPU or processor, as a file for --device-description: h200, h100, a100, rtx4090, t4, "
-          "the number of a GPU that is here; sse2-only, avx2-laptop, avx512-server, 64-core-server, or cpu, "
-          "this processor; or the file of a GPU");
+      .text("--describe", words->described, "NAME|N|FILE",
+            "only this GPU or processor, as a file for --device-description: a name that it knows (h200, "
+            "rtx4090, "
+            "...), the number of a GPU that is here; sse2-only, avx2-laptop, avx512-server, 64-core-server, "
+            "or cpu, "
+            "this processor; or the file of a GPU");
   command.callback([words] {
     if (words->described.empty())
       print_info(words->json);

@@ -61,7 +61,8 @@ SharedOption const machine_options[] = {
      [](Options& options, Common& common) {
        options.text(
            "--device-description", common.device_description, "NAME|FILE",
-           "plan for this GPU: h200, h100, a100, rtx4090, t4; or processor: sse2-only, avx2-laptop, "
+           "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, "
+           "rtx3090, rtx5090; or processor: sse2-only, avx2-laptop, "
            "avx512-server, 64-core-server; or a file as cosmati info --describe prints; nothing runs "
            "there, but with --backend emulator a GPU's kernels run here");
      }},

@@ -54,13 +54,9 @@ class Program {
   Nvrtc::Program program_ = nullptr;
 };
 
-// "sm_75, sm_80, ...": what this NVRTC compiles for; some have variants such as sm_90a.
-std::string supported_architectures(Nvrtc const& library) {
-  int count = 0;
-  if (library.count_architectures(&count) != 0 || count <= 0) return "unknown";
-  std::vector<int> list(static_cast<std::size_t>(count));
-  if (library.architectures(list.data()) != 0) return "unknown";
-  return fmt::format("sm_{}", fmt::join(list, ", sm_"));
+std::string supported_architectures() {
+  std::vector<int> const list = nvrtc_architectures();
+  return list.empty() ? "unknown" : fmt::format("sm_{}", fmt::join(list, ", sm_"));
 }
 
 [[noreturn]] void refuse(Nvrtc const& library, int result, Source const& source, std::string const& log) {
@@ -69,7 +65,7 @@ std::string supported_architectures(Nvrtc const& library) {
   if (result == Nvrtc::invalid_option)
     throw Error(ErrorCode::bad_request,
                 fmt::format("{}: {} refuses an option of {}: {}\nit compiles for {}", subject, library.name,
-                            fmt::join(compile_options(source), " "), log, supported_architectures(library)));
+                            fmt::join(compile_options(source), " "), log, supported_architectures()));
   if (result == Nvrtc::compilation_failed || result == Nvrtc::bad_name_expression)
     throw Error(ErrorCode::bad_request,
                 fmt::format("{}, {}, does not compile for {} by {}:\n{}", subject, source.name_expression,

@@ -101,6 +101,14 @@ Nvrtc const& nvrtc() {
   return *loaded().library;
 }
 
+std::vector<int> nvrtc_architectures() {
+  int count = 0;
+  if (!nvrtc_available() || nvrtc().count_architectures(&count) != 0 || count <= 0) return {};
+  std::vector<int> list(static_cast<std::size_t>(count));
+  if (nvrtc().architectures(list.data()) != 0) return {};
+  return list;
+}
+
 bool nvrtc_available() { return loaded().library.has_value(); }
 std::string const& nvrtc_description() { return loaded().description; }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace cosmati::jit {
 
@@ -36,6 +37,7 @@ struct Nvrtc {
 Nvrtc const& nvrtc();
 
 bool nvrtc_available();
+std::vector<int> nvrtc_architectures();  // 75, 80, ...: what it compiles for; empty: it is not here
 std::string const& nvrtc_description();  // version and path, or why it is not here
 
 }  // namespace cosmati::jit

@@ -9,6 +9,7 @@
 
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
+#include "src/ops/architecture.h"
 #include "src/ops/description_file.h"
 
 namespace cosmati {
@@ -44,70 +45,41 @@ constexpr Key keys[] = {
     {"dp4a", &Gpu::dp4a, false, "four products each"},
 };
 
-Gpu with_rates(Gpu gpu) {
-  set_rates(gpu);
-  return gpu;
-}
+// What is not the compute capability's: data sheets of the SXM modules and of the cards; clocks are boost
+// clocks, L2 as the architecture white papers have it.
+struct Card {
+  char const* word;
+  char const* name;
+  int major, minor, multiprocessors;
+  double l2_mib, memory_gb, clock_ghz, memory_gb_per_second;
+};
+constexpr Card cards[] = {
+    {"h200", "NVIDIA H200", 9, 0, 132, 60, 141, 1.98, 4800},
+    {"h100", "NVIDIA H100 SXM", 9, 0, 132, 50, 80, 1.98, 3350},
+    {"a100", "NVIDIA A100 SXM 80GB", 8, 0, 108, 40, 80, 1.41, 2039},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 8, 9, 128, 72, 24, 2.52, 1008},
+    {"t4", "NVIDIA T4", 7, 5, 40, 4, 16, 1.59, 320},
+    {"b200", "NVIDIA B200", 10, 0, 148, 126, 180, 1.965, 8000},
+    {"a10", "NVIDIA A10", 8, 6, 72, 6, 24, 1.695, 600},
+    {"l4", "NVIDIA L4", 8, 9, 58, 48, 24, 2.04, 300},
+    {"l40s", "NVIDIA L40S", 8, 9, 142, 96, 48, 2.52, 864},
+    {"rtx3060", "NVIDIA GeForce RTX 3060", 8, 6, 28, 3, 12, 1.777, 360},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 8, 6, 82, 6, 24, 1.695, 936},
+    {"rtx5090", "NVIDIA GeForce RTX 5090", 12, 0, 170, 96, 32, 2.407, 1792},
+};
 
-// Shared memory, threads, blocks and L2 as the CUDA programming guide and the architecture white papers have
-// them; memory and clock by the data sheets of the SXM modules and of the two cards.
-std::vector<std::pair<std::string, Gpu>> known_gpus() {
-  Gpu h200;
-  h200.name = "NVIDIA H200";
-  h200.major = 9;
-  h200.multiprocessors = 132;
-  h200.shared_bytes_per_block = 232448;
-  h200.shared_bytes_per_multiprocessor = 233472;
-  h200.l2_bytes = 62914560;
-  h200.memory_bytes = 141'000'000'000;
-  h200.clock_hertz = 1.98e9;
-  h200.memory_bytes_per_second = 4.8e12;
-  Gpu h100 = h200;
-  h100.name = "NVIDIA H100 SXM";
-  h100.l2_bytes = 52428800;
-  h100.memory_bytes = 80'000'000'000;
-  h100.memory_bytes_per_second = 3.35e12;
-  Gpu a100;
-  a100.name = "NVIDIA A100 SXM 80GB";
-  a100.major = 8;
-  a100.multiprocessors = 108;
-  a100.shared_bytes_per_block = 166912;
-  a100.shared_bytes_per_multiprocessor = 167936;
-  a100.l2_bytes = 41943040;
-  a100.memory_bytes = 80'000'000'000;
-  a100.clock_hertz = 1.41e9;
-  a100.memory_bytes_per_second = 2.039e12;
-  Gpu ada;
-  ada.name = "NVIDIA GeForce RTX 4090";
-  ada.major = 8;
-  ada.minor = 9;
-  ada.multiprocessors = 128;
-  ada.shared_bytes_per_block = 101376;
-  ada.shared_bytes_per_multiprocessor = 102400;
-  ada.threads_per_multiprocessor = 1536;
-  ada.blocks_per_multiprocessor = 24;
-  ada.l2_bytes = 75497472;
-  ada.memory_bytes = 24'000'000'000;
-  ada.clock_hertz = 2.52e9;
-  ada.memory_bytes_per_second = 1.008e12;
-  Gpu turing;
-  turing.name = "NVIDIA T4";
-  turing.major = 7;
-  turing.minor = 5;
-  turing.multiprocessors = 40;
-  turing.shared_bytes_per_block = 65536;
-  turing.shared_bytes_per_multiprocessor = 65536;
-  turing.threads_per_multiprocessor = 1024;
-  turing.blocks_per_multiprocessor = 16;
-  turing.l2_bytes = 4194304;
-  turing.memory_bytes = 16'000'000'000;
-  turing.clock_hertz = 1.59e9;
-  turing.memory_bytes_per_second = 3.2e11;
-  return {{"h200", with_rates(h200)},
-          {"h100", with_rates(h100)},
-          {"a100", with_rates(a100)},
-          {"rtx4090", with_rates(ada)},
-          {"t4", with_rates(turing)}};
+Gpu gpu_of(Card const& card) {
+  Gpu gpu;
+  gpu.name = card.name;
+  gpu.major = card.major;
+  gpu.minor = card.minor;
+  gpu.multiprocessors = card.multiprocessors;
+  set_limits(gpu);
+  gpu.l2_bytes = std::llround(card.l2_mib * 1048576);
+  gpu.memory_bytes = std::llround(card.memory_gb * 1e9);
+  gpu.clock_hertz = card.clock_ghz * 1e9;
+  gpu.memory_bytes_per_second = card.memory_gb_per_second * 1e9;
+  return gpu;
 }
 
 std::string legal_keys() {
@@ -159,11 +131,11 @@ class GpuFile {
   // What was not given, from the compute capability.
   Gpu finished() const {
     Gpu gpu = gpu_;
-    set_rates(gpu);
+    set_limits(gpu);
     for (Key const& key : keys)
       if (file_.has(key.name)) std::visit([&](auto member) { gpu.*member = gpu_.*member; }, key.field);
     if (gpu.name.empty()) gpu.name = file_.path();
-    if (gpu.shared_bytes_per_multiprocessor == 0)
+    if (gpu_.shared_bytes_per_multiprocessor == 0)
       gpu.shared_bytes_per_multiprocessor = gpu.shared_bytes_per_block + 1024;
     return gpu;
   }
@@ -174,23 +146,11 @@ class GpuFile {
 
 }  // namespace
 
-// CUDA programming guide, throughput of native arithmetic instructions.
-void set_rates(Gpu& gpu) {
-  int const capability = gpu.major * 10 + gpu.minor;
-  bool const datacenter =
-      capability == 60 || capability == 70 || capability == 80 || capability == 90 || capability == 100;
-  bool const half_of_32_lanes = gpu.major == 7 || capability == 60 || capability == 80;
-  gpu.fma_f32 = half_of_32_lanes ? 64 : 128;
-  gpu.fma_f64 = !datacenter ? 2 : half_of_32_lanes ? 32 : 64;
-  gpu.fma_half2 = capability == 80 || capability == 90 || capability == 100 ? 128 : 64;
-  gpu.dp4a = 64;
-}
-
 Gpu describe_gpu(std::string const& name_or_file) {
   std::string names;
-  for (auto const& [name, gpu] : known_gpus()) {
-    if (name == name_or_file) return gpu;
-    names += name + ", ";
+  for (Card const& card : cards) {
+    if (card.word == name_or_file) return gpu_of(card);
+    names += std::string(card.word) + ", ";
   }
   if (!DescriptionFile::exists(name_or_file))
     throw Error(ErrorCode::bad_request, "'" + name_or_file +

@@ -67,15 +67,16 @@ TEST(DescribeGpu, EmulatorStandsForAnH200) {
 
 TEST(DescribeGpu, UnknownNameListsTheKnown) {
   std::string const text = complaint_of([] { describe_gpu("h201"); });
-  EXPECT_EQ(
-      text.find(
-          "'h201' is no GPU that is known by name, nor a file; there are h200, h100, a100, rtx4090, t4"),
-      0U)
+  EXPECT_EQ(text.find("'h201' is no GPU that is known by name, nor a file; there are h200, h100, a100, "
+                      "rtx4090, t4, b200, "
+                      "a10, l4, l40s, rtx3060, rtx3090, rtx5090, and files"),
+            0U)
       << text;
 }
 
 TEST_F(GpuFile, WhatIsWrittenIsReadAgain) {
-  for (char const* const name : {"h200", "h100", "a100", "rtx4090", "t4"}) {
+  for (char const* const name : {"h200", "h100", "a100", "rtx4090", "t4", "b200", "a10", "l4", "l40s",
+                                 "rtx3060", "rtx3090", "rtx5090"}) {
     Gpu const gpu = describe_gpu(name);
     EXPECT_EQ(to_text(read(to_text(gpu))), to_text(gpu));
   }
@@ -90,6 +91,12 @@ TEST_F(GpuFile, WhatIsNotGivenFollowsFromTheCapability) {
   EXPECT_EQ(gpu.registers_per_multiprocessor, 65536);
   EXPECT_EQ(gpu.fma_f32, 64);
   EXPECT_EQ(gpu.fma_f64, 7);
+  EXPECT_EQ(gpu.threads_per_multiprocessor, 2048);
+  Gpu const card = read(
+      "compute_capability = 8.6\nmultiprocessors = 10\nshared_bytes_per_block = 1000\n"
+      "clock_hertz = 1e9\nmemory_bytes_per_second = 1e12\n");
+  EXPECT_EQ(card.threads_per_multiprocessor, 1536);  // before, as an H200
+  EXPECT_EQ(card.blocks_per_multiprocessor, 16);
   EXPECT_DOUBLE_EQ(gpu.memory_bytes_per_second, 1.5e12);
   EXPECT_EQ(read(least).name, path_);
 }

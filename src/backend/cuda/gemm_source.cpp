@@ -16,10 +16,6 @@
 
 namespace cosmati::cuda {
 
-std::string architecture_of(Gpu const& gpu) {
-  return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, gpu.major >= 9 ? "a" : "");
-}
-
 namespace {
 
 // Whose matrices the kernel multiplies, and in which words that stands in its type.

@@ -2,6 +2,7 @@
 #pragma once
 #include "cosmati/ops/grouped_gemm.h"
 #include "src/jit/compile.h"
+#include "src/ops/architecture.h"
 #include "src/plan/gemm/canonical.h"
 
 namespace cosmati::cuda {
@@ -22,9 +23,6 @@ struct OperandTexts {
 jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
                         epilogue::Expression const& expression, Gpu const& gpu, char const* header,
                         OperandTexts const& operands);
-
-// "sm_90a": from compute capability 9.0 on with the instructions that only this architecture has.
-std::string architecture_of(Gpu const& gpu);
 
 // Of batch-invariant plans: the compiler joins no product and sum of an epilogue, which it might in one
 // kernel and not in another. Sums of products name their instructions.

@@ -26,7 +26,7 @@ class WithBias final : public Kernel<ConvolutionProblem> {
  public:
   WithBias(Plan<ConvolutionProblem> const& plan, std::unique_ptr<Kernel<ConvolutionProblem>> product)
       : product_(std::move(product)),
-        sum_(prepare(make_plan(reduction_of(plan.problem), plan.device, within(plan.recipe.bias_bytes)))),
+        sum_(prepare(bias_plan(plan))),
         before_(plan.workspace_bytes - plan.recipe.bias_bytes) {}
 
   void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
@@ -46,6 +46,10 @@ class WithBias final : public Kernel<ConvolutionProblem> {
 std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device, std::size_t limit) {
   std::size_t const bytes = lower_within(limit / 256 * 256, reduction_of(problem), device).workspace_bytes;
   return (bytes + 255) / 256 * 256;
+}
+
+Plan<ReduceProblem> bias_plan(Plan<ConvolutionProblem> const& plan) {
+  return make_plan(reduction_of(plan.problem), plan.device, within(plan.recipe.bias_bytes));
 }
 
 std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> const& plan,

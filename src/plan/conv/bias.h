@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
 
 namespace cosmati::plan {
 
@@ -17,5 +18,8 @@ std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> c
 
 // For problems that ask for nothing else.
 Candidate<ConvolutionProblem> bias_candidate();
+
+// The sum as a plan of its own.
+Plan<ReduceProblem> bias_plan(Plan<ConvolutionProblem> const& plan);
 
 }  // namespace cosmati::plan

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/packing.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -136,8 +137,7 @@ TensorDescription const& image_of(Problem const& p) {
 TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y : p.w; }
 
 std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
-  if (gpu.major != 9 || gpu.minor != 0)
-    return fmt::format("wgmma needs compute capability 9.0; {} has {}.{}", gpu.name, gpu.major, gpu.minor);
+  if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
   if (p.groups != 1) return fmt::format("{} groups; the copy engine's windows have all channels", p.groups);
   TensorDescription const &image = image_of(p), &other = other_of(p);
   DataType const sum = accumulator_type(image.type, other.type);

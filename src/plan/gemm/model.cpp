@@ -26,8 +26,8 @@ int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
 double tensor_rate(Gpu const& gpu, DataType sum) {
   if (gpu.major == 9) return 1270;
   if (gpu.major == 7) return 512;
-  if (gpu.major == 8 && gpu.minor > 0 && sum == DataType::f16) return 1024;
-  return gpu.major == 8 && gpu.minor > 0 ? 512 : 1024;
+  bool const is_card = (gpu.major == 8 && gpu.minor > 0) || gpu.major == 12;
+  return is_card && sum != DataType::f16 ? 512 : 1024;
 }
 
 double tensor_rate_f64(Gpu const& gpu) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/ops/architecture.h"
 #include "src/plan/gemm/model.h"
 
 namespace cosmati::plan {
@@ -66,8 +67,7 @@ bool wgmma_takes(DataType a, DataType b, DataType sum) {
 }
 
 std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
-  if (gpu.major != 9 || gpu.minor != 0)
-    return fmt::format("wgmma needs compute capability 9.0; {} has {}.{}", gpu.name, gpu.major, gpu.minor);
+  if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
   if (!wgmma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));

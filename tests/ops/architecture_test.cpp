@@ -1,0 +1,57 @@
+// Architectures by name, and what follows from a compute capability.
+#include "src/ops/architecture.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/complaint.h"
+
+namespace cosmati {
+namespace {
+
+using testing::complaint_of;
+
+std::vector<int> const nvrtc_13{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+
+TEST(Architecture, EveryOneOfTheCompilerIsTaken) {
+  for (char const* name : {"sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90a", "sm_100",
+                           "sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120", "sm_120a", "sm_121a"}) {
+    Target const target = target_of_architecture(name, nvrtc_13);
+    EXPECT_EQ(target.architecture, name);
+    int const number = 10 * target.gpu.major + target.gpu.minor;
+    EXPECT_EQ(std::string(name).substr(3, number < 100 ? 2 : 3), std::to_string(number));
+    EXPECT_GT(target.gpu.multiprocessors, 0);
+    EXPECT_GT(target.gpu.clock_hertz, 0);
+    EXPECT_EQ(wgmma_device_violation(target.gpu).empty(), number == 90) << name;
+  }
+  // Every GPU that runs sm_90 runs sm_90a.
+  EXPECT_EQ(target_of_architecture("sm_90", nvrtc_13).architecture, "sm_90a");
+}
+
+TEST(Architecture, SharedMemoryAndThreadsFollowFromTheCapability) {
+  auto const gpu = [](char const* name) { return target_of_architecture(name, nvrtc_13).gpu; };
+  EXPECT_EQ(gpu("sm_75").shared_bytes_per_block, 64 * 1024);
+  EXPECT_EQ(gpu("sm_87").shared_bytes_per_block, 163 * 1024);
+  EXPECT_EQ(gpu("sm_86").shared_bytes_per_block, 99 * 1024);
+  EXPECT_EQ(gpu("sm_86").threads_per_multiprocessor, 1536);
+  EXPECT_EQ(gpu("sm_103").shared_bytes_per_block, 227 * 1024);
+  EXPECT_EQ(gpu("sm_121").shared_bytes_per_block, 99 * 1024);
+  EXPECT_EQ(gpu("sm_121").blocks_per_multiprocessor, 24);
+  EXPECT_EQ(gpu("sm_103").fma_f64, 2);
+  EXPECT_EQ(gpu("sm_88").name, "a GPU of compute capability 8.8");
+  EXPECT_EQ(gpu("sm_120").name, describe_gpu("rtx5090").name);
+}
+
+// A refusal names what the compiler here makes code for, and nothing else.
+TEST(Architecture, RefusalsNameWhatIsCompiledFor) {
+  std::vector<int> const old{70, 75, 80, 90};
+  for (char const* name :
+       {"sm_91", "sm_70", "sm_100", "sm_80a", "sm_90f", "90a", "sm_", "sm_9x", "compute_80", ""})
+    EXPECT_EQ(
+        complaint_of([&] { target_of_architecture(name, old); }),
+        std::string("--arch ") + name + ": the run-time compiler here knows sm_75, sm_80, sm_90, sm_90a");
+  EXPECT_NE(complaint_of([&] { target_of_architecture("sm_91", {}); }).find("there are sm_75, sm_80"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cosmati
