@@ -16,8 +16,7 @@ void add_options(CLI::App& command, CompileRequest& request) {
   options.group("Compilation")
       .text("--arch", request.architecture, "NAME",
             "sm_75, sm_80, sm_90a, ...: what NVRTC compiles for; plans for a GPU of that architecture, or "
-            "for the "
-            "one of --device-description")
+            "for the one of --device-description")
       .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
       .integer("--count", request.count, "random problems, as verify draws them, and larger ones")
       .flag("--each-kernel", request.each_kernel,

@@ -107,7 +107,7 @@ SharedOption const machine_options[] = {
      [](Options& options, Common& common) {
        options.text("--cache", common.cache, "DIR", "folder of compiled kernels");
      }},
-    {"--seed", "run|verify|bench|tune|replay|train lenet5|train dcgan|generate dcgan", draws_numbers,
+    {"--seed", "run|verify|bench|compile|tune|replay|train lenet5|train dcgan|generate dcgan", draws_numbers,
      "dropout",
      [](Options& options, Common& common) {
        options.integer("--seed", common.seed, "seed of whatever is drawn at random (default: 1)");

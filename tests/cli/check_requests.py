@@ -138,7 +138,7 @@ def shared_options(verb, operation):
     if verb == "generate":
         return (machine - {"--batch-invariant"}) | {"--type"}
     taken = machine | types
-    taken -= {"run": set(), "verify": set(), "bench": set(), "explain": {"--seed"}, "compile": {"--seed", "--device"}, "find": {"--seed", "--tuning", "--batch-invariant"},
+    taken -= {"run": set(), "verify": set(), "bench": set(), "explain": {"--seed"}, "compile": {"--device"}, "find": {"--seed", "--tuning", "--batch-invariant"},
               "tune": {"--device-description", "--policy", "--tuning", "--batch-invariant"}}[verb]
     if verb == "run" and operation != "dropout":
         taken -= {"--seed"}
