@@ -2,6 +2,7 @@
 #include "cli/machine.h"
 
 #include <unistd.h>
+#include <utility>
 
 #include <cstdlib>
 #include <ctime>

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "cli/plot_ratio.h"
 #include "cli/svg.h"

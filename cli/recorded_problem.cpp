@@ -1,6 +1,7 @@
 // Problems from lines of JSON.
 #include "cli/recorded_problem.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>

@@ -1,6 +1,7 @@
 // Tables for people: columns as wide as their widest cell, numbers to the right, bold heads on a terminal.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cosmati::cli {

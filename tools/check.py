@@ -68,7 +68,24 @@ MAY_INCLUDE = {
     "tools": None,
 }
 STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
-BUILT_WITHOUT_MORE = ("src/", "nets/", "reference/", "cli/")  # by g++ with all warnings, and no precompiled headers
+BUILT = ("src/", "nets/", "reference/", "cli/")  # by g++ with all warnings
+# What the precompiled headers (cmake/precompiled.cmake) would hide: a file that uses these names includes the header, or
+# a header of ours that does.
+PRECOMPILED = {
+    "algorithm": r"std::(?:ranges::)?(?:max|min|sort|find_if|find|any_of|all_of|none_of|fill|fill_n|copy|copy_n|clamp|transform|count|count_if|equal"
+                 r"|reverse|stable_sort|lower_bound|upper_bound|min_element|max_element|replace|remove_if|unique|search|rotate|nth_element)\(",
+    "array": r"std::array\b",
+    "cmath": r"std::(?:sqrt|exp|log|log2|pow|fabs|isnan|isfinite|isinf|ldexp|frexp|floor|ceil|tanh|erf|fma|nearbyint|round|lround|cos|sin|trunc|hypot)\(",
+    "functional": r"std::(?:function\b|plus<|less<|hash<|multiplies<|reference_wrapper)",
+    "map": r"std::(?:multi)?map<",
+    "memory": r"std::(?:unique_ptr|shared_ptr|make_unique|make_shared|weak_ptr|addressof)\b",
+    "optional": r"std::(?:optional\b|nullopt)",
+    "span": r"std::span\b",
+    "string": r"std::(?:string\b|to_string|stoi|getline)",
+    "utility": r"std::(?:move|forward|pair|swap|exchange|make_pair|index_sequence)\b",
+    "vector": r"std::vector\b",
+    "fmt/format.h": r"fmt::(?:format|join|print|memory_buffer|format_to|runtime)\b",
+}
 ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn",
            "boost/context/fiber.hpp": "src/backend/emulator", "mpi.h": "src/parallel/mpi"}
 
@@ -120,6 +137,29 @@ def check_includes():
                 yield f'{path}: "{name}" is not a path from include/ or the top folder'
             elif MAY_INCLUDE[rule] is not None and not target.startswith(tuple(MAY_INCLUDE[rule])):
                 yield f"{path}: includes {target}; {rule}/ may include {', '.join(sorted(MAY_INCLUDE[rule]))}"
+    yield from check_standard_headers()
+
+
+def standard_headers(path, known):
+    """What a file includes of the standard library and fmt, itself or by headers of ours."""
+    if path not in known:
+        known[path] = set()
+        for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
+            target = resolve(name) if kind == '"' else None
+            known[path] |= standard_headers(target, known) if target else {name}
+    return known[path]
+
+
+def check_standard_headers():
+    known = {}
+    for path in files((".h", ".cpp")):
+        if not path.startswith((*BUILT, "include/")) or path.startswith(STANDARD_LIBRARY_FREE):
+            continue
+        text = re.sub(r"//.*", "", read(path))
+        for header, names in PRECOMPILED.items():
+            used = re.search(names, text)
+            if used and header not in standard_headers(path, known):
+                yield f"{path}: uses {used[0].rstrip('(<')} and includes <{header}> nowhere"
 
 
 def check_lengths():
@@ -132,10 +172,11 @@ def check_lengths():
 
 
 def check_headers(compiler):
-    """Every header compiles alone. The build has seen that of each that one of its files includes before all else."""
+    """Every header compiles alone. The build has seen that of each that one of its files includes before all else, but for the
+    precompiled headers: check_standard_headers."""
     warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
     headers = files((".h",))
-    built = {first_include(f) for f in files((".cpp",)) if f.startswith(BUILT_WITHOUT_MORE)}
+    built = {first_include(f) for f in files((".cpp",)) if f.startswith(BUILT)}
     yield from (f"{f}: has no #pragma once" for f in built & set(headers) if "\n#pragma once\n" not in read(f))
     yield from compile_each([f for f in headers if f not in built], compiler, [*warnings, "-x", "c++", "-"])
     public = [f for f in headers if f.startswith("include/")]

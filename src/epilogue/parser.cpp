@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "cosmati/epilogue/functions.h"
 #include "cosmati/epilogue/parse.h"

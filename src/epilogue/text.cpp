@@ -2,8 +2,10 @@
 // value.
 #include "src/epilogue/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "cosmati/epilogue/functions.h"
 

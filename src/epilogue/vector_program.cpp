@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "src/epilogue/apply.h"
 #include "src/epilogue/vector_code.h"

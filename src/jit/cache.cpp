@@ -2,6 +2,7 @@
 #include "src/jit/cache.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 #include <cstdio>
 #include <cstdlib>

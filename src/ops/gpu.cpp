@@ -1,5 +1,6 @@
 // GPUs that need not be here: the known ones, and descriptions in text files.
 #include <fmt/format.h>
+#include <utility>
 
 #include <algorithm>
 #include <charconv>
@@ -84,7 +85,7 @@ Gpu gpu_of(Card const& card) {
 
 std::string legal_keys() {
   std::string text = std::string(name_key) + ", " + capability_key;
-  for (Key const& key : keys) text += std::string(", ") + key.name;
+  for (Key const& key : keys) text.append(", ").append(key.name);
   return text;
 }
 

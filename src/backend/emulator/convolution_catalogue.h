@@ -1,6 +1,8 @@
 // The emulator's convolution kernels: for each main loop and type, runs of channels as wide as 16 bytes or
 // single elements, and a tap a step or depths found one by one.
 #pragma once
+#include <algorithm>
+
 #include "cosmati/conv/digit_destination.h"
 #include "cosmati/conv/direct.h"
 #include "cosmati/conv/places.h"

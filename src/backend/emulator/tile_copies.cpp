@@ -2,6 +2,7 @@
 // when their thread waits for that.
 #include <fmt/format.h>
 #include <algorithm>
+#include <utility>
 
 #include "src/backend/emulator/cluster.h"
 #include "src/backend/emulator/report.h"

@@ -2,6 +2,7 @@
 #include "src/plan/conv/direct_merged.h"
 
 #include <fmt/format.h>
+#include <cmath>
 
 #include <algorithm>
 

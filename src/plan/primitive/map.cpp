@@ -1,5 +1,6 @@
 // Element by element: maps, and transposes where neighbours of x are no neighbours of y.
 #include <fmt/format.h>
+#include <utility>
 
 #include <algorithm>
 

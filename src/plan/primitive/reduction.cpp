@@ -1,5 +1,6 @@
 // Reductions: who adds what, and how many blocks share one result.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 #include "src/backend/cpu/onednn/post_ops.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cosmati::cpu::onednn {
 namespace {
