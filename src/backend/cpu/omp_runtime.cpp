@@ -3,6 +3,12 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <optional>
+
+#include "src/backend/cpu/environment_setting.h"
+#include "src/backend/cpu/waiting.h"
+
 namespace cosmati::cpu {
 namespace {
 
@@ -19,6 +25,12 @@ struct OpenedRuntime {
 
 OpenedRuntime open_runtime() {
   OpenedRuntime opened;
+  // libgomp reads its settings when it is loaded. Where processors are shared its threads look a thousand
+  // times for work, some microseconds, and sleep then; by itself it would keep a processor busy for
+  // milliseconds. A wait policy of the user's holds.
+  std::optional<EnvironmentSetting> spins;
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr && processors_are_shared_now())
+    spins.emplace("GOMP_SPINCOUNT", "1000");
   void* const library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return opened;
   OmpRuntime& entries = opened.entries;
