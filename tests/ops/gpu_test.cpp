@@ -85,7 +85,7 @@ TEST_F(GpuFile, WhatIsWrittenIsReadAgain) {
 }
 
 TEST_F(GpuFile, WhatIsNotGivenFollowsFromTheCapability) {
-  Gpu const gpu = read(std::string("# mine\n\n  name = A card # of mine\r\n fma_f64=7\n") + least);
+  Gpu const gpu = read("# mine\n\n  name = A card # of mine\r\n fma_f64=7\n" + std::string(least));
   EXPECT_EQ(gpu.name, "A card");
   EXPECT_EQ(gpu.shared_bytes_per_multiprocessor, 2024);
   EXPECT_EQ(gpu.registers_per_multiprocessor, 65536);
