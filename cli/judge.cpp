@@ -40,6 +40,10 @@ double half_smallest_step(DataType type) {
   }
 }
 
+// Of the sums that become results of this type. Below it a rounding is off by as much as just above it: by
+// the unit roundoff of this number.
+double smallest_normal(DataType type) { return type == DataType::f64 ? 0x1p-1022 : 0x1p-126; }
+
 double rounded(double value, DataType type) {
   return visit_type(
       type, [=](auto tag) { return static_cast<double>(convert<typename decltype(tag)::type>(value)); });
@@ -191,7 +195,8 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
     double const error = std::fabs(got - (saturated ? nearest : truth));
     bool const counted = is_count(slot) || verdict.exact;
     double const added = expected.added != nullptr ? slope * expected.added->get(i) : 0;
-    double const off = expected.relative * magnitude + added + expected.flushed;
+    double const off =
+        expected.relative * std::max(magnitude, smallest_normal(type)) + added + expected.flushed;
     double const bound = counted || !std::isfinite(truth) ? 0 : off + rounding;
     if (error <= bound) {
       verdict.error = std::max(verdict.error, error);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -69,14 +70,18 @@ std::vector<InputFile> inputs_of(Common const& common, std::vector<InputFile> ot
   return others;
 }
 
-std::vector<InputFile> files_below(std::string const& option, std::string const& path) {
+std::vector<InputFile> data_files(std::string const& option, std::string const& path) {
   namespace fs = std::filesystem;
   std::error_code failed;
   if (!fs::is_directory(path, failed)) return {{option, path}};
   std::vector<InputFile> files;
   for (auto entry = fs::directory_iterator(path, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    files.push_back({option, entry->path().string()});
+       entry.increment(failed)) {
+    std::string const file = entry->path().string();
+    auto const ends_with = [&file](char const* ending) { return file.ends_with(ending); };
+    constexpr char const* endings[] = {"-ubyte", "-ubyte.gz", ".png", ".PNG"};
+    if (std::any_of(std::begin(endings), std::end(endings), ends_with)) files.push_back({option, file});
+  }
   std::sort(files.begin(), files.end(),
             [](InputFile const& a, InputFile const& b) { return a.path < b.path; });
   return files;

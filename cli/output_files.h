@@ -25,7 +25,8 @@ void check_files(std::vector<OutputFile> const& outputs, std::vector<InputFile> 
 // Files that the shared options name, --tuning and --device-description.
 std::vector<InputFile> inputs_of(Common const& common, std::vector<InputFile> others = {});
 
-// A folder's regular files, or the one file that `path` is, under the name of `option`.
-std::vector<InputFile> files_below(std::string const& option, std::string const& path);
+// A folder's IDX files and PNGs, or the one file that `path` is, under the name of `option`. A model may be
+// saved beside its data.
+std::vector<InputFile> data_files(std::string const& option, std::string const& path);
 
 }  // namespace cosmati::cli

@@ -127,7 +127,7 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   parallel::ProcessGroup* const group = parallel::process_group();
   bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
   if (speaks) {
-    auto inputs = files_below("--data", request.data);
+    auto inputs = data_files("--data", request.data);
     inputs.push_back({"--resume", request.resume});
     bool const continues = request.save.empty() && !request.resume.empty();
     check_files({{continues ? "--resume" : "--save", save, "--resume"},

@@ -197,7 +197,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   parallel::ProcessGroup* const group = parallel::process_group();
   bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
   if (speaks) {
-    auto inputs = files_below("--data", request.data);
+    auto inputs = data_files("--data", request.data);
     inputs.push_back({"--resume", request.resume});
     bool const continues = request.save.empty() && !request.resume.empty();
     check_files({{continues ? "--resume" : "--save", save, "--resume"}, {"--picture", request.picture}},
