@@ -67,7 +67,7 @@ TEST_F(CacheTrust, WhatThisUserAloneMayWriteIsTaken) {
 }
 
 TEST_F(CacheTrust, FoldersThatOthersMayWriteAreIgnored) {
-  for (mode_t const mode : {0777, 01777, 0775, 0757})
+  for (mode_t const mode : {0777U, 01777U, 0775U, 0757U})
     for (CacheSettings const& settings : {own(), shared()}) {
       poison();
       ::chmod(cache_.c_str(), mode);
@@ -77,7 +77,7 @@ TEST_F(CacheTrust, FoldersThatOthersMayWriteAreIgnored) {
 }
 
 TEST_F(CacheTrust, EntriesThatOthersMayWriteAreIgnored) {
-  for (mode_t const mode : {0666, 0664, 0646})
+  for (mode_t const mode : {0666U, 0664U, 0646U})
     for (CacheSettings const& settings : {own(), shared()}) {
       poison();
       ::chmod(entry_.c_str(), mode);

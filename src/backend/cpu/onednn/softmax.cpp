@@ -20,6 +20,8 @@ std::string violates_layouts(SoftmaxProblem const& p, Device const&) {
     if (!(t->layout == p.y.layout) || !t->layout.is_dense())
       return "y is " + to_string(p.y) + ", another tensor " + to_string(*t) +
              "; all must be dense and of one layout";
+  if (p.logarithm && forward && p.y.layout.shape[p.axis] == 1)
+    return "rows of one element, whose log-softmax is 0; oneDNN's is off by 1.4e-6 there";
   return {};
 }
 
