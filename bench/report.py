@@ -17,6 +17,9 @@ Written by `bench/report.py` from `bench/results/`; do not edit. One section for
 measured again by `make figures` (comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`; figures of a GPU follow from the
 files that `cosmati bench --json` wrote there). Peers run in processes of their own, in turn with ours. Ratios (x) are medians pair by pair: with ≥, of our speed to the
 peer's; with ≤, of our time to that of the plain product. Samples and seeds are given as least to largest (how many).
+
+Withdrawn figures were taken against cuDNN's legacy `cudnnFind*Ex` calls; users have its graph interface, which is faster ([measuring.md](measuring.md)). They
+are neither met nor short until they have been measured against that.
 """
 # The first whose word a figure's name has: the kinds in the order of the document.
 KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
@@ -55,6 +58,14 @@ def behind(line):
     return "; ".join(words)
 
 
+def withdrawn(line):
+    return " to cuDNN" in line["figure"] and line.get("interface") != "graph"
+
+
+def state(line):
+    return "withdrawn" if withdrawn(line) else "met" if line["met"] else "**short**"
+
+
 def promise(line):
     return f"{'≥' if line['at_least'] else '≤'} {number(line['promised'])} {line['unit']}".strip()
 
@@ -62,7 +73,7 @@ def promise(line):
 def table(lines):
     text = "| figure | measured | promised | | commit, date | details |\n| --- | ---: | ---: | --- | --- | --- |\n"
     for line in lines:
-        text += (f"| {line['figure']} | {number(line['value'])} {line['unit']} | {promise(line)} | {'met' if line['met'] else '**short**'} | "
+        text += (f"| {line['figure']} | {number(line['value'])} {line['unit']} | {promise(line)} | {state(line)} | "
                  f"{line['commit']}, {line['date']} | {behind(line)} |\n")
     return text
 
@@ -79,8 +90,8 @@ def document():
             sys.exit(f"{line['figure']} on {line['machine']}: {number(line['value'])} of the peak; the figure or the peak is wrong, measure again")
     for machine in dict.fromkeys(line["machine"] for line in measured):
         own = [line for line in measured if line["machine"] == machine]
-        short = sum(not line["met"] for line in own)
-        text += f"\n## {machine}\n\n{len(own)} figures, {len(own) - short} met, {short} short.\n"
+        states = [state(line) for line in own]
+        text += f"\n## {machine}\n\n{len(own)} figures, {states.count('met')} met, {states.count('**short**')} short, {states.count('withdrawn')} withdrawn.\n"
         for kind, _ in KINDS:
             if chosen := [line for line in own if kind_of(line["figure"]) == kind]:
                 text += f"\n### {kind}\n\n{table(chosen)}"
