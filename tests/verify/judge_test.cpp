@@ -95,7 +95,7 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
 }
 
 TEST(Judge, TakesTheLargestNumberForInfinityOnlyWithinTheBound) {
-  Judged product(make_gemm(), {1, 1, 4});
+  Judged product(make_gemm(), {1, 1, 4, 1});
   product.input(0).fill(1e38);
   EXPECT_TRUE(product.accepts(HardData::huge, 0, infinity));  // sums pass the largest number
   product.input(0).fill(1e30);
