@@ -145,7 +145,7 @@ void CublasGroup::run(int, std::size_t set, Stream stream) const {
                     static_cast<std::int64_t>(m_.size()), ones_.data(), compute_in_group(type_)));
 }
 
-// Of the first member's result.
+// Sampled from the first member's result.
 std::optional<double> CublasGroup::tolerance() const {
   switch (type_) {
     case DataType::f64: return 1e-9;

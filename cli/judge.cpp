@@ -40,8 +40,8 @@ double half_smallest_step(DataType type) {
   }
 }
 
-// Of the sums that become results of this type. Below it a rounding is off by as much as just above it: by
-// the unit roundoff of this number.
+// The smallest normal number of the sums that become results of this type. Below it a rounding is off by as
+// much as just above it: by the unit roundoff of this number.
 double smallest_normal(DataType type) { return type == DataType::f64 ? 0x1p-1022 : 0x1p-126; }
 
 double rounded(double value, DataType type) {
@@ -152,7 +152,7 @@ struct Expected {
   double overflow = 0;                  // of the type of the sums
   double flushed = 0;                   // what denormals that are taken as 0 may add up to
 
-  // Of element i, where finite numbers bound it; else the floor.
+  // The magnitude of element i, where finite numbers bound it; else the floor.
   double magnitude_of(Index i, double truth, double slope) const {
     double result = std::max(std::isfinite(truth) ? std::fabs(truth) : 0, floor);
     auto const take = [&result](double value) {

@@ -37,7 +37,7 @@ constexpr int oldest_compiled = 75;
 
 int number_of(Gpu const& gpu) { return 10 * gpu.major + gpu.minor; }
 
-// Of a capability that the table does not have: the next one below.
+// A capability that the table does not have takes the facts of the next one below.
 Capability const& capability_of(int number) {
   Capability const* found = capabilities;
   for (Capability const& row : capabilities)

@@ -238,7 +238,7 @@ TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
   for (DataType const type : {DataType::tf32, DataType::f16, DataType::bf16})
     EXPECT_TRUE(engines_of(type).contains("engine 12")) << name_of(type);
   EXPECT_FALSE(engines_of(DataType::f16).contains("engine 13"));
-  // Of the legacy calls, the fake names the multiplies by the workspace.
+  // In the legacy calls the fake names the multiplies by the workspace.
   EXPECT_EQ(legacy_workspace_of(DataType::f32), 1000 + static_cast<int>(cudnn::Math::fma));
   EXPECT_EQ(legacy_workspace_of(DataType::tf32), 1000 + static_cast<int>(cudnn::Math::standard));
   EXPECT_EQ(legacy_workspace_of(DataType::bf16), 1000 + static_cast<int>(cudnn::Math::tensor_op));

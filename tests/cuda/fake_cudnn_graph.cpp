@@ -215,7 +215,7 @@ Status give(Element value, std::int64_t most, std::int64_t* count, void* element
 
 extern "C" {
 
-// Of those that nobody has destroyed.
+// Counts those that nobody has destroyed.
 int fake_cudnn_objects() { return static_cast<int>(objects().size()); }
 
 Status cudnnBackendCreateDescriptor(ObjectKind kind, void** object) {
