@@ -35,8 +35,13 @@ Number number_of(DataType type) {
   }
 }
 
+// What is multiplied: the result of factors of tf32 is of f32.
+DataType factor_type(ConvolutionProblem const& problem) {
+  return problem.direction == ConvolutionDirection::data ? problem.y.type : problem.x.type;
+}
+
 std::string violation(ConvolutionProblem const& problem) {
-  DataType const type = problem.x.type;
+  DataType const type = factor_type(problem);
   bool known = false;
   for (DataType const one : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16})
     known = known || type == one;
@@ -142,8 +147,8 @@ void CudnnPeer::add(Format format, Padding const& padding) {
   Arrangement one;
   CudnnConvolution& asked = one.asked;
   asked.direction = problem_.direction;
-  asked.type = problem_.x.type;
-  asked.number = number_of(problem_.x.type);
+  asked.type = factor_type(problem_);
+  asked.number = number_of(asked.type);
   asked.format = format;
   asked.groups = problem_.groups;
   copy_extents(problem_.x, asked.x);
@@ -309,7 +314,7 @@ void CudnnPeer::bring_back(int algorithm, std::size_t set) const {
 // Rounding errors of either side, those of Winograd's transforms in narrow types among them; an f32 that was
 // cut to TF32 is farther away.
 std::optional<double> CudnnPeer::tolerance() const {
-  switch (problem_.x.type) {
+  switch (factor_type(problem_)) {
     case DataType::f64: return 1e-9;
     case DataType::f32: return 3e-4;
     case DataType::tf32: return 1e-2;

@@ -107,6 +107,11 @@ class CudnnContest : public ::testing::Test {
     problem.x = image(n, c, h, w);
     problem.w = image(k, c / of.groups, r, s);
     problem.y = image(n, k, p, q);
+    if (of.type == DataType::tf32) {  // which factors are cut to; the sums stay f32
+      bool const forward = of.direction == ConvolutionDirection::forward;
+      bool const data = of.direction == ConvolutionDirection::data;
+      (forward ? problem.y : data ? problem.x : problem.w).type = DataType::f32;
+    }
     return problem;
   }
 
@@ -141,26 +146,26 @@ class CudnnContest : public ::testing::Test {
   }
 
   template <class Visit>
-  static void visit_peer(DataType type, Visit const& visit) {
+  static void visit_peer(Case const& of, Visit const& visit) {
     Device const device = this_device(Backend::cuda, 1);
     cuda::Current const current(0);
     nets::Random random(1, 1);
-    ConvolutionProblem const problem = problem_of({.type = type});
+    ConvolutionProblem const problem = problem_of(of);
     auto const task = make_task(problem, Notes{});
     GpuOperands const operands(*task, device, 1, 0, random);
     visit(CudnnPeer(problem, operands, 0));
   }
-  static std::set<std::string> engines_of(DataType type) {
+  static std::set<std::string> engines_of(Case const& of) {
     std::set<std::string> engines;
-    visit_peer(type, [&](CudnnPeer const& peer) {
+    visit_peer(of, [&](CudnnPeer const& peer) {
       for (int i = 0; i < peer.algorithms(); ++i)
         if (peer.algorithm(i).interface == "graph") engines.insert(peer.algorithm(i).engine);
     });
     return engines;
   }
-  static std::size_t legacy_workspace_of(DataType type) {
+  static std::size_t legacy_workspace_of(Case const& of) {
     std::size_t bytes = 0;
-    visit_peer(type, [&](CudnnPeer const& peer) {
+    visit_peer(of, [&](CudnnPeer const& peer) {
       for (int i = 0; i < peer.algorithms(); ++i)
         if (peer.algorithm(i).interface == "legacy") bytes = peer.workspace_bytes(i);
     });
@@ -233,15 +238,20 @@ TEST_F(CudnnContest, TakesTheFastestOfBothInterfacesAndNamesIt) {
 
 // A tensor core rounds f32; an engine that narrows its inputs is never taken.
 TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
-  EXPECT_EQ(engines_of(DataType::f32),
-            (std::set<std::string>{"engine 11 k2=1", "engine 11 k2=4", "engine 16", "engine 0"}));
-  for (DataType const type : {DataType::tf32, DataType::f16, DataType::bf16})
-    EXPECT_TRUE(engines_of(type).contains("engine 12")) << name_of(type);
-  EXPECT_FALSE(engines_of(DataType::f16).contains("engine 13"));
-  // In the legacy calls the fake names the multiplies by the workspace.
-  EXPECT_EQ(legacy_workspace_of(DataType::f32), 1000 + static_cast<int>(cudnn::Math::fma));
-  EXPECT_EQ(legacy_workspace_of(DataType::tf32), 1000 + static_cast<int>(cudnn::Math::standard));
-  EXPECT_EQ(legacy_workspace_of(DataType::bf16), 1000 + static_cast<int>(cudnn::Math::tensor_op));
+  for (auto const direction :
+       {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter}) {
+    auto const of = [direction](DataType type) { return Case{.direction = direction, .type = type}; };
+    EXPECT_EQ(engines_of(of(DataType::f32)),
+              (std::set<std::string>{"engine 11 k2=1", "engine 11 k2=4", "engine 16", "engine 0"}));
+    for (DataType const type : {DataType::tf32, DataType::f16, DataType::bf16})
+      EXPECT_TRUE(engines_of(of(type)).contains("engine 12"))
+          << name_of(type) << ", direction " << static_cast<int>(direction);
+    EXPECT_FALSE(engines_of(of(DataType::f16)).contains("engine 13"));
+    // In the legacy calls the fake names the multiplies by the workspace.
+    EXPECT_EQ(legacy_workspace_of(of(DataType::f32)), 1000 + static_cast<int>(cudnn::Math::fma));
+    EXPECT_EQ(legacy_workspace_of(of(DataType::tf32)), 1000 + static_cast<int>(cudnn::Math::standard));
+    EXPECT_EQ(legacy_workspace_of(of(DataType::bf16)), 1000 + static_cast<int>(cudnn::Math::tensor_op));
+  }
   PeerResult const narrow = hold({.type = DataType::bf16});
   EXPECT_TRUE(narrow.sample->correct) << narrow.sample->complaint;
 }
