@@ -5,18 +5,23 @@ GENERATOR := share/cosmati/dcgan-fashion.safetensors
 COSMATI := build/release/bin/cosmati
 FUZZ_SECONDS ?= 600
 
-.PHONY: run run_parallel build test figures fuzz lint format clean help
+.PHONY: run run_parallel build emulator test figures fuzz lint format clean help
 
 run: build  ## train LeNet-5 on Fashion-MNIST, then draw with the generator that comes with it; results in out/
 	@mkdir -p $(OUT)
 	$(COSMATI) train lenet5 --data $(DATA) --save $(OUT)/lenet5.safetensors --picture $(OUT)/lenet5.png
 	@test ! -f $(GENERATOR) || $(COSMATI) generate dcgan --count 64 --seed 1 --image $(OUT)/dcgan.png
 
+# Built once, the emulator's kernels are kept up to date.
+EMULATOR = $(if $(wildcard build/release/lib/libcosmati_emulator.so),ON,OFF)
 build:  ## the program, optimised: build/release/bin/cosmati
 	@tools/setup.sh
-	@cmake --preset release -DCOSMATI_TESTS=OFF >build-configure.log 2>&1 || { cat build-configure.log; rm -f build-configure.log; exit 1; }
+	@cmake --preset release -DCOSMATI_TESTS=OFF -DCOSMATI_EMULATOR=$(EMULATOR) >build-configure.log 2>&1 || { cat build-configure.log; rm -f build-configure.log; exit 1; }
 	@rm -f build-configure.log
 	@cmake --build --preset release
+
+emulator: build  ## the kernels of --backend emulator, which `make build` leaves out
+	@cmake --build --preset release --target cosmati_emulator
 
 # The report's command. HOSTS=node0:4,node1:4 for more machines: NGPUS processes on each.
 WEIGHTS ?= network.bin
@@ -30,7 +35,7 @@ test:  ## every test: under sanitizers (clang++), then optimized (g++), checks a
 	@tools/setup.sh test
 	@tools/test.sh
 
-figures: build  ## measure every figure that the project promises: met, or short by how much
+figures: emulator  ## measure every figure that the project promises: met, or short by how much
 	@tools/setup.sh test
 	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py || status=1; exit $$status
 

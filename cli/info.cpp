@@ -16,6 +16,7 @@
 #include "src/backend/cpu/module.h"
 #include "src/backend/cpu/openblas.h"
 #include "src/backend/cuda/cufft.h"
+#include "src/backend/emulator/catalogue.h"
 #include "src/backend/emulator/fftw.h"
 
 namespace cosmati::cli {
@@ -27,6 +28,8 @@ struct Line {
 };
 
 Line backend_line(Backend backend) {
+  if (backend == Backend::emulator && !emulator::catalogue_failure().empty())
+    return {"backend", name_of(backend), "plans alone: " + emulator::catalogue_failure(), false};
   try {
     Device const device = this_device(backend);
     std::string state = std::to_string(device.threads) + " threads";

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "cosmati/ops/error.h"
+#include "src/ops/module_file.h"
 
 namespace cosmati::parallel {
 namespace {
@@ -31,32 +31,17 @@ constexpr Names launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 
                                {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
                                {"PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}};
 
-// The folder of the object (program or library) that this code was linked into.
-std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void const*>(&process_group), &info) == 0 || info.dli_fname == nullptr)
-    return {};
-  std::error_code ignored;
-  auto const path = std::filesystem::canonical(info.dli_fname, ignored);
-  return ignored ? std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path()
-                 : path.parent_path();
-}
-
 ProcessGroup* open_module() {
   if (!place_of_this_process().launched) return nullptr;
   std::string reason = "libcosmati_mpi.so is neither beside the library nor in ../lib";
-  auto const folder = own_folder();
-  for (auto const& candidate : {folder / "libcosmati_mpi.so", folder / "../lib/libcosmati_mpi.so"}) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(candidate, ignored)) continue;
+  if (ModuleFile const file = module_file("libcosmati_mpi.so"); !file.path.empty()) {
     // Open MPI's own modules look for its symbols among the global ones.
-    void* const handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    void* const handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     auto const entry = handle == nullptr
                            ? nullptr
                            : reinterpret_cast<ProcessGroup* (*)()>(dlsym(handle, "cosmati_mpi_group"));
     if (entry != nullptr) return entry();
     reason = dlerror();
-    break;
   }
   throw Error(ErrorCode::unavailable, "mpirun started this process, but MPI cannot be opened: " + reason);
 }

@@ -80,6 +80,12 @@ def check_program(prefix, build):
     require(not built or re.search(r"oneDNN +yes", told), f"cosmati info has no oneDNN:\n{told}")
 
 
+def check_emulator(prefix, build, work):
+    """The installed library finds the kernels of the backend emulator."""
+    require(os.path.exists(os.path.join(build, "lib/libcosmati_emulator.so")), f"{build} has no libcosmati_emulator.so, which the tests build")
+    run(os.path.join(prefix, "bin/cosmati"), "verify", "gemm", "--backend", "emulator", "--size", "5x7x3", cwd=work)
+
+
 def check_mpi(prefix, build, work):
     """Two processes find the module that links MPI."""
     if not os.path.exists(os.path.join(build, "lib/libcosmati_mpi.so")) or shutil.which("mpirun") is None:
@@ -150,6 +156,7 @@ def main():
         check_program(prefix, build)
         check_suites(prefix)
         check_generator(prefix, work)
+        check_emulator(prefix, build, work)
         check_mpi(prefix, build, work)
         check_cmake(prefix, work, cmake)
         check_pkg_config(prefix, work)

@@ -1,18 +1,13 @@
-// The kernels of primitives in the emulator: one instance for all types and expressions.
+// The kernels of primitives in the emulator's catalogue.
 #pragma once
 #include "src/plan/primitive/program.h"
 
 namespace cosmati::emulator {
 
-void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun const& run, int host_threads);
+using RunPrimitive = void (*)(plan::PrimitiveProgram const& program, plan::PrimitiveRun const& run,
+                              int host_threads);
 
-// One launch of a pass, whose parameters are bound.
-void launch_map(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
-void launch_group(plan::PrimitivePass const& pass, PrimitiveGroup const& group, int host_threads);
-void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
-void launch_channels(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
-                     int host_threads);
-void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
-void launch_windows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
+// What runs a program. Throws Error(unavailable) with how to build the module where there is none.
+RunPrimitive primitive_runner();
 
 }  // namespace cosmati::emulator

@@ -8,9 +8,8 @@
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/fft.h"
 #include "src/backend/cuda/winograd.h"
-#include "src/backend/emulator/convolution.h"
-#include "src/backend/emulator/fft.h"
-#include "src/backend/emulator/winograd.h"
+#include "src/backend/emulator/catalogue.h"
+#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft.h"
@@ -229,8 +228,9 @@ CanonicalGemm gemm_view(ConvolutionForm const& form) {
 }
 
 std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
-  auto* const prepare = backend == Backend::cuda ? &prepare_on<&cuda::prepare_convolution>
-                                                 : &prepare_on<&emulator::prepare_convolution>;
+  auto* const prepare = backend == Backend::cuda
+                            ? &prepare_on<&cuda::prepare_convolution>
+                            : &prepare_on<&emulator::prepare<&emulator::Catalogue::convolution, Problem>>;
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
   general.offer = &offer_with_bias<&implicit_gemm>;
   general.batch_invariant = true;
@@ -250,10 +250,17 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   product.offer = &offer_with_bias<&plain_gemm>;
   bool const on_cuda = backend == Backend::cuda;
   Candidate<Problem> transformed{
-      "winograd", {}, nullptr, on_cuda ? &cuda::prepare_winograd : &emulator::prepare_winograd};
+      "winograd",
+      {},
+      nullptr,
+      on_cuda ? &cuda::prepare_winograd : &emulator::prepare<&emulator::Catalogue::winograd, Problem>};
   transformed.offer = &offer_with_bias<&winograd>;
-  Candidate<Problem> by_frequency{
-      "fft", {}, nullptr, on_cuda ? &prepare_on<&cuda::prepare_fft> : &prepare_on<&emulator::prepare_fft>};
+  Candidate<Problem> by_frequency{"fft",
+                                  {},
+                                  nullptr,
+                                  on_cuda
+                                      ? &prepare_on<&cuda::prepare_fft>
+                                      : &prepare_on<&emulator::prepare<&emulator::Catalogue::fft, Problem>>};
   by_frequency.offer = &offer_with_bias<&fft>;
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;

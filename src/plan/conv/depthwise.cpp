@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/backend/emulator/convolution.h"
+#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/depthwise_filter.h"
 #include "src/plan/conv/product_choice.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "src/backend/emulator/convolution.h"
+#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"

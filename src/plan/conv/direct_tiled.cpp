@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/backend/emulator/convolution.h"
+#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter_tiled.h"
 #include "src/plan/conv/product_choice.h"

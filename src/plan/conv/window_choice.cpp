@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/emulated_policy.h"
-#include "src/backend/emulator/warp_specialized_convolution.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/packing.h"

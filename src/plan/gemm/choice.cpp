@@ -7,10 +7,9 @@
 
 #include "cosmati/gemm/group_arguments.h"
 #include "src/backend/cuda/gemm.h"
+#include "src/backend/emulator/catalogue.h"
+#include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/emulated_policy.h"
-#include "src/backend/emulator/gemm.h"
-#include "src/backend/emulator/gemm_pointers.h"
-#include "src/backend/emulator/gemm_warp_specialized.h"
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
@@ -300,9 +299,7 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
     }
     if (device.backend == Backend::emulator && (way.form.a.by_threads || way.form.b.by_threads)) {
       CanonicalGemm const left = repacked(way.form, way.passes);
-      if (emulator::find_wgmma_by_threads(left.a.type, access_of(left.a), access_of(left.b)).launch ==
-          nullptr)
-        continue;
+      if (!emulator::has_wgmma_by_threads(left.a.type, access_of(left.a), access_of(left.b))) continue;
     }
     Offer<GemmProblem> offer;
     CanonicalGemm const left = repacked(way.form, way.passes);
@@ -464,7 +461,9 @@ Candidate<GemmProblem> candidate(Backend backend) {
   Candidate<GemmProblem> result{name_of(main_loop),
                                 {},
                                 nullptr,
-                                backend == Backend::cuda ? &cuda::prepare_gemm : &emulator::prepare_gemm};
+                                backend == Backend::cuda
+                                    ? &cuda::prepare_gemm
+                                    : &emulator::prepare<&emulator::Catalogue::gemm, GemmProblem>};
   result.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
     return with_tuning(offer_of(main_loop, problem, device, options), main_loop, problem, device, options);
   };

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "src/backend/cuda/grouped_gemm.h"
-#include "src/backend/emulator/grouped_gemm.h"
+#include "src/backend/emulator/catalogue.h"
+#include "src/backend/emulator/contents.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/each_member.h"
 #include "src/plan/gemm/group.h"
@@ -45,7 +46,8 @@ Candidate<GroupedGemmProblem> candidate(Backend backend) {
       name_of(main_loop),
       {},
       nullptr,
-      backend == Backend::cuda ? &cuda::prepare_grouped_gemm : &emulator::prepare_grouped_gemm};
+      backend == Backend::cuda ? &cuda::prepare_grouped_gemm
+                               : &emulator::prepare<&emulator::Catalogue::grouped_gemm, GroupedGemmProblem>};
   result.offer = &offer<main_loop>;
   return result;
 }

@@ -106,13 +106,14 @@ class EmulatedPrimitive final : public HostKernel<Problem> {
     check_run(problem_, arguments, Backend::emulator);
     check_labels_of(problem_, arguments);
     with_run(problem_, arguments, workspace,
-             [&](PrimitiveRun const& run) { emulator::run_primitive(program_, run, threads_); });
+             [&](PrimitiveRun const& run) { runner_(program_, run, threads_); });
   }
 
  private:
   Problem problem_;
   PrimitiveProgram program_;
   int threads_;
+  emulator::RunPrimitive runner_ = emulator::primitive_runner();
 };
 
 template <class Problem>

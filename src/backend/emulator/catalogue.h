@@ -1,0 +1,37 @@
+// The kernels of --backend emulator: a catalogue that was compiled before, in a module of its own. The
+// execution of blocks (block.h, launch()) lies in libcosmati, for kernels of users; and so does what the
+// catalogue has (contents.h), so that plans are made without the module.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/grouped_gemm.h"
+#include "src/backend/emulator/primitive.h"
+
+namespace cosmati::emulator {
+
+// What the module offers.
+struct Catalogue {
+  std::unique_ptr<Kernel<GemmProblem>> (*gemm)(Plan<GemmProblem> const& plan);
+  std::unique_ptr<Kernel<GroupedGemmProblem>> (*grouped_gemm)(Plan<GroupedGemmProblem> const& plan);
+  std::unique_ptr<Kernel<ConvolutionProblem>> (*convolution)(Plan<ConvolutionProblem> const& plan);
+  std::unique_ptr<Kernel<ConvolutionProblem>> (*winograd)(Plan<ConvolutionProblem> const& plan);
+  std::unique_ptr<Kernel<ConvolutionProblem>> (*fft)(Plan<ConvolutionProblem> const& plan);
+  RunPrimitive primitive;
+};
+
+// Opens the module at the first call. Throws Error(unavailable) with how to build it where there is none.
+Catalogue const& catalogue();
+// Empty, or why catalogue() throws.
+std::string const& catalogue_failure();
+
+template <auto entry, class Problem>
+std::unique_ptr<Kernel<Problem>> prepare(Plan<Problem> const& plan) {
+  return (catalogue().*entry)(plan);
+}
+
+}  // namespace cosmati::emulator
+
+// The module's one exported function; the caller does not free the result.
+extern "C" cosmati::emulator::Catalogue const* cosmati_emulator_catalogue();

@@ -1,0 +1,16 @@
+// What the module exports: from a plan to the kernel of the catalogue that computes it.
+#pragma once
+#include "src/backend/emulator/catalogue.h"
+
+namespace cosmati::emulator {
+
+std::unique_ptr<Kernel<GemmProblem>> prepare_gemm(Plan<GemmProblem> const& plan);
+std::unique_ptr<Kernel<GroupedGemmProblem>> prepare_grouped_gemm(Plan<GroupedGemmProblem> const& plan);
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_convolution(Plan<ConvolutionProblem> const& plan);
+// Winograd's convolution, whose kernels know their types when they run.
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_winograd(Plan<ConvolutionProblem> const& plan);
+// The kernels around the transforms of the algorithm fft.
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_fft(Plan<ConvolutionProblem> const& plan);
+void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun const& run, int host_threads);
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,9 @@
+// The table of what the module has. Linked into libcosmati_emulator.so only.
+#include "src/backend/emulator/catalogue/entries.h"
+
+cosmati::emulator::Catalogue const* cosmati_emulator_catalogue() {
+  using namespace cosmati::emulator;
+  static constexpr Catalogue all{&prepare_gemm,     &prepare_grouped_gemm, &prepare_convolution,
+                                 &prepare_winograd, &prepare_fft,          &run_primitive};
+  return &all;
+}

@@ -1,0 +1,149 @@
+// Accesses, functions and traits that know their types only when they run: what the emulator's kernels of
+// primitives have in the place of composed ones.
+#pragma once
+#include <algorithm>
+#include <array>
+
+#include "cosmati/arch/emulator_async.h"
+#include "cosmati/epilogue/evaluate.h"
+#include "cosmati/primitive/traits.h"
+#include "src/backend/emulator/catalogue/primitive.h"
+
+namespace cosmati::emulator {
+
+struct HostElements {
+  template <class Real, int width>
+  static void load(PrimitiveParameters const& params, PrimitiveTensor const& tensor, Stretch run,
+                   Real (&to)[width]) {
+    if (tensor.run_stride == -1) return KeptElements::load(params, tensor, run, to);
+    bool const there = tensor.data != nullptr && run.count > 0;
+    if (there) check_run<width>(tensor, run);
+    for (int i = 0; i < width; ++i)
+      to[i] = there && i < run.count
+                  ? cosmati::load(tensor.type, tensor.data, run.offset + i * tensor.run_stride)
+                  : 0;
+  }
+  template <class Real, int width>
+  static void store(PrimitiveTensor const& tensor, Stretch run, Real const (&from)[width]) {
+    if (tensor.data == nullptr) return;
+    check_run<width>(tensor, run);
+    for (int i = 0; i < std::min(width, run.count); ++i)
+      cosmati::store(tensor.type, tensor.data, run.offset + i, from[i]);
+  }
+  template <int width>
+  using Run = Vector<double, width>;
+  template <int width>
+  static void copy(Vector<double, width>& to, PrimitiveTensor const& tensor, Stretch run) {
+    check_run<width>(tensor, run);
+    for (int i = 0; i < width; ++i)
+      to[i] = i < run.count ? cosmati::load(tensor.type, tensor.data, run.offset + i) : 0;
+  }
+  template <int width>
+  static void unpack(Vector<double, width> const& from, double (&to)[width]) {
+    std::copy_n(from.element, width, to);
+  }
+
+  struct Pair {
+    double value[2];
+    template <class Real>
+    Real get(int which) const {
+      return value[which];
+    }
+    void forget() {}
+  };
+  template <int pairs>
+  static void load_pairs(PrimitiveTensor const& tensor, Index offset, Pair (&to)[pairs]) {
+    check_run<2 * pairs>(tensor, {offset, 2 * pairs});
+    for (int i = 0; i < 2 * pairs; ++i)
+      to[i / 2].value[i % 2] = cosmati::load(tensor.type, tensor.data, offset + i);
+  }
+  static Pair pair_of(double value) { return {{value, value}}; }
+  static int integer(PrimitiveTensor const& tensor, Index offset) {
+    return static_cast<int>(cosmati::load(tensor.type, tensor.data, offset));
+  }
+  static void store_integer(PrimitiveTensor const& tensor, Index offset, int value) {
+    cosmati::store(tensor.type, tensor.data, offset, value);
+  }
+
+ private:
+  // A GPU moves whole runs by accesses of up to 16 bytes, which must lie at their multiples.
+  template <int width>
+  static void check_run(PrimitiveTensor const& tensor, Stretch run) {
+    if (width == 1 || run.count < width || tensor.run_stride != 1) return;
+    int const bytes = width * size_of(tensor.type);
+    for (int at = 0; at < bytes; at += 16)
+      check_access(static_cast<std::byte const*>(tensor.data) + run.offset * size_of(tensor.type) + at,
+                   std::min(bytes, 16));
+  }
+};
+
+struct HostFunctions {
+  plan::PrimitiveFunction const *function, *last;
+};
+
+// `is_last`: from what is left of the terms to the outputs.
+template <bool is_last, int most_inputs, int most_outputs>
+struct HostFunction {
+  using Real = double;
+  using Labels = HostElements;
+  using Indices = HostElements;
+  static constexpr int inputs = most_inputs, outputs = most_outputs;
+  static void apply(PrimitiveParameters const& params, double const (&in)[inputs], double (&out)[outputs]) {
+    auto const& functions = *static_cast<HostFunctions const*>(params.functions);
+    plan::PrimitiveFunction const& f = is_last ? *functions.last : *functions.function;
+    std::array<double, primitive_inputs> operands{};
+    std::array<double, primitive_scalars> scalars{};
+    std::array<double, primitive_outputs> stores{};
+    for (std::size_t i = 0; i < f.operands.size(); ++i) operands[i] = in[f.operands[i]];
+    for (std::size_t i = 0; i < f.scalars.size(); ++i) scalars[i] = params.scalar[f.scalars[i]];
+    out[f.result] = epilogue::evaluate(f.expression, {in[f.accumulator], 0, scalars, operands, stores});
+    for (std::size_t i = 0; i < f.stores.size(); ++i) out[f.stores[i]] = stores[i];
+  }
+};
+
+}  // namespace cosmati::emulator
+
+namespace cosmati {
+
+// As many as there may be, all alike.
+struct HostTensors {
+  static constexpr int size = primitive_inputs;
+};
+template <int i>
+struct AccessAt<i, HostTensors> {
+  using type = emulator::HostElements;
+};
+
+namespace emulator {
+
+template <int width_, bool runs_of_terms_, int cached_, class Function_, class Final_, int cluster_ = 1,
+          WindowPolicy window_ = WindowPolicy{}, bool packed_ = false>
+struct HostTraits {
+  using Function = Function_;
+  using Final = Final_;
+  using Real = double;
+  using Inputs = HostTensors;
+  using Outputs = HostTensors;
+  static constexpr int threads = 256, width = width_, unroll = 2, cached = cached_, cluster = cluster_,
+                       along = 1;
+  static constexpr bool runs_of_terms = runs_of_terms_, packed = packed_;
+  static constexpr WindowPolicy window = window_;
+  static constexpr int inputs = Function::inputs, outputs = Final::outputs;
+  static PrimitivePolicy const& policy(PrimitiveParameters const& params) { return params.policy; }
+};
+
+template <auto kernel>
+void launch_pass(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
+  launch_kernel<kernel>({static_cast<int>(pass.blocks), static_cast<int>(pass.splits), 1}, 256,
+                        static_cast<unsigned>(pass.shared_bytes), parameters, host_threads);
+}
+
+template <auto kernel>
+void launch_pass_clusters(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
+                          int host_threads) {
+  launch_kernel_clusters<kernel>({static_cast<int>(pass.blocks), 1, 1}, {parameters.policy.cluster, 1, 1},
+                                 256, static_cast<unsigned>(pass.shared_bytes), parameters, host_threads);
+}
+
+}  // namespace emulator
+}  // namespace cosmati
