@@ -37,7 +37,7 @@ test:  ## every test: under sanitizers (clang++), then optimized (g++), checks a
 
 figures: emulator  ## measure every figure that the project promises: met, or short by how much
 	@tools/setup.sh test
-	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py || status=1; exit $$status
+	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py $(COSMATI) || status=1; exit $$status
 
 fuzz:  ## every parser, for FUZZ_SECONDS each (600)
 	@tools/setup.sh test

@@ -71,4 +71,4 @@ def suites_against_torch(a, results):
     results.report(name, mean, 1.0, "x", peer="PyTorch", layers_in_all=len(all_layers))
 
 
-GROUPS = {"conv": suites_against_torch}
+GROUPS = {"conv": (suites_against_torch, "processor")}

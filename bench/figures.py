@@ -71,7 +71,7 @@ def gemm(a, results):
             line = json_lines([a.cosmati, "bench", "gemm", "--size", f"{size}x{size}x{size}", "--type", data_type,
                                "--backend", "cpu", "--peer", peer, "--json"])[-1]
             results.report(f"GEMM {data_type} {size}, against {peer}", line["ratio"], promised, "x",
-                           **{key: line[key] for key in line if key not in ("ratio", "commit", "machine")})
+                           **{key: line[key] for key in line if key not in ("ratio", "commit", "digest", "machine")})
 
 
 def start_up(a, results):
@@ -128,8 +128,11 @@ def clone_to_accuracy(a, results):
         results.report("git clone to accuracy", time.perf_counter() - start, 300, "s", at_least=False)
 
 
-GROUPS = {"gemm": gemm, **gemm_figures.GROUPS, **convolution_figures.GROUPS, "speed": training_speed, "start": start_up, "dcgan": dcgan,
-          "accuracy": training_accuracies, "clone": clone_to_accuracy, **gpu_figures.GROUPS}
+# What measures, and the set of its sources.
+NETWORKS = "networks on the processor"
+GROUPS = {"gemm": (gemm, "processor"), **gemm_figures.GROUPS, **convolution_figures.GROUPS, "speed": (training_speed, NETWORKS),
+          "start": (start_up, "program"), "dcgan": (dcgan, NETWORKS), "accuracy": (training_accuracies, NETWORKS),
+          "clone": (clone_to_accuracy, "program"), **gpu_figures.GROUPS}
 
 
 def main():
@@ -147,8 +150,9 @@ def main():
     a = parser.parse_args()
     a.cosmati = os.path.abspath(a.cosmati)
     results = Results(a.out)
-    for name, measure in GROUPS.items():
+    for name, (measure, names) in GROUPS.items():
         if not a.only or name in a.only:
+            results.begin(f"bench/figures.py build/release/bin/cosmati --only {name}" + (" --torch PYTHON" if a.torch else ""), names)
             measure(a, results)
     print(f"{results.count - len(results.short)} of {results.count} figures met; lines in {a.out}")
     sys.exit(1 if results.short else 0)

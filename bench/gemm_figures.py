@@ -1,10 +1,7 @@
-"""Figures of the matrix product: fused epilogues, compile times, the emulator, and what only a GPU can tell."""
-import glob
-import json
+"""Figures of the matrix product: fused epilogues, compile times, the emulator."""
 import os
 import statistics
 import tempfile
-import time
 
 from measure import ROOT, alternate, json_lines
 
@@ -58,108 +55,4 @@ def emulator(a, results):
                    note=f"median of single calls {line['median_seconds'] * 1e3:.3g} ms")
 
 
-def gpu_lines():
-    """What `cosmati bench --json` wrote on machines with a GPU: bench/results/*/*.jsonl but for the figures themselves. Of
-    each line: gpu, driver, commit, subject, problem, type, accumulator, kernel, peer, ratio (to the best of cuBLASLt's
-    algorithms), share_of_peak (of the peak that a micro-benchmark found), host_seconds (of one call), verified."""
-    lines = []
-    for path in sorted(glob.glob(os.path.join(ROOT, "bench", "results", "*", "*.jsonl"))):
-        with open(path, encoding="utf-8") as file:
-            lines += [json.loads(text) for text in file if text.startswith("{")]
-    return [line for line in lines if line.get("verb") == "bench" and line.get("gpu")]
-
-
-class Measured(float):
-    """A value that knows the line that it stands in."""
-
-    def __new__(cls, value, line=None):
-        measured = super().__new__(cls, value)
-        measured.line = line
-        return measured
-
-
-def best_of(lines, value, data_type, accumulator, multiply, size="10240x4096x4096"):
-    """The best value of each problem of this size, that of the article's figure, of the kernels with this multiply."""
-    best = {}
-    for line in lines:
-        ours = line["policy"] and line["type"] == data_type and line["accumulator"] == accumulator and f" {multiply}," in line["policy"]
-        if ours and line["problem"].startswith(size + " ") and line[value] is not None and line["verified"] is not False:
-            best[line["problem"]] = max(Measured(line[value], line), best.get(line["problem"], 0))
-    return list(best.values())
-
-
-def in_suite(lines, suite, value="ratio", **fields):
-    """The newest value of each problem of a suite."""
-    newest = {}
-    for line in lines:
-        if line.get("suite") == suite and line.get(value) and all(line[name] == wanted for name, wanted in fields.items()):
-            key = line["problem"]
-            if key not in newest or line["time"] >= newest[key]["time"]:
-                newest[key] = line
-    return list(newest.values())
-
-
-PRIMITIVES = {"element-wise": ("activation", "add", "elementwise", "dropout", "adam"), "pooling": ("pool",), "batch normalisation": ("batchnorm",),
-              "softmax": ("softmax",), "transforms": ("transform",)}
-
-
-def gpu(_, results):
-    lines = gpu_lines()
-
-    def report(name, values, choose, promised, unit, at_least=True, source=None):
-        if not values:
-            results.skip(name, "needs a GPU", promised=promised, unit=unit, at_least=at_least)
-            return
-        first = max(source or [value.line for value in values], key=lambda line: line["time"])
-        results.report(name, choose(values), promised, unit, at_least=at_least, samples=values if len(values) < 20 else [],
-                       note=f"driver {first['driver']}; {len(values)} problems", recorded=True, machine=first["gpu"],
-                       commit=first["commit"][:12], date=time.strftime("%Y-%m-%d", time.gmtime(first["time"])))
-
-    def report_suite(name, least, mean, peer, **fields):
-        source = in_suite(lines, name, **fields)
-        ratios = [line["ratio"] for line in source]
-        what = " ".join([name, *fields.values()])
-        report(f"suite {what} to {peer}, geometric mean", ratios, statistics.geometric_mean, mean, "x", source=source)
-        if least:
-            report(f"suite {what} to {peer}, least", ratios, min, least, "x", source=source)
-
-    ratios = best_of(lines, "ratio", "f32", "f32", "fma")
-    report("figure 9, f32 to cuBLASLt, least of the layouts", ratios, min, 0.95, "x")
-    report("figure 9, f32 to cuBLASLt, mean of the layouts", ratios, statistics.mean, 0.98, "x")
-    report("figure 9, s8 of the dp4a peak", best_of(lines, "share_of_peak", "s8", "s32", "dp4a"), min, 0.9, "of peak")
-    report("figure 9, f64 of the FMA peak", best_of(lines, "share_of_peak", "f64", "f64", "fma"), min, 0.8, "of peak")
-    report("figure 9, f16 (f16 sums) of the FMA peak", best_of(lines, "share_of_peak", "f16", "f16", "half2"), min, 0.8, "of peak")
-    report("f16 by wmma, 4096^3, to cuBLASLt, least of the layouts", best_of(lines, "ratio", "f16", "f32", "wmma", "4096x4096x4096"), min, 0.5, "x")
-    for data_type in ("f16", "bf16"):
-        report(f"{data_type} by multistage, 4096^3, to cuBLASLt", best_of(lines, "ratio", data_type, "f32", "mma", "4096x4096x4096"), min, 0.65, "x")
-        report(f"figure 9, {data_type} to cuBLASLt, least of the layouts", best_of(lines, "ratio", data_type, "f32", "wgmma"), min, 0.95, "x")
-    report("figure 9, f64 by tensor cores to cuBLASLt, least of the layouts", best_of(lines, "ratio", "f64", "f64", "mma"), min, 0.9, "x")
-    for size, promised in (("2048x2048x2048", 0.9), ("4096x4096x4096", 0.95), ("8192x8192x8192", 0.95)):
-        report(f"tf32, {size}, to cuBLASLt, least of the layouts", best_of(lines, "ratio", "tf32", "f32", "wgmma", size), min, promised, "x")
-    report("e4m3 TN, 4096^3, to cuBLASLt", best_of(lines, "ratio", "e4m3", "f32", "wgmma", "4096x4096x4096"), min, 0.95, "x")
-    for name in ("squares", "llm", "deep", "skinny"):
-        report_suite(name, 0.6, 0.9, "cuBLASLt", type="bf16")
-    report_suite("ragged", None, 1.0, "cuBLASLt", type="bf16")
-    for name in ("vgg16", "resnet50", "deepbench"):
-        report_suite(name, None, 1.0, "cuDNN", type="f32")
-        report_suite(name, None, 0.85, "cuDNN", type="f16")
-    for name in ("dcgan", "lenet", "mobilenet", "odd"):
-        report_suite(name, None, 1.0, "cuDNN", type="f32")
-        report_suite(name, None, 1.0, "cuDNN", type="f16")
-    for what, subjects in PRIMITIVES.items():
-        for data_type in ("f32", "f16"):
-            newest = {}
-            for line in lines:
-                if line["subject"] in subjects and line["type"] == data_type and line["bytes"] >= 64e6 and line["share_of_copy"]:
-                    if line["time"] >= newest.get(line["problem"], line)["time"]:
-                        newest[line["problem"]] = line
-            report(f"{what}, {data_type}, of the bandwidth of a copy, least", [line["share_of_copy"] for line in newest.values()], min, 0.85,
-                   "of a copy", source=list(newest.values()))
-    # A call that enqueues one kernel: none that copies operands first, or added up parts by counters that it cleared.
-    products = [line for line in lines if line["subject"] == "gemm" and line["policy"]]
-    single = [line for line in products if " first, " not in line["policy"] and line["policy"].endswith(" 1 splits")]
-    host = [line["host_seconds"] * 1e6 for line in single if line["host_seconds"] is not None]
-    report("host time of one call, median", host, statistics.median, 4, "us", at_least=False, source=single)
-
-
-GROUPS = {"fused": fused_epilogues, "compile": compile_times, "emulator": emulator, "gpu": gpu}
+GROUPS = {"fused": (fused_epilogues, "processor"), "compile": (compile_times, "kernels"), "emulator": (emulator, "emulator")}

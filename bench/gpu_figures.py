@@ -10,6 +10,7 @@ from measure import ROOT, Results, alternate, json_lines
 PEER = os.path.join(ROOT, "bench", "peers", "torch_gpu.py")
 BATCHES = ((64, 3), (256, 2), (1024, 2), (4096, 1.5))
 DRAWING = (("f32", 1.5, 2e-5), ("tf32", 1.2, 5e-3), ("f16", 1, 1e-2))
+SOURCES = "networks on a GPU"
 RECIPE = ("--batch", 64, "--epochs", 5)  # of 99 % on MNIST
 
 
@@ -105,6 +106,7 @@ def dcgan(a, results, torch):
         compare(results, f"DCGAN on a GPU, {data_type}, batch 1024", promised, ours, torch, f"dcgan-{data_type}-1024")
 
 
+COUNTS = {"lenet5": len(BATCHES), "mnist": 2, "dcgan": 2 * len(DRAWING)}  # figures
 PARTS = {"lenet5": lenet5_speed, "mnist": mnist, "dcgan": dcgan}
 
 
@@ -122,6 +124,7 @@ def gpu(a, results):
     if torch is not None and torch.about["failures"]:
         print(f"PyTorch: {torch.about['failures']}")
     for part in chosen:
+        own.begin(f"{results.base['command']} --gpu-parts {part}", SOURCES)
         PARTS[part](a, own) if part == "mnist" else PARTS[part](a, own, torch)
     if torch is not None:
         torch.close()
@@ -129,4 +132,4 @@ def gpu(a, results):
     results.short += own.short
 
 
-GROUPS = {"networks": gpu}
+GROUPS = {"networks": (gpu, SOURCES)}

@@ -7,6 +7,8 @@ import statistics
 import subprocess
 import time
 
+import sources
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -57,8 +59,7 @@ def alternate(ours, theirs, times=5):
 
 class Results:
     """One JSON line for each figure in a file, and which fell short. A figure measured again takes the place of its line; the
-    others stay, with their own commit and date. Figures that are `recorded` follow from result files of another machine, which
-    they name as theirs."""
+    others stay, with their own commit and date."""
 
     def __init__(self, path, where=None):
         self.path = path
@@ -71,7 +72,11 @@ class Results:
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 known = [json.loads(text) for text in file if text.startswith("{")]
-            self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"] or line.get("recorded")}
+            self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"]}
+
+    def begin(self, command, names):
+        """Of the figures from now on: the command that measures them, and the set of their sources (bench/sources.py)."""
+        self.base.update(command=command, sources=names, digest=sources.digest(names))
 
     def keep(self, line):
         self.lines[line["figure"]] = dict(self.base, **line)

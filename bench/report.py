@@ -1,26 +1,39 @@
 #!/usr/bin/python3
-"""Writes docs/performance.md from the JSON Lines in bench/results/; `make figures` calls it.
+"""Writes docs/performance.md, and the figures that README.md quotes, from the JSON Lines in bench/results/; `make figures` calls it.
 
-usage: report.py [--check]     --check: writes nothing; exit status 1 if the document is not what it would write
+usage: report.py [--check] [COSMATI]     COSMATI: the program of this tree (build/release/bin/cosmati), which tells the digests of kernels
+    --check: writes nothing; exit status 1 if a document says other figures than it would write, whatever is stale
+A figure is stale if what it was measured of has changed since, or if nobody knows: a GPU's kernels by the digests that `bench --digest`
+tells, everything else by that of its sources (bench/sources.py).
 """
+import collections
 import glob
 import json
 import os
+import re
 import statistics
+import subprocess
 import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
+import rows  # noqa: E402
+import sources  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOCUMENT = os.path.join(ROOT, "docs", "performance.md")
+RESULTS = os.path.join(ROOT, "bench", "results")
 HEAD = """# Performance
 
-Written by `bench/report.py` from `bench/results/`; do not edit. One section for each machine on which figures were measured. Each is
-measured again by `make figures` (comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`; figures of a GPU follow from the
-files that `cosmati bench --json` wrote there). Peers run in processes of their own, in turn with ours. Ratios (x) are medians pair by pair: with ≥, of our speed to the
-peer's; with ≤, of our time to that of the plain product. Samples and seeds are given as least to largest (how many).
+Written by `bench/report.py` from `bench/results/`; do not edit. One section for each machine on which figures were measured. On a processor each is
+measured again by `make figures` (comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`), on a GPU by `bench/gpu/figures.sh`; the
+last column has the command of each alone (`cosmati` is `build/release/bin/cosmati`). [measuring.md](measuring.md) says what the numbers mean. Ratios (x) are medians pair by pair: with ≥, of
+our speed to the peer's; with ≤, of our time to that of the plain product. Samples and seeds are given as least to largest (how many).
 
-Withdrawn figures were taken against cuDNN's legacy `cudnnFind*Ex` calls; users have its graph interface, which is faster ([measuring.md](measuring.md)). They
-are neither met nor short until they have been measured against that.
+A figure is *stale* if the code that it was measured of has changed since, or if it does not say which that was. Withdrawn figures were taken against cuDNN's
+legacy `cudnnFind*Ex` calls; users have its graph interface, which is faster. They are neither met nor short.
 """
+STALE = ", *stale*"
 # The first whose word a figure's name has: the kinds in the order of the document.
 KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
          ("Epilogues", ("(acc", "*acc", "acc *")),
@@ -29,6 +42,10 @@ KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
                            "suite odd")),
          ("Matrix products", ("GEMM", "figure 9", "to cuBLASLt")),
          ("Other operations", ("",)))
+# What is told of a row's problems (bench/gpu/table.txt): in words, of which field, how, in which unit, and its factor.
+METRICS = {"mean": ("geometric mean", "ratio", statistics.geometric_mean, "x", 1), "least": ("least", "ratio", min, "x", 1),
+           "peak": ("least", "share_of_peak", min, "of peak", 1), "copy": ("least", "share_of_copy", min, "of a copy", 1),
+           "host": ("median", "host_seconds", statistics.median, "us", 1e6)}
 
 
 def kind_of(figure):
@@ -55,34 +72,105 @@ def behind(line):
         words.append(f"samples {spread(line['samples'])}")
     if isinstance(line.get("ours"), list) and isinstance(line.get("peers"), list):
         words.append(f"ours {number(statistics.median(line['ours']))}, {line.get('peer', 'peer')} {number(statistics.median(line['peers']))}")
+    elif "peer_version" in line:
+        words.append(line["peer_version"])
     return "; ".join(words)
 
 
-def withdrawn(line):
-    return " to cuDNN" in line["figure"] and line.get("interface") != "graph"
-
-
 def state(line):
-    return "withdrawn" if withdrawn(line) else "met" if line["met"] else "**short**"
+    if " to cuDNN" in line["figure"] and not line.get("peer_version"):
+        return "withdrawn"
+    return "told" if line["promised"] is None else "met" if line["met"] else "**short**"
 
 
 def promise(line):
-    return f"{'≥' if line['at_least'] else '≤'} {number(line['promised'])} {line['unit']}".strip()
+    return "" if line["promised"] is None else f"{'≥' if line['at_least'] else '≤'} {number(line['promised'])} {line['unit']}".strip()
 
 
 def table(lines):
-    text = "| figure | measured | promised | | commit, date | details |\n| --- | ---: | ---: | --- | --- | --- |\n"
+    text = "| figure | measured | promised | | commit, date | details | command |\n| --- | ---: | ---: | --- | --- | --- | --- |\n"
     for line in lines:
-        text += (f"| {line['figure']} | {number(line['value'])} {line['unit']} | {promise(line)} | {state(line)} | "
-                 f"{line['commit']}, {line['date']} | {behind(line)} |\n")
+        text += (f"| {line['figure']} | {number(line['value'])} {line['unit']} | {promise(line)} | {state(line)}{STALE if line['stale'] else ''} | "
+                 f"{line['commit']}, {line['date']} | {behind(line)} | `{line['command']}` |\n")
     return text
 
 
-def document():
-    lines = []
-    for path in sorted(glob.glob(os.path.join(ROOT, "bench", "results", "*", "figures.jsonl"))):
-        with open(path, encoding="utf-8") as file:
-            lines += [json.loads(text) for text in file if text.strip()]
+def peer_of(lines):
+    """Name, version and interface: "cuDNN 9.19.0 (graph)"."""
+    versions = sorted({line["peer_version"] for line in lines if line["peer_version"]})
+    interfaces = collections.Counter(line["peer_interface"] for line in lines if line["peer_interface"]).most_common()
+    return " and ".join(versions) + (f" ({', '.join(f'{name} {count}' for name, count in interfaces)})" if interfaces else "")
+
+
+def figures_of(row, lines, stale):
+    """Of a row of the table of a GPU."""
+    for word in row.promise.split():
+        metric, sign, promised = re.fullmatch(r"([a-z]+)(?:([<>])=([0-9.]+))?", word).groups()
+        name, field, choose, unit, factor = METRICS[metric]
+        values = [line[field] * factor for line in lines if line[field] is not None]
+        if not values:
+            continue
+        last, value = max(lines, key=lambda line: line["time"]), choose(values)
+        note = f"{len(values)} problems, {number(min(values))} to {number(max(values))}; {last['driver']}"
+        for count, what in ((sum(bool(line["peer_refusal"]) for line in lines), "refused by the peer"),
+                            (sum(line["verified"] is False for line in lines), "**WRONG**"),
+                            (sum(line["peer_verified"] is False for line in lines), "where the peer's result is another"),
+                            (sum(line["timing"] != "graphs" for line in lines), "timed by single calls")):
+            note += f"; {count} {what}" if count else ""
+        promised = None if promised is None else float(promised)
+        yield {"figure": f"{row.name}, {name}", "value": value, "promised": promised, "unit": unit, "at_least": sign != "<", "note": note,
+               "met": promised is None or (value >= promised) == (sign != "<"), "machine": last["gpu"], "commit": last["commit"][:12],
+               "date": time.strftime("%Y-%m-%d", time.gmtime(last["time"])), "command": last["command"], "stale": stale,
+               **({"peer_version": peer_of(lines), "peer": peer_of(lines)} if field == "ratio" else {})}
+
+
+def digests_now(program, folder, commands):
+    """Of the kernels that this tree would run on the GPU of these results, by command."""
+    device = os.path.join(folder, "device.txt")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.writelines(command.removeprefix(rows.PREFIX) + "\n" for command in commands)
+        file.flush()
+        words = [program, "bench", "table", "--file", file.name, "--digest", "--device-description", device if os.path.exists(device) else "h200"]
+        answer = subprocess.run(words, capture_output=True, text=True)
+    if answer.returncode not in (0, 1):  # 1: a row cannot be planned any longer; it is stale
+        sys.exit(f"report.py: {' '.join(words)}: {answer.stderr.strip()}")
+    return rows.by_command(json.loads(line) for line in answer.stdout.splitlines())
+
+
+def gpu_figures(folder, program):
+    """Of the rows of bench/gpu/table.txt, and the names of those that were not measured."""
+    results = rows.by_command(rows.json_lines(os.path.join(folder, "table.jsonl")))
+    now = digests_now(program, folder, results) if program and results else {}
+    figures, missing = [], []
+    for row in rows.read():
+        commands = [command for command in (rows.command(row), rows.command(row, whole=True)) if results.get(command)]
+        if not commands:
+            missing.append(row.name)
+            continue
+        command = max(commands, key=lambda one: results[one][-1]["time"])
+        digests = {line["digest"] for line in results[command]}
+        figures += figures_of(row, results[command], None in digests or digests != {line["digest"] for line in now.get(command, [])})
+    return figures, missing
+
+
+def all_figures(program):
+    """Of all machines; `program`: None where it does not matter what is stale. And what was measured nowhere."""
+    lines, missing = [], []
+    for folder in sorted(glob.glob(os.path.join(RESULTS, "*"))):
+        for path in sorted(glob.glob(os.path.join(folder, "*.jsonl"))):
+            if os.path.basename(path) not in ("figures.jsonl", "former.jsonl"):
+                continue
+            for line in rows.json_lines(path):
+                line["stale"] = "digest" not in line or line["digest"] != sources.digest(line["sources"])
+                lines.append(line)
+        if os.path.basename(folder) != "cpu":
+            measured, unmeasured = gpu_figures(folder, program)
+            lines += measured
+            missing += [(os.path.basename(folder), name) for name in unmeasured]
+    return lines, missing
+
+
+def document(lines, missing):
     text = HEAD
     measured = [line for line in lines if "reason" not in line]
     for line in measured:  # but for noise
@@ -91,21 +179,67 @@ def document():
     for machine in dict.fromkeys(line["machine"] for line in measured):
         own = [line for line in measured if line["machine"] == machine]
         states = [state(line) for line in own]
-        text += f"\n## {machine}\n\n{len(own)} figures, {states.count('met')} met, {states.count('**short**')} short, {states.count('withdrawn')} withdrawn.\n"
+        text += (f"\n## {machine}\n\n{len(own)} figures, {states.count('met')} met, {states.count('**short**')} short, "
+                 f"{states.count('withdrawn')} withdrawn, {sum(line['stale'] for line in own)} stale.\n")
         for kind, _ in KINDS:
             if chosen := [line for line in own if kind_of(line["figure"]) == kind]:
                 text += f"\n### {kind}\n\n{table(chosen)}"
-    if missing := [line for line in lines if "reason" in line]:
+    if unmeasured := [line for line in lines if "reason" in line]:
         text += "\n## Promised, and measured nowhere yet\n\n| figure | promised | why |\n| --- | ---: | --- |\n"
-        text += "".join(f"| {line['figure']} | {promise(line)} | {line['reason']} |\n" for line in missing)
+        text += "".join(f"| {line['figure']} | {promise(line)} | {line['reason']} |\n" for line in unmeasured)
+    if missing:
+        text += "\n## Rows of bench/gpu/table.txt that were not measured\n\n| machine | figure |\n| --- | --- |\n"
+        text += "".join(f"| {machine} | {name} |\n" for machine, name in missing)
     return text
 
 
+BEGIN, END = "<!-- written by bench/report.py -->\n", "<!-- end -->\n"
+
+
+def quotes(lines):
+    """What the README says: each peer by name, with its losses."""
+    text = ("| on | our speed to that of | figures | least | most | below 1 |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
+    groups = collections.defaultdict(list)
+    for line in lines:
+        if line.get("unit") == "x" and line["at_least"] and "reason" not in line and "peer" in line and not line["figure"].endswith(", least"):
+            version = line.get("peer_version") or line["peer"]
+            groups[line["machine"], " ".join(version.split()[:2])].append(line)
+    for (machine, peer), group in groups.items():
+        values = [line["value"] for line in group]
+        interface = ", the better of its graph interface and its legacy calls" if peer.startswith("cuDNN") else ""
+        text += (f"| {machine} | {peer}{interface} | {len(values)} | {number(min(values))} x | {number(max(values))} x | "
+                 f"{sum(value < 1 for value in values)} |\n")
+    return text
+
+
+def with_quotes(readme, lines):
+    head, rest = readme.split(BEGIN)
+    return head + BEGIN + quotes(lines) + END + rest.split(END)[1]
+
+
+def without_stale(text):
+    return re.sub(r", \d+ stale\.", ".", text.replace(STALE, ""))
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "--check"]
+    check = "--check" in sys.argv[1:]
+    program = None if check else os.path.abspath(words[0] if words else os.path.join(ROOT, "build", "release", "bin", "cosmati"))
+    lines, missing = all_figures(program)
+    readme = os.path.join(ROOT, "README.md")
+    with open(readme, encoding="utf-8") as file:
+        documents = {os.path.join(ROOT, "docs", "performance.md"): document(lines, missing), readme: with_quotes(file.read(), lines)}
+    for path, text in documents.items():
+        if check:
+            with open(path, encoding="utf-8") as present:
+                if without_stale(present.read()) != without_stale(text):
+                    sys.exit(f"{os.path.relpath(path, ROOT)} is not what bench/report.py writes; run it")
+        else:
+            with open(path, "w", encoding="utf-8") as output:
+                output.write(text)
+    if not check:
+        print(f"{sum(line.get('stale', False) for line in lines)} of {len(lines)} figures are stale; {len(missing)} rows of GPUs are not measured")
+
+
 if __name__ == "__main__":
-    if "--check" in sys.argv[1:]:
-        with open(DOCUMENT, encoding="utf-8") as present:
-            if present.read() != document():
-                sys.exit("docs/performance.md is not what bench/report.py writes; run it")
-    else:
-        with open(DOCUMENT, "w", encoding="utf-8") as output:
-            output.write(document())
+    main()

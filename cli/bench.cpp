@@ -1,13 +1,19 @@
 // cosmati bench, and the hidden verb of the process in which it times a peer.
+#include <algorithm>
 #include <memory>
+#include <sstream>
 
 #include "cli/bench_job.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/peer.h"
 #include "cli/problem_options.h"
+#include "cli/provenance.h"
 #include "cli/shared_options.h"
+#include "cli/table.h"
 #include "cli/text.h"
+#include "src/io/file.h"
 
 namespace cosmati::cli {
 namespace {
@@ -18,6 +24,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1")
       .text("--peer", request.peers, "NAME,...",
             "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for groups "
             "cublas, "
@@ -29,7 +36,12 @@ void add_options(CLI::App& command, BenchRequest& request) {
             "the same operands at each call, instead of sets in turn that pass the L2 caches twice")
       .flag("--single-calls", request.single_calls,
             "on a GPU: one call behind the other, which short ones make the host's time; without it as CUDA "
-            "graphs of calls");
+            "graphs of calls")
+      .flag(
+          "--digest", request.digest,
+          "nothing is timed: the plans and the digests of their kernels, as JSON; --device-description for a "
+          "GPU "
+          "that is not here");
   options.number("--verify-below", request.most_verified,
                  "operations: larger problems are not verified whole; 2e8 if not given, a second's work");
   add_placement_options(options, request.placement);
@@ -55,6 +67,65 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   command.callback([request] { bench_job(*request, with_options); });
 }
 
+struct TableRequest {
+  std::string file, json_file, backend, device_description;
+  bool json = false, digest = false;
+};
+
+void add_words(std::vector<std::string>& words, std::string const& option, std::string const& value) {
+  if (!value.empty()) words.insert(words.end(), {option, value});
+}
+
+// Row by row, in this one process: libraries load their kernels once, and peaks are measured once. What fails
+// ends its row only.
+void bench_table(TableRequest const& request) {
+  std::istringstream table(io::read_file(request.file));
+  std::vector<std::string> failures;
+  int number = 0;
+  for (std::string row; std::getline(table, row);) {
+    ++number;
+    row.resize(std::min(row.find('#'), row.size()));
+    std::istringstream text(row);
+    std::vector<std::string> words{"bench"};
+    for (std::string word; text >> word;) words.push_back(word);
+    if (words.size() == 1) continue;
+    add_words(words, "--backend", request.backend);
+    add_words(words, "--device-description", request.device_description);
+    add_words(words, "--json", request.json_file);
+    if (request.json && request.json_file.empty()) words.push_back("--json");
+    if (request.digest) words.push_back("--digest");
+    set_command(words);
+    try {
+      parse_problem(words, add_bench_command);
+    } catch (Error const& error) {
+      print_failure(request.file + ", line " + std::to_string(number) + ": " + error.what());
+      failures.push_back(std::to_string(number));
+    }
+  }
+  if (!failures.empty())
+    throw Error(ErrorCode::wrong_result, request.file + ": failed in line " + join(failures, ", "));
+}
+
+void add_table(CLI::App& verb) {
+  Command const command =
+      Command(verb).add_subcommand("table", "a file of benches, one a line: gemm --size 64x64x64 ...");
+  auto const request = std::make_shared<TableRequest>();
+  Options options(command);
+  options.text("--file", request->file, "FILE", "words of one bench a line; # begins a comment")
+      .text("--backend", request->backend, "NAME", "of all rows")
+      .text("--device-description", request->device_description, "NAME|FILE", "of all rows, with --digest")
+      .optional_text("--json", request->json, request->json_file, "FILE", "records as JSON Lines")
+      .flag("--digest", request->digest, "nothing is timed: plans and digests, as for one bench");
+  command.footer(
+      "Example: cosmati bench table --file bench/gpu/table.txt --digest --device-description h200");
+  command.callback([request] {
+    if (request->file.empty())
+      throw Error(ErrorCode::bad_request,
+                  "--file FILE is needed: a bench a line, such as gemm --size 64x64x64");
+    bench_table(*request);
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& program) {
@@ -70,6 +141,7 @@ void add_bench_command(CLI::App& program) {
       "on a GPU by some rows and columns.\n"
       "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");
   for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  add_table(verb);
 }
 
 void add_bench_peer_command(CLI::App& program) {

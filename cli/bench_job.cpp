@@ -10,6 +10,7 @@
 #include "cli/output_files.h"
 #include "cli/peak.h"
 #include "cli/pointer_arrays.h"
+#include "cli/provenance.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -149,7 +150,7 @@ class Session {
 
   void measure(BenchRequest const& request, std::vector<Index> const& size, Common const& common,
                std::string const& suite) {
-    Device const device = common.device_to_run_on();
+    Device const device = request_.digest ? common.device_to_plan_for() : common.device_to_run_on();
     check_peers(request, device);
     bool const on_gpu = device.backend == Backend::cuda;
     on_gpu_ = on_gpu_ || on_gpu;
@@ -169,6 +170,13 @@ class Session {
     ContestRules rules = rules_;
     rules.misalignment = request.placement.misalignment;
     PlanOptions const options = plan_options(*request.subject, common);
+    std::string const digest = kernel_digest(task, device, options);
+    DataType const type = task.slots().front().description.type;
+    if (request_.digest) {
+      Choice const choice = task.plan(device, options);
+      Provenance const provenance{suite, request.subject->name(), name_of(type), digest};
+      return print_text(digest_record(provenance, task, device, choice).json());
+    }
     auto const seed = static_cast<unsigned long long>(common.seed);
     std::optional<Verdict> verdict;
     if (task.notes.operations <= request_.most_verified) {
@@ -183,11 +191,8 @@ class Session {
                : hold_contest(task, device, options, rules, peers, seed);
     if (!verdict) verdict = result.sample;
     if (verdict && !verdict->correct) failures_.push_back(task.notes.label + ": " + verdict->complaint);
-    DataType const type = task.slots().front().description.type;
     Measurement const measurement{
-        suite,
-        request.subject->name(),
-        name_of(type),
+        {suite, request.subject->name(), name_of(type), digest},
         task,
         device,
         rules_,
@@ -205,9 +210,9 @@ class Session {
   }
 
   void finish() const {
-    if (!request_.common.json) {
+    if (!request_.common.json && !request_.digest) {
       table_.print();
-      if (gauge_) print_line("Measured here: " + peaks_text() + '.');
+      if (gauge_ != nullptr) print_line("Measured here: " + peaks_text() + '.');
       print_line(bench_method(rules_, on_gpu_));
     }
     if (!failures_.empty()) throw Error(ErrorCode::wrong_result, join(failures_, "; "));
@@ -229,9 +234,12 @@ class Session {
     return {"", peak};
   }
 
+  // Of all benches of this process. It is never destroyed: at its end the driver may be gone.
   GpuGauge& gauge_of(Device const& device) {
-    if (!gauge_) {
-      gauge_.emplace(device.gpu);
+    static auto& gauges = *new std::map<int, GpuGauge>;
+    auto const [at, is_new] = gauges.try_emplace(device.gpu.ordinal, device.gpu);
+    gauge_ = &at->second;
+    if (is_new) {
       // Some 30 ms wake the device up and find its highest clock, before anything heats it.
       for (int i = 0; i < 300; ++i) (void)gauge_->clock_share();
       (void)gauge_->peak(cuda::Peak::fma_f32);
@@ -274,7 +282,7 @@ class Session {
   ContestRules rules_;
   bool on_gpu_ = false;
   std::map<DataType, double> host_peaks_;
-  mutable std::optional<GpuGauge> gauge_;
+  GpuGauge* gauge_ = nullptr;  // of the last GPU that was measured
   double limit_ = 0;
   Table table_{bench_heads()};
   std::vector<std::string> failures_;
@@ -292,9 +300,9 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,          suite,     shapes,        peers,
-                     json_file,        fail_below,    slices,    slice_seconds, hot,
-                     single_calls,     most_verified, placement, common,        workload};
+  BenchRequest other{subject->clone(), size,          suite,     shapes,        lines,   peers,
+                     json_file,        fail_below,    slices,    slice_seconds, hot,     single_calls,
+                     digest,           most_verified, placement, common,        workload};
   return other;
 }
 
@@ -314,7 +322,8 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   std::vector<std::vector<Index>> sizes;
   if (!request.workload) sizes = requested_sizes(*request.subject, request.size);
   measure_all(session, request, sizes, "");
-  std::vector<Suite> suites = requested_suites(request.subject->name(), request.suite, request.shapes);
+  std::vector<Suite> suites =
+      requested_suites(request.subject->name(), request.suite, request.shapes, request.lines);
   if (request.workload) suites.push_back(*request.workload);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,

@@ -18,12 +18,14 @@ struct BenchRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
   std::string suite, shapes;  // a name, a file
+  std::string lines;          // of them: "1,4"; empty: all
   std::string peers;          // "onednn,openblas"
   std::string json_file;
   std::string fail_below;  // empty: no limit
   long long slices = 15;   // of each contender
   double slice_seconds = 0.2;
   bool hot = false, single_calls = false;
+  bool digest = false;         // nothing is timed
   double most_verified = 2e8;  // floating-point operations: the reference needs about a second for them
   Placement placement;
   Common common;

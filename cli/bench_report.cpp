@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "cli/machine.h"
+#include "cli/provenance.h"
 #include "cli/table.h"
 
 namespace cosmati::cli {
@@ -25,10 +26,7 @@ Considered chosen_of(Choice const& choice) {
 void add_machine(Record& line, Measurement const& measurement) {
   Device const& device = measurement.device;
   bool const on_gpu = measurement.result.gpu.has_value();
-  line.add("backend", name_of(device.backend))
-      .add("kernel", measurement.result.choice.kernel)
-      .add("policy", if_known(chosen_of(measurement.result.choice).recipe))
-      .add("tuning", if_known(chosen_of(measurement.result.choice).note))
+  line.add("tuning", if_known(chosen_of(measurement.result.choice).note))
       .add("threads", device.threads)
       .add("machine", this_processor().model)
       .add("gpu", on_gpu ? Value(device.gpu.name) : Value())
@@ -127,17 +125,26 @@ std::string state_of(Measurement const& measurement, PeerResult const* peer) {
 
 }  // namespace
 
+Record digest_record(Provenance const& what, Task const& task, Device const& device, Choice const& choice) {
+  bool const is_product = !task.notes.transposition.empty();
+  return Record()
+      .add("verb", "bench")
+      .add("suite", if_known(what.suite))
+      .add("subject", what.subject)
+      .add("problem", task.notes.label)
+      .add("type", what.type)
+      .add("accumulator", is_product ? Value(std::string(name_of(task.notes.sum))) : Value())
+      .add("backend", name_of(device.backend))
+      .add("kernel", choice.kernel)
+      .add("policy", if_known(chosen_of(choice).recipe))
+      .add("digest", if_known(what.digest))
+      .add("command", command_text());
+}
+
 Record bench_record(Measurement const& measurement, PeerResult const* peer) {
   std::optional<Verdict> const& verdict = measurement.verdict;
-  Record line;
-  line.add("verb", "bench")
-      .add("suite", if_known(measurement.suite))
-      .add("subject", measurement.subject)
-      .add("problem", measurement.task.notes.label)
-      .add("type", measurement.type)
-      .add("accumulator", measurement.task.notes.transposition.empty()
-                              ? Value()
-                              : Value(std::string(name_of(measurement.task.notes.sum))));
+  Record line =
+      digest_record(measurement.what, measurement.task, measurement.device, measurement.result.choice);
   add_machine(line, measurement);
   line.add("seed", measurement.seed)
       .add("verified", verdict ? Value(verdict->correct) : Value())
@@ -164,7 +171,7 @@ std::vector<std::string> bench_row(Measurement const& measurement, PeerResult co
     if (std::string const text = peer->algorithm.text(); !text.empty()) ratio += ", " + text;
   }
   return {measurement.task.notes.label,
-          measurement.type,
+          measurement.what.type,
           result.choice.kernel,
           in_seconds(result.ours.median),
           in_seconds(result.ours.p5),

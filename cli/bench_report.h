@@ -16,9 +16,15 @@ struct Ceilings {
   double burst = 0, sustained = 0;  // of `operations`, where both were measured: one of the two
 };
 
-struct Measurement {
+// What was measured.
+struct Provenance {
   std::string suite;  // empty: of none
   std::string subject, type;
+  std::string digest;  // kernel_digest()
+};
+
+struct Measurement {
+  Provenance what;
   Task const& task;
   Device const& device;
   ContestRules rules;
@@ -28,6 +34,8 @@ struct Measurement {
   Ceilings ceilings;
 };
 
+// What a record begins with, and all that --digest tells.
+Record digest_record(Provenance const& what, Task const& task, Device const& device, Choice const& choice);
 // `peer` may be null.
 Record bench_record(Measurement const& measurement, PeerResult const* peer);
 std::vector<std::string> bench_heads();

@@ -22,7 +22,8 @@ void add_options(CLI::App& command, CompileRequest& request) {
       .flag("--each-kernel", request.each_kernel,
             "every kernel that takes the problem, not only the one that the plan chooses")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites");
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);

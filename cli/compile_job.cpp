@@ -244,7 +244,8 @@ void compile_job(CompileRequest const& request, WithCompileOptions const& with_o
   check_options(request.common);
   std::vector<Kernel> kernels;
   add_sizes(request, kernels);
-  for (Suite const& suite : requested_suites(request.subject->name(), request.suite, request.shapes))
+  for (Suite const& suite :
+       requested_suites(request.subject->name(), request.suite, request.shapes, request.lines))
     for (ProblemOptions const& problem : suite.problems) add_sizes(with_options(request, problem), kernels);
   if (request.count != not_given) {
     if (!kernels.empty())

@@ -16,6 +16,7 @@ struct CompileRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
   std::string suite, shapes;    // a name, a file
+  std::string lines;            // of them: "1,4"; empty: all
   std::string architecture;     // "sm_90a"; empty: that of the described GPU
   std::string out;              // file for the machine code of one kernel
   long long count = not_given;  // random problems
@@ -24,7 +25,8 @@ struct CompileRequest {
   Common common;
 
   CompileRequest copy() const {
-    return {subject->clone(), size, suite, shapes, architecture, out, count, each_kernel, placement, common};
+    return {subject->clone(), size,      suite, shapes, lines, architecture, out, count,
+            each_kernel,      placement, common};
   }
 };
 

@@ -10,6 +10,7 @@
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/fft.h"
 #include "src/plan/conv/fft_bound.h"
+#include "src/plan/conv/filter_tiled.h"
 #include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd.h"
@@ -21,6 +22,19 @@ namespace cosmati::cli {
 template <>
 struct Composer<ConvolutionProblem> {
   static std::optional<Composition> compose(Plan<ConvolutionProblem> const& plan) {
+    std::optional<Composition> composition = without_bias_gradient(plan);
+    bool const is_apart = plan.problem.direction != ConvolutionDirection::bias && plan.problem.db.present() &&
+                          !plan::makes_bias_gradient(plan.problem, plan.recipe);
+    if (!composition || !is_apart) return composition;
+    if (auto sum = PrimitiveComposer<ReduceProblem>::compose(plan::bias_plan(plan))) {
+      composition->passes.push_back(std::move(sum->source));
+      for (jit::Source& pass : sum->passes) composition->passes.push_back(std::move(pass));
+    }
+    return composition;
+  }
+
+ private:
+  static std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const& plan) {
     if (plan.device.backend != Backend::cuda) return {};
     if (plan.problem.direction == ConvolutionDirection::bias) {
       auto sum = PrimitiveComposer<ReduceProblem>::compose(plan::bias_plan(plan));
@@ -28,7 +42,7 @@ struct Composer<ConvolutionProblem> {
       return sum;
     }
     if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
-      return compose(plan::plan_of_slice(plan));
+      return without_bias_gradient(plan::plan_of_slice(plan));
     std::string recipe;
     for (Considered const& entry : plan.considered)
       if (entry.kernel == plan.kernel) recipe = entry.recipe;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "cli/text.h"
 #include "cosmati/ops/error.h"
@@ -22,6 +23,19 @@ files::path suites_folder() {
     for (char const* candidate : {"bench/suites", "share/cosmati/suites"})
       if (files::is_directory(folder / candidate, ignored)) return folder / candidate;
   return {};
+}
+
+void keep_lines(Suite& suite, std::string const& lines) {
+  std::vector<ProblemOptions> kept;
+  auto const count = static_cast<Index>(suite.problems.size());
+  for (Index const line : parse_indices(lines, "--lines")) {
+    if (line < 1 || line > count)
+      throw Error(ErrorCode::bad_request, "--lines " + lines + ": the suite " + suite.name + " has " +
+                                              std::to_string(count) + " problems; legal are 1 to " +
+                                              std::to_string(count));
+    kept.push_back(suite.problems[static_cast<std::size_t>(line - 1)]);
+  }
+  suite.problems = std::move(kept);
 }
 
 }  // namespace
@@ -79,7 +93,7 @@ Suite find_suite(std::string const& name) {
 }
 
 std::vector<Suite> requested_suites(std::string const& subject, std::string const& name,
-                                    std::string const& file) {
+                                    std::string const& file, std::string const& lines) {
   std::vector<Suite> suites;
   if (!name.empty()) suites.push_back(find_suite(name));
   if (!file.empty()) suites.push_back(read_suite(file));
@@ -87,6 +101,10 @@ std::vector<Suite> requested_suites(std::string const& subject, std::string cons
     if (suite.subject != subject)
       throw Error(ErrorCode::bad_request,
                   "the suite " + suite.name + " is for " + suite.subject + ", not for " + subject);
+  if (lines.empty()) return suites;
+  if (suites.empty())
+    throw Error(ErrorCode::bad_request, "--lines " + lines + " is for the problems of --suite or --shapes");
+  for (Suite& suite : suites) keep_lines(suite, lines);
   return suites;
 }
 

@@ -23,9 +23,9 @@ Suite read_suite(std::string const& path);
 std::vector<Suite> all_suites();
 Suite find_suite(std::string const& name);  // throws Error(bad_request) with the names there are
 
-// The suite of this name and that in this file; empty: none. Throws Error(bad_request) if one is for another
-// subject.
+// The suite of this name and that in this file; empty: none. `lines`: of their problems only these, counted
+// from 1, "1,4"; empty: all. Throws Error(bad_request) if one is for another subject or has no such line.
 std::vector<Suite> requested_suites(std::string const& subject, std::string const& name,
-                                    std::string const& file);
+                                    std::string const& file, std::string const& lines = {});
 
 }  // namespace cosmati::cli

@@ -1,0 +1,72 @@
+#!/bin/bash
+# Measures the figures of a GPU: the rows of bench/gpu/table.txt, then the networks, beside cuBLASLt, cuBLAS, cuDNN and PyTorch. What OUT
+# has already, and what has not changed since, is not measured again: run it until it says that nothing is missing.
+# usage: bench/gpu/figures.sh BUILD OUT [--all] [--seconds N] [--data FOLDER]
+# BUILD: a build folder whose bin/cosmati runs here. --all: every problem of the suites, not only representative ones. --seconds: of this
+# call, compiling included (570). --data: with mnist/ and dcgan/, for the networks (../shared/data; they are left out where there is none).
+# OUT/table.jsonl, figures.jsonl, device.txt: for bench/results/GPU/, of which bench/report.py writes docs/performance.md; OUT/log.txt.
+# PYTHON: the Python with torch (python3). COSMATI_COMMIT: told in the results, where there is no repository.
+# exit status: 0 if all is measured and right, 1 if something is missing or failed.
+set -u
+build=$(realpath "$1") out=$2
+shift 2
+here=$(realpath "$(dirname "$0")")
+all=() seconds=570 data=$here/../../../shared/data
+while (($#)); do
+  case $1 in
+    --all) all=(--all) ;;
+    --seconds) seconds=$2; shift ;;
+    --data) data=$2; shift ;;
+    *) echo "figures.sh: unknown argument $1; legal are --all, --seconds N and --data FOLDER" >&2; exit 2 ;;
+  esac
+  shift
+done
+python=${PYTHON:-python3}
+cosmati=$build/bin/cosmati
+mkdir -p "$out"
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
+export COSMATI_COMMIT=${COSMATI_COMMIT:-$(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
+. "$here/libraries.sh"
+
+"$cosmati" info --describe 0 >"$out/device.txt" || { cat "$out/device.txt"; exit 1; }
+"$python" "$here/rows.py" select "$here/table.txt" "${all[@]}" >"$parts/table.txt"
+"$cosmati" bench table --file "$parts/table.txt" --backend cuda --digest >"$parts/digests.jsonl" 2>>"$out/log.txt" ||
+  { echo "some rows cannot be planned:"; tail -n 3 "$out/log.txt"; }
+
+missing() { # what is left of the table goes to todo.txt
+  "$python" "$here/rows.py" todo "$parts/table.txt" "$parts/digests.jsonl" "$out/table.jsonl" >"$parts/todo.txt"
+  wc -l <"$parts/todo.txt"
+}
+measure_table() { # HUNDREDTHS of the time, until which it goes on
+  local limit=$((seconds * $1 / 100 - SECONDS))
+  (($(missing) > 0 && limit > 0)) || return
+  timeout "$limit" "$cosmati" bench table --file "$parts/todo.txt" --backend cuda --json "$out/table.jsonl" >>"$out/log.txt" 2>&1
+  echo "table: exit status $? after $SECONDS s, $(missing) of $(wc -l <"$parts/table.txt") rows are left"
+}
+measure_networks() { # PART: lenet5, mnist or dcgan, if it is not there
+  local limit=$((seconds - SECONDS))
+  "$python" "$here/rows.py" have "$1" "$out/figures.jsonl" && return
+  ((limit > 0)) || return 1
+  timeout "$limit" "$python" "$here/../figures.py" "$cosmati" --only networks --gpu-parts "$1" --gpu-out "$out/figures.jsonl" \
+    --out "$parts/none.jsonl" --torch "$python" --mnist "$data/mnist" --dcgan "$data/dcgan" >>"$out/log.txt" 2>&1
+  echo "$1: exit status $? after $SECONDS s"
+}
+
+echo "$(missing) of $(wc -l <"$parts/table.txt") rows are to be measured"
+# A kernel takes one core for a second or two: all that are missing are compiled on all cores first.
+"$python" "$here/rows.py" compile "$parts/todo.txt" --backend cuda --device-description "$out/device.txt" --threads 1 |
+  timeout $((seconds / 3)) xargs -r -P "$(nproc)" -L 1 "$cosmati" compile >"$parts/compile.txt" 2>&1
+grep -h "^cosmati:" "$parts/compile.txt" >>"$out/log.txt" 2>/dev/null
+echo "compiled after $SECONDS s"
+measure_table 70
+if [ -d "$data/mnist" ] && [ -d "$data/dcgan" ]; then
+  for part in lenet5 dcgan mnist; do measure_networks $part; done
+else
+  echo "the networks are left out: $data has no mnist and dcgan; --data FOLDER"
+fi
+measure_table 100
+left=$(missing)
+echo "$((left)) rows are left after $SECONDS s; lines in $out"
+((left == 0)) && ! grep -q '"verified": *false\|"peer_verified": *false' "$out/table.jsonl"

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The rows of bench/gpu/table.txt, and which of them were measured: used by figures.sh and by bench/report.py.
+
+usage: rows.py select TABLE [--all]               the table for `cosmati bench table`; --all: thinned rows without their --lines
+       rows.py todo TABLE DIGESTS.jsonl RESULTS.jsonl    rows of such a table that RESULTS lacks; lines of theirs are taken out of it
+       rows.py compile TABLE WORD...              the words of `cosmati compile` for each row, WORDs behind them
+       rows.py have PART FIGURES.jsonl            exit status 1 if a figure of this part of bench/gpu_figures.py is missing or stale
+DIGESTS: what `cosmati bench table --digest` says of TABLE.
+"""
+import collections
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.txt")
+LINES = re.compile(r" --lines \S+")
+TIMING = re.compile(r" --(peer|slices|slice-seconds|verify-below) \S+")
+PREFIX, SUFFIX = "cosmati bench ", " --backend cuda"
+Row = collections.namedtuple("Row", "words name promise thinned")
+
+
+def read(path=TABLE):
+    rows = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            words, _, about = line.partition("#")
+            if words.strip():
+                name, promise, *rest = (part.strip() for part in about.split("|"))
+                rows.append(Row(" ".join(words.split()), name, promise, rest == ["thinned"]))
+    return rows
+
+
+def command(row, whole=False):
+    """As the lines of its results have it."""
+    return PREFIX + (LINES.sub("", row.words) if whole and row.thinned else row.words) + SUFFIX
+
+
+def json_lines(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:  # a program that was killed may have left half a line
+        return [json.loads(line) for line in file if line.startswith("{") and line.endswith("}\n")]
+
+
+def by_command(lines):
+    groups = collections.defaultdict(list)
+    for line in lines:
+        groups[line.get("command")].append(line)
+    return groups
+
+
+def is_whole(lines, digests):
+    """Each of the problems was measured, as it is computed now."""
+    return bool(digests) and not collections.Counter(line["digest"] for line in digests) - collections.Counter(line["digest"] for line in lines)
+
+
+def has_part(part, path):
+    import gpu_figures  # which a report does not need
+    import sources
+    fresh = [line for line in json_lines(path) if line["command"].endswith(f" {part}") and line.get("digest") == sources.digest(line["sources"])]
+    return len([line for line in fresh if "reason" not in line]) >= gpu_figures.COUNTS[part]
+
+
+def text(rows):
+    return "".join(f"{row.words}  # {row.name} | {row.promise}{' | thinned' if row.thinned else ''}\n" for row in rows)
+
+
+def main():
+    verb, table, *rest = sys.argv[1:]
+    if verb == "have":
+        sys.exit(not has_part(table, rest[0]))
+    rows = read(table)
+    if verb == "select":
+        whole = rest == ["--all"]
+        print(text(row._replace(words=LINES.sub("", row.words)) if whole and row.thinned else row for row in rows), end="")
+    elif verb == "compile":
+        print("".join(" ".join([TIMING.sub("", row.words), *rest]) + "\n" for row in rows), end="")
+    else:
+        digests, results = by_command(json_lines(rest[0])), by_command(json_lines(rest[1]))
+        todo = [row for row in rows if not is_whole(results[command(row)], digests[command(row)])]
+        for row in todo:
+            results.pop(command(row))
+        with open(rest[1], "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for group in results.values() for line in group)
+        print(text(todo), end="")
+
+
+if __name__ == "__main__":
+    main()
