@@ -135,13 +135,27 @@ class GpuTuning {
         next = (next + 1) % operands_.sets();
       };
       (void)timer_.time_slice(trial->call, 0);
+      capture(*trial);
       trial->rough = quantile(timer_.time_slice(trial->call, rough_seconds).samples, 0.5);
+      trial->call.forget_graph();   // a later choice may need another workspace
     } catch (Error const& error) {  // a kernel that this device does not take
       complaint_ = error.what();
       return;
     }
     trials_.push_back(std::move(trial));
     print_progress(task_.notes.label + ": " + std::to_string(trials_.size()) + " choices measured");
+  }
+
+  // Short calls would all take the host's time to enqueue them. All are timed alike: if one cannot be
+  // captured, then as single calls.
+  void capture(Trial& trial) {
+    if (!as_graphs_) return;
+    try {
+      timer_.capture(trial.call, operands_.sets());
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::system) throw;
+      as_graphs_ = false;
+    }
   }
 
   // All kernels run on one stream, so that they can share a workspace.
@@ -191,6 +205,10 @@ class GpuTuning {
       return !verdict.correct;
     });
     if (finalists.empty()) throw Error(ErrorCode::wrong_result, join(result.failures, "; "));
+    for (Trial* const one : finalists) capture(*one);
+    if (!as_graphs_)
+      for (Trial* const one : finalists) one->call.forget_graph();
+    result.as_graphs = as_graphs_;
     for (long long slice = 0; slice < rules_.slices; ++slice)
       for (std::size_t i = 0; i < finalists.size(); ++i) {
         // Nobody always follows the same neighbour.
@@ -226,6 +244,7 @@ class GpuTuning {
   GpuOperands operands_;
   cuda::DeviceBuffer workspace_;
   std::size_t workspace_bytes_ = 0;
+  bool as_graphs_ = true;
   std::set<std::string> seen_;
   std::vector<std::unique_ptr<Trial>> trials_;
   std::string complaint_;  // of the last choice that could not be prepared

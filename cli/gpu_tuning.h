@@ -22,6 +22,7 @@ struct TuningResult {
   Interval ratio;                     // the plan's time / the chosen's: 1 where they are one
   int measured = 0;                   // choices
   double spent_seconds = 0;           // of the budget
+  bool as_graphs = true;              // calls were timed as CUDA graphs of them, as bench times them
   bool has_kept = false;              // the line that the file had stays, measured again
   std::vector<std::string> failures;  // choices that gave wrong results; empty: none
 };

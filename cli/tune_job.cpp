@@ -109,6 +109,7 @@ class Session {
                    .add("ratio", result.ratio.median)
                    .add("ratio_low", result.ratio.low)
                    .add("ratio_high", result.ratio.high)
+                   .add("timing", result.as_graphs ? "graphs" : "single_calls")
                    .add("choices", result.measured)
                    .add("choice", origin)
                    .add("spent_seconds", result.spent_seconds)

@@ -93,7 +93,7 @@ std::vector<Found<Problem>> find(Problem const& problem, Device const& device, F
         prepare(name == preferred.kernel ? preferred : make_plan(problem, device, one));
     plan::MeasuredData scratch(device);
     void* const workspace = scratch.workspace(prepared.workspace_bytes());
-    auto const call = [&] { prepared.run(own.arguments, workspace, nullptr); };
+    auto const call = [&](Stream stream) { prepared.run(own.arguments, workspace, stream); };
     double const seconds = plan::measure(device, call, options.seconds, hopeless * best);
     best = std::min(best, seconds);
     found.push_back({std::move(prepared), seconds});

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
+#include "cosmati/ops/error.h"
 #include "src/backend/cuda/resources.h"
 
 namespace cosmati::plan {
@@ -53,24 +55,49 @@ double measure_on_host(std::function<void()> const& call, double seconds, double
   return least;
 }
 
-// Short calls are timed in groups: an event costs about a microsecond of the device.
-double measure_on_gpu(int ordinal, std::function<void()> const& call, double seconds, double limit) {
-  constexpr double least_sample = 50e-6;
+// Nothing where the call cannot be captured. Nothing is done on the stream itself.
+std::optional<cuda::Graph> graph_of(cuda::OwnedStream const& stream, std::function<void(Stream)> const& call,
+                                    int count) {
+  try {
+    cuda::Capture capture(stream);
+    for (int i = 0; i < count; ++i) call(stream);
+    return capture.finish();
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::system) throw;
+    return std::nullopt;
+  }
+}
+
+// Short calls are timed in groups, as graphs of about a millisecond: one by one, all take the time that the
+// host needs to enqueue them.
+double measure_on_gpu(int ordinal, std::function<void(Stream)> const& call, double seconds, double limit) {
+  constexpr double wanted_sample = 1e-3;
   constexpr std::size_t most_samples = 1000;
   cuda::Event before(ordinal), after(ordinal);
-  auto const sample = [&](int count) {
+  auto const seconds_of_all = [&](std::function<void()> const& enqueue) {
     before.record(nullptr);
-    for (int i = 0; i < count; ++i) call();
+    enqueue();
     after.record(nullptr);
     after.wait();
-    return after.seconds_since(before) / count;
+    return after.seconds_since(before);
   };
-  double const first = sample(1);
+  double const first = seconds_of_all([&] { call(nullptr); });
   if (first > limit) return first;
-  int const group = static_cast<int>(std::clamp(std::ceil(least_sample / std::max(first, 1e-7)), 1.0, 100.0));
+  int const group =
+      static_cast<int>(std::clamp(std::ceil(wanted_sample / std::max(first, 1e-7)), 1.0, 100.0));
+  cuda::OwnedStream const stream(ordinal);
+  auto const graph = graph_of(stream, call, group);
+  auto const sample = [&] {
+    return seconds_of_all([&] {
+             if (graph) return graph->launch(nullptr);
+             for (int i = 0; i < group; ++i) call(nullptr);
+           }) /
+           group;
+  };
+  (void)sample();  // the first launch brings the graph to the device
   std::vector<double> samples;
   auto const begin = Clock::now();
-  do samples.push_back(sample(group));
+  do samples.push_back(sample());
   while (seconds_since(begin) < seconds && samples.size() < most_samples);
   auto const middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
@@ -100,9 +127,9 @@ void* MeasuredData::array(std::string_view name, TensorDescription const& matrix
 
 void* MeasuredData::workspace(std::size_t bytes) { return allocate(bytes); }
 
-double measure(Device const& device, std::function<void()> const& call, double seconds, double limit) {
-  call();  // caches and lazy allocations
-  if (device.backend != Backend::cuda) return measure_on_host(call, seconds, limit);
+double measure(Device const& device, std::function<void(Stream)> const& call, double seconds, double limit) {
+  call(nullptr);  // caches and lazy allocations
+  if (device.backend != Backend::cuda) return measure_on_host([&call] { call(nullptr); }, seconds, limit);
   return measure_on_gpu(device.gpu.ordinal, call, seconds, limit);
 }
 

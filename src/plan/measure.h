@@ -27,8 +27,9 @@ class MeasuredData {
   std::deque<DeviceMemory> memory_;
 };
 
-// Seconds of one call, which enqueues on the default stream: the least on a host, the median on a GPU, of
-// calls for about `seconds`. If the first call but one takes longer than `limit`, it is the only one.
-double measure(Device const& device, std::function<void()> const& call, double seconds, double limit);
+// Seconds of one call, which enqueues on a stream: the least on a host, the median on a GPU, of calls for
+// about `seconds`. On a GPU they are launches of a CUDA graph of calls, or single calls where one cannot be
+// captured. If the first call but one takes longer than `limit`, it is the only one.
+double measure(Device const& device, std::function<void(Stream)> const& call, double seconds, double limit);
 
 }  // namespace cosmati::plan

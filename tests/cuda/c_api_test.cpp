@@ -150,6 +150,17 @@ TEST_F(CApiOnGpu, FindTakesTheFastest) {
       << cosmati_last_error();
   EXPECT_STREQ(cosmati_plan_kernel(plan), "multistage");
   EXPECT_EQ(fake::allocations(), allocations) << "what find allocated is given back";
+  // Calls are timed as CUDA graphs, and as single calls where one cannot be captured.
+  cosmati_plan_t other = nullptr;
+  fake::fail_next("cuGraphLaunch", 700);
+  EXPECT_EQ(cosmati_find_plan(handle_, problem_, "seconds=0.001", &other), COSMATI_SYSTEM);
+  EXPECT_NE(std::string(cosmati_last_error()).find("cuGraphLaunch"), std::string::npos)
+      << cosmati_last_error();
+  fake::fail_next("cuGraphInstantiateWithFlags", 1);
+  ASSERT_EQ(cosmati_find_plan(handle_, problem_, "seconds=0.001", &other), COSMATI_SUCCESS)
+      << cosmati_last_error();
+  EXPECT_STREQ(cosmati_plan_kernel(other), "multistage");
+  cosmati_plan_destroy(other);
   std::vector<double> times;
   for (std::size_t i = 0; i < cosmati_plan_candidates(plan); ++i) {
     cosmati_candidate candidate;

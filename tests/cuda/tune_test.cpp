@@ -80,6 +80,8 @@ class Tune : public ::testing::Test {
   TuningResult tune(TuningLine const* known) {
     TuningRules rules{30};
     rules.slices = 7;
+    rules.hot =
+        true;  // one set of operands: a graph over all of them would be thousands of products by the fake
     return tune_on_gpu(*job_.task, *few_, known, device_, options_, rules, 1);
   }
 
@@ -109,6 +111,18 @@ TEST_F(Tune, ChoosesTheFastestThatIsRight) {
   EXPECT_FALSE(result.has_kept);
   EXPECT_EQ(fake::allocations(), allocations) << "all memory is given back";
   EXPECT_EQ(fake::handles(), handles) << "all handles are given back";
+}
+
+TEST_F(Tune, TimesAllAsGraphsOrNone) {
+  auto const three = few_->contenders();
+  set_kernel(three[0], multiply<20>);
+  set_kernel(three[1], multiply<10>);
+  EXPECT_TRUE(tune(nullptr).as_graphs);
+  fake::fail_next("cuGraphInstantiateWithFlags", 1);
+  TuningResult const result = tune(nullptr);
+  EXPECT_FALSE(result.as_graphs);
+  EXPECT_EQ(result.chosen.line.policy, three[1].line.policy);
+  EXPECT_NEAR(result.chosen.line.seconds, 12.5e-3, 1e-6);
 }
 
 TEST_F(Tune, WhatIsNotFasterChangesNothing) {
