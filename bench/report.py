@@ -138,24 +138,24 @@ def digests_now(program, folder, commands):
 
 
 def gpu_figures(folder, program):
-    """Of the rows of bench/gpu/table.txt, and the names of those that were not measured."""
+    """Of the rows of bench/gpu/table.txt that were measured, and their names."""
     results = rows.by_command(rows.json_lines(os.path.join(folder, "table.jsonl")))
     now = digests_now(program, folder, results) if program and results else {}
-    figures, missing = [], []
+    figures, measured = [], []
     for row in rows.read():
         commands = [command for command in (rows.command(row), rows.command(row, whole=True)) if results.get(command)]
         if not commands:
-            missing.append(row.name)
             continue
+        measured.append(row.name)
         command = max(commands, key=lambda one: results[one][-1]["time"])
         digests = {line["digest"] for line in results[command]}
         figures += figures_of(row, results[command], None in digests or digests != {line["digest"] for line in now.get(command, [])})
-    return figures, missing
+    return figures, measured
 
 
 def all_figures(program):
     """Of all machines; `program`: None where it does not matter what is stale. And what was measured nowhere."""
-    lines, missing = [], []
+    lines, missing = [], [row.name for row in rows.read()]
     for folder in sorted(glob.glob(os.path.join(RESULTS, "*"))):
         for path in sorted(glob.glob(os.path.join(folder, "*.jsonl"))):
             if os.path.basename(path) not in ("figures.jsonl", "former.jsonl"):
@@ -163,10 +163,9 @@ def all_figures(program):
             for line in rows.json_lines(path):
                 line["stale"] = "digest" not in line or line["digest"] != sources.digest(line["sources"])
                 lines.append(line)
-        if os.path.basename(folder) != "cpu":
-            measured, unmeasured = gpu_figures(folder, program)
-            lines += measured
-            missing += [(os.path.basename(folder), name) for name in unmeasured]
+        figures, measured = gpu_figures(folder, program)
+        lines += figures
+        missing = [name for name in missing if name not in measured]
     return lines, missing
 
 
@@ -188,8 +187,7 @@ def document(lines, missing):
         text += "\n## Promised, and measured nowhere yet\n\n| figure | promised | why |\n| --- | ---: | --- |\n"
         text += "".join(f"| {line['figure']} | {promise(line)} | {line['reason']} |\n" for line in unmeasured)
     if missing:
-        text += "\n## Rows of bench/gpu/table.txt that were not measured\n\n| machine | figure |\n| --- | --- |\n"
-        text += "".join(f"| {machine} | {name} |\n" for machine, name in missing)
+        text += "\n## Rows of bench/gpu/table.txt that were not measured\n\n" + "".join(f"- {name}\n" for name in missing)
     return text
 
 

@@ -27,22 +27,9 @@ mkdir -p "$out"
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
-LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 rm -f "$out/conv.jsonl" "$out/torch.jsonl"
 
-# The same cuDNN on both sides, where PyTorch brings its own.
-own=$("$python" -c 'import importlib.util as u; s = u.find_spec("nvidia.cudnn"); print(list(s.submodule_search_locations)[0] if s else "")' 2>/dev/null)
-if [ -n "$own" ] && [ -e "$own/lib/libcudnn.so.9" ]; then
-  export COSMATI_CUDNN=$own/lib/libcudnn.so.9
-  LD_LIBRARY_PATH=$own/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-fi
-for library in libnvrtc.so.13 libcudnn.so.9 libcublasLt.so.13; do
-  ldconfig -p | grep -q "$library" && continue
-  [ -e "/usr/local/cuda/lib64/$library" ] && continue
-  found=$(find /usr /opt -name "$library" -print -quit 2>/dev/null)
-  [ -n "$found" ] && LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$found")
-done
-export LD_LIBRARY_PATH
+. "$here/libraries.sh"  # the same cuDNN on both sides
 
 # Of the daily run: the layers by number, without comments.
 chosen_resnet50="1 3 4 7 8 17 22"
