@@ -63,7 +63,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
                  (subject->name() == "gemm" ? " --peer onednn --fail-below 0.97" : ""));
   auto const request = std::make_shared<BenchRequest>();
   request->subject = std::move(subject);
-  add_options(command, *request);
+  command.when_read([command, request] { add_options(command, *request); });
   command.callback([request] { bench_job(*request, with_options); });
 }
 
@@ -140,8 +140,10 @@ void add_bench_command(CLI::App& program) {
       "Data are normal random numbers, column-major for gemm. Small problems are verified first, large ones "
       "on a GPU by some rows and columns.\n"
       "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");
-  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
-  add_table(verb);
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+    add_table(verb);
+  });
 }
 
 void add_bench_peer_command(CLI::App& program) {

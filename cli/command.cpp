@@ -15,6 +15,10 @@ void Command::require_subcommand() const { app_->require_subcommand(1); }
 
 void Command::footer(std::string const& text) const { app_->footer(text); }
 
+void Command::when_read(std::function<void()> const& fill) const {
+  app_->preparse_callback([fill](std::size_t) { fill(); });
+}
+
 void Command::hide() const { app_->group(""); }
 
 void Command::callback(std::function<void()> const& job) const { app_->callback(job); }

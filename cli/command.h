@@ -18,6 +18,9 @@ class Command {
   Command add_subcommand(std::string const& name, std::string const& about) const;
   void require_subcommand() const;  // one
   void footer(std::string const& text) const;
+  // What fills it once its word has been read. The options of all verbs and subjects that nobody asked for
+  // would be most of what the program does when it starts.
+  void when_read(std::function<void()> const& fill) const;
   void hide() const;                                      // from the help
   void callback(std::function<void()> const& job) const;  // once the command line is parsed
 

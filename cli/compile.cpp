@@ -43,7 +43,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
                  " --arch sm_90a");
   auto const request = std::make_shared<CompileRequest>();
   request->subject = std::move(subject);
-  add_options(command, *request);
+  command.when_read([command, request] { add_options(command, *request); });
   command.callback([request] { compile_job(*request, with_options); });
 }
 
@@ -58,7 +58,9 @@ void add_compile_command(CLI::App& program) {
       "--count N compiles the kernels of random problems, all of them even if one fails; --seed chooses "
       "others.\n"
       "Example: cosmati compile gemm --suite figure9 --arch sm_90a");
-  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
 }
 
 }  // namespace cosmati::cli

@@ -151,7 +151,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   command.footer("Example: cosmati explain " + subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<ExplainRequest>();
   request->subject = std::move(subject);
-  add_options(command, *request);
+  command.when_read([command, request] { add_options(command, *request); });
   command.callback([request] { explain_job(*request); });
 }
 
@@ -162,7 +162,9 @@ void add_explain_command(CLI::App& program) {
       Command(program).add_subcommand("explain", "Say which kernels were considered, and why");
   verb.require_subcommand();
   verb.footer("Example: cosmati explain conv --size 64x6x14x14x16x5x5 --layout chwn");
-  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
 }
 
 }  // namespace cosmati::cli

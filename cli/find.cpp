@@ -38,7 +38,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   command.footer("Example: cosmati find " + subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<FindRequest>();
   request->subject = std::move(subject);
-  add_options(command, *request);
+  command.when_read([command, request] { add_options(command, *request); });
   command.callback([request] { find_job(*request, with_options); });
 }
 
@@ -52,7 +52,9 @@ void add_find_command(CLI::App& program) {
       "data "
       "of the program's own. Results are not verified: see cosmati verify.\n"
       "Example: cosmati find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
-  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
 }
 
 }  // namespace cosmati::cli

@@ -49,7 +49,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
                  ' ' + subject->size_example());
   auto const request = std::make_shared<VerifyRequest>();
   request->subject = std::move(subject);
-  add_options(command, *request);
+  command.when_read([command, request] { add_options(command, *request); });
   command.callback([request] { verify_job(*request, with_options); });
 }
 
@@ -64,7 +64,9 @@ void add_verify_command(CLI::App& program) {
       "terms; they are\n"
       "poisoned before the run and stand between guard bands. --type takes a list, or all.\n"
       "Example: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
-  for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
 }
 
 }  // namespace cosmati::cli
