@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def behind(line):
 def state(line):
     if " to cuDNN" in line["figure"] and not line.get("peer_version"):
         return "withdrawn"
-    return "told" if line["promised"] is None else "met" if line["met"] else "**short**"
+    return "no promise" if line["promised"] is None else "met" if line["met"] else "**short**"
 
 
 def promise(line):
@@ -128,7 +129,7 @@ def digests_now(program, folder, commands):
     """Of the kernels that this tree would run on the GPU of these results, by command."""
     device = os.path.join(folder, "device.txt")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.writelines(command.removeprefix(rows.PREFIX) + "\n" for command in commands)
+        file.writelines(" ".join(shlex.split(command.removeprefix(rows.PREFIX))) + "\n" for command in commands)
         file.flush()
         words = [program, "bench", "table", "--file", file.name, "--digest", "--device-description", device if os.path.exists(device) else "h200"]
         answer = subprocess.run(words, capture_output=True, text=True)

@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import re
+import shlex
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -34,7 +35,8 @@ def read(path=TABLE):
 
 def command(row, whole=False):
     """As the lines of its results have it."""
-    return PREFIX + (LINES.sub("", row.words) if whole and row.thinned else row.words) + SUFFIX
+    words = LINES.sub("", row.words) if whole and row.thinned else row.words
+    return PREFIX + shlex.join(words.split()) + SUFFIX
 
 
 def json_lines(path):

@@ -10,7 +10,7 @@ import report, rows, sources  # noqa: E402
 
 # Two problems a row; "bad" as a digest changes with $DIGEST; it measures $MOST rows and then waits to be killed.
 STUB = """#!/usr/bin/python3
-import json, os, sys, time
+import json, os, shlex, sys, time
 words = sys.argv[1:]
 with open(os.environ["RAN"], "a") as file:
     file.write(" ".join(words) + "\\n")
@@ -21,7 +21,7 @@ if words[:2] == ["bench", "table"]:
     measured = 0
     for row in filter(None, table):
         for problem in range(2):
-            line = {"command": " ".join(["cosmati bench", *row, "--backend cuda"]), "problem": problem, "verified": True, "peer_verified": None,
+            line = {"command": "cosmati bench " + shlex.join(row) + " --backend cuda", "problem": problem, "verified": True, "peer_verified": None,
                     "digest": f"{' '.join(row)} {problem} {os.environ['DIGEST'] if row[0] == 'softmax' else ''}"}
             if "--digest" in words:
                 print(json.dumps(line))
@@ -34,7 +34,7 @@ if words[:2] == ["bench", "table"]:
 """
 TABLE = """gemm --size 1x1x1 --peer cublaslt --slices 3  # one | mean>=1
 gemm --suite squares --lines 1,2 --peer cublaslt  # two | mean | thinned
-softmax --size 5x5  # three | copy>=0.85
+softmax --size 5x5 --epilogue f(a)  # three | copy>=0.85
 """
 
 
@@ -56,14 +56,15 @@ def check_script(folder):
         lines = [line["digest"].rsplit(" ", 2)[0] for line in rows.json_lines(f"{folder}/{out}/table.jsonl")]
         return done, lines, open(f"{folder}/ran").read()
 
-    first, second, third = "gemm --size 1x1x1 --peer cublaslt --slices 3", "gemm --suite squares --lines 1,2 --peer cublaslt", "softmax --size 5x5"
+    first, second, third = (
+        "gemm --size 1x1x1 --peer cublaslt --slices 3", "gemm --suite squares --lines 1,2 --peer cublaslt", "softmax --size 5x5 --epilogue f(a)")
     # It is killed in the middle of the second row, once more in the third; what is whole stays, and only the rest is measured then.
     done, lines, ran = run("--seconds", "12", most=1)
     assert done.returncode == 1 and ("1 rows are left" in done.stdout or "2 rows are left" in done.stdout), done
     assert len(lines) % 2 == 0 and lines[:2] == [first] * 2, lines
     assert sorted(line for line in ran.splitlines() if line.startswith("compile")) == sorted(
         f"compile {words} --backend cuda --device-description {folder}/out/device.txt --threads 1"
-        for words in ("gemm --size 1x1x1", "gemm --suite squares --lines 1,2", "softmax --size 5x5")), ran
+        for words in ("gemm --size 1x1x1", "gemm --suite squares --lines 1,2", third)), ran
     done, lines, ran = run()
     assert done.returncode == 0 and lines == [first] * 2 + [second] * 2 + [third] * 2, (done, lines)
     assert "compile gemm --size" not in ran, ran
@@ -102,6 +103,9 @@ def check_report(folder):
         for figure, told in (("LeNet-5 a", {"digest": sources.digest("kernels"), "sources": "kernels"}), ("LeNet-5 b", {"digest": "0", "sources": "kernels"}), ("LeNet-5 c", {})):
             file.write(json.dumps({"figure": figure, "value": 2, "promised": 1, "at_least": True, "met": True, "unit": "x", "machine": "NVIDIA H200", "commit": "1",
                                    "date": "2026-11-23", "command": "bench/figures.py", "peer": "PyTorch 2.11 compile", **told}) + "\n")
+    commands = [rows.command(row, whole) for row in rows.read() for whole in (False, True)]
+    told = report.digests_now(COSMATI, f"{folder}/h200", commands)
+    assert all(told[command] and None not in {line["digest"] for line in told[command]} for command in commands), [c for c in commands if not told[c]]
     lines, missing = report.all_figures(COSMATI)
     stale = {line["figure"]: line["stale"] for line in lines}
     for name, expected in zip((names[0], names[1], names[2], names[3], "LeNet-5 a", "LeNet-5 b", "LeNet-5 c"), (False, True, True, False, False, True, True)):
