@@ -41,7 +41,7 @@ def check_memory(program, folder):
     lowest = next(k for k in range(8000, 200000, 4000) if run(program, folder, ["list", "suites"], address_space(k)).returncode == 0)
     for name, arguments in runs.items():
         statuses = {}
-        for kilobytes in [*range(lowest, 200000, 6000), *range(98000, 112000, 1000), 102400]:
+        for kilobytes in [*range(lowest, 300000, 7000), *range(98000, 112000, 1000), 102400]:
             done = run(program, folder, [*arguments, "--backend", "cpu", "--threads", "2"], address_space(kilobytes))
             statuses[done.returncode] = statuses.get(done.returncode, 0) + 1
             check(done.returncode in (0, 2, 3), f"{name} in {kilobytes} KiB: status {done.returncode}, {done.stderr[-200:]!r}")

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <latch>
 #include <mutex>
@@ -100,8 +101,14 @@ int team_to_be_had(OmpRuntime const* runtime, int wanted) {
   if (given <= pool.threads) return given;
   static int const registered = pthread_atfork(end_pool_before_fork, keep_pool_of_parent, nullptr);
   static_cast<void>(registered);
-  // The pool takes the threads at once, before anybody else does.
-  runtime->parallel([](void*) {}, nullptr, static_cast<unsigned>(given), 0);
+  // The pool takes the threads at once, before anybody else does; and each thread its heap (64 MiB of address
+  // space), so that it shows whether a limit leaves enough for what comes later.
+  runtime->parallel(
+      [](void*) {
+        void* volatile const block = std::malloc(1);
+        std::free(block);
+      },
+      nullptr, static_cast<unsigned>(given), 0);
   pool.threads = given;
   return given;
 }

@@ -34,7 +34,8 @@ dnnl::primitive_attr user_scratchpad();
 [[nodiscard]] std::unique_lock<std::recursive_mutex> one_maker_at_a_time();
 
 // oneDNN writes its kernels into memory without looking whether it got any. Throws Error(out_of_memory) where
-// a limit of this process leaves too little.
+// a limit of this process leaves too little. To be called with the ThreadCount that the kernels will run
+// with.
 void require_code_memory();
 
 // First arguments and steps are added (primitive descriptors only: cheap enough for a plan); then create()

@@ -25,13 +25,14 @@ class SgemmKernel final : public HostKernel<GemmProblem> {
   }
 
   void run(GemmProblem::Arguments const& arguments, std::byte*) const override {
-    require_code_memory();  // the first product of a kind makes its kernel
     float const alpha = static_cast<float>(form_.alpha.value(arguments.scalars));
     double const exact_beta = problem_.c.present() ? form_.beta.value(arguments.scalars) : 0;
     float const beta = static_cast<float>(exact_beta);
     if (beta != 0 && arguments.c != arguments.d)
       convert_elements(problem_.c, arguments.c, problem_.d, arguments.d, threads_);
     bool const many = problem_.batch() >= 4 * threads_;
+    ThreadCount const all(threads_);
+    require_code_memory();  // the first product of a kind makes its kernel
     ThreadCount const count(many ? 1 : threads_);
     parallel_parts(many ? threads_ : 1, [&](int part, int parts) {
       auto const [first, last] = share(problem_.batch(), part, parts);
