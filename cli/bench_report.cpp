@@ -28,7 +28,7 @@ void add_machine(Record& line, Measurement const& measurement) {
   bool const on_gpu = measurement.result.gpu.has_value();
   line.add("tuning", if_known(chosen_of(measurement.result.choice).note))
       .add("threads", device.threads)
-      .add("machine", this_processor().model)
+      .add("machine", processor_model())
       .add("gpu", on_gpu ? Value(device.gpu.name) : Value())
       .add("driver", on_gpu ? Value(gpu_driver()) : Value())
       .add("commit", commit())

@@ -47,9 +47,9 @@ Operands make_operands(Task& task, Index misalignment, nets::Random& random) {
   return set;
 }
 
-long long sets_needed(long long bytes, int threads, bool hot) {
+long long sets_needed(long long bytes, Device const& device, bool hot) {
   if (hot || bytes == 0) return 1;
-  long long const caches = 2 * std::max<long long>(this_processor().l2_bytes, 1 << 20) * threads;
+  long long const caches = 2 * std::max<long long>(device.l2_bytes, 1 << 20) * device.threads;
   return std::clamp<long long>((caches + bytes - 1) / bytes, 1, 64);
 }
 
@@ -98,7 +98,7 @@ ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& 
   // What is changed in place is read and written.
   for (Slot const& slot : task.slots())
     result.bytes += slot.description.bytes() * (slot.role == Role::in_out ? 2 : 1);
-  result.buffers = sets_needed(result.bytes, device.threads, rules.hot);
+  result.buffers = sets_needed(result.bytes, device, rules.hot);
   std::vector<Operands> sets;
   for (long long i = 0; i < result.buffers; ++i)
     sets.push_back(make_operands(task, rules.misalignment, random));

@@ -10,6 +10,7 @@
 #include "cli/shared_options.h"
 #include "cli/sizes.h"
 #include "cli/table.h"
+#include "cosmati/ops/processor.h"
 
 namespace cosmati::cli {
 namespace {
@@ -66,11 +67,12 @@ std::string meanings(std::vector<std::string> const& recipes) {
 }
 
 void print_choice(ExplainRequest const& request, Task& task, Device const& device, Choice const& choice) {
+  bool const on_cpu = device.backend == Backend::cpu;
   if (!request.common.json) {
     print_line(
         request.subject->name() + ' ' + task.notes.label + " on " + name_of(device.backend) + ", " +
         (device.backend == Backend::cuda ? device.gpu.name : std::to_string(device.threads) + " threads") +
-        ':');
+        (on_cpu ? " (" + processor_summary(device) + ')' : "") + ':');
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
   Table table({"kernel", "verdict", "predicted", "error", "workspace", "how, or why not"});
@@ -93,6 +95,11 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                      .add("problem", task.notes.label)
                      .add("backend", name_of(device.backend))
                      .add("threads", device.threads)
+                     .add("instruction_set", on_cpu ? Value(instruction_set(device)) : Value())
+                     .add("cores", on_cpu ? Value(static_cast<long long>(device.cores)) : Value())
+                     .add("l1_bytes", on_cpu ? Value(device.l1_bytes) : Value())
+                     .add("l2_bytes", on_cpu ? Value(device.l2_bytes) : Value())
+                     .add("l3_bytes", on_cpu ? Value(device.l3_bytes) : Value())
                      .add("gpu", device.gpu.name.empty() ? Value() : Value(device.gpu.name))
                      .add("kernel", entry.kernel)
                      .add("verdict", verdict)

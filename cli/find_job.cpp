@@ -49,7 +49,7 @@ class Session {
 
  private:
   void save(TuningLine line, Device const& device) {
-    line.driver = device.backend == Backend::cuda ? gpu_driver() : this_processor().model;
+    line.driver = device.backend == Backend::cuda ? gpu_driver() : processor_model();
     line.version = version_text();
     line.time = time_now();
     TuningTable one;

@@ -53,10 +53,8 @@ std::vector<Line> lines() {
   std::vector<Line> list;
   for (Backend backend : {Backend::cuda, Backend::cpu, Backend::emulator, Backend::reference})
     list.push_back(backend_line(backend));
-  Processor const processor = this_processor();
-  list.push_back({"device", "cpu",
-                  processor.model + ", " + std::to_string(processor.cores) + " cores, " +
-                      join(processor.features, " ")});
+  list.push_back(
+      {"device", "cpu", processor_model() + ", " + processor_summary(this_device(Backend::reference))});
   auto const limit = epilogue::vector_level_limit();
   list.push_back(
       {"limit", "COSMATI_MAX_CPU_ISA",

@@ -1,9 +1,6 @@
 // What there is on this machine.
 #include "cli/machine.h"
 
-#include <unistd.h>
-#include <utility>
-
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -84,20 +81,7 @@ std::string find_library(std::vector<std::string> const& names) {
   return {};
 }
 
-Processor this_processor() {
-  Processor processor;
-  Device const device = this_device(Backend::reference);
-  processor.model = cpuinfo("model name");
-  processor.cores = device.threads;
-  long const l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  processor.l2_bytes = l2 > 0 ? l2 : 0;
-  for (auto const& [here, name] : {std::pair{device.avx2, "avx2"},
-                                   {device.avx512, "avx512"},
-                                   {device.avx512_bf16, "avx512-bf16"},
-                                   {device.avx512_vnni, "avx512-vnni"}})
-    if (here) processor.features.emplace_back(name);
-  return processor;
-}
+std::string processor_model() { return cpuinfo("model name"); }
 
 std::vector<Found> peers() {
   return {library("onednn", {"libdnnl.so.2", "libdnnl.so.3"}), library("openblas", {"libopenblas.so.0"}),

@@ -6,13 +6,7 @@
 
 namespace cosmati::cli {
 
-struct Processor {
-  std::string model;
-  int cores = 1;                      // that this process may use
-  long long l2_bytes = 0;             // of one core; 0 where the system does not say
-  std::vector<std::string> features;  // those that kernels ask for
-};
-Processor this_processor();
+std::string processor_model();  // as /proc/cpuinfo names it
 
 struct Found {
   std::string name;

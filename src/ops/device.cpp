@@ -11,6 +11,7 @@
 #include "src/backend/cpu/parallel.h"
 #include "src/backend/cuda/devices.h"
 #include "src/backend/cuda/driver.h"
+#include "src/ops/host_caches.h"
 
 namespace cosmati {
 namespace {
@@ -31,6 +32,11 @@ void set_processor(Device& device) {
   device.avx512_bf16 = device.avx512 && limit.bf16 && __builtin_cpu_supports("avx512bf16");
   device.avx512_vnni = device.avx512 && limit.vnni && __builtin_cpu_supports("avx512vnni");
 #endif
+  device.cores = available_cores();
+  HostCaches const& caches = host_caches();
+  device.l1_bytes = caches.l1_bytes;
+  device.l2_bytes = caches.l2_bytes;
+  device.l3_bytes = caches.l3_bytes;
 }
 
 }  // namespace
@@ -59,7 +65,7 @@ Device this_device(Backend backend, int threads, int ordinal) {
   Device device;
   device.backend = backend;
   set_processor(device);
-  device.threads = threads > 0 ? threads : available_cores();
+  device.threads = threads > 0 ? threads : device.cores;
   if (backend == Backend::cpu) device.threads = cpu::threads_to_be_had(device.threads);
   if (backend == Backend::cpu) {
     device.onednn = cpu::onednn_module() != nullptr;

@@ -30,18 +30,23 @@ bool set_instructions(Device& device, std::string_view name) {
   return true;
 }
 
-Device processor(std::string_view instructions, int cores) {
+constexpr long long KiB = 1024, MiB = 1024 * KiB;
+
+Device processor(std::string_view instructions, int cores, long long l2_bytes, long long l3_bytes) {
   Device device;
   set_instructions(device, instructions);
-  device.threads = cores;
+  device.cores = cores;
+  device.l1_bytes = 32 * KiB;
+  device.l2_bytes = l2_bytes;
+  device.l3_bytes = l3_bytes;
   return device;
 }
 
 std::vector<std::pair<std::string, Device>> known_processors() {
-  return {{"sse2-only", processor("SSE2", 2)},
-          {"avx2-laptop", processor("AVX2", 8)},
-          {"avx512-server", processor("AVX512_BF16", 16)},
-          {"64-core-server", processor("AVX512_BF16", 64)}};
+  return {{"sse2-only", processor("SSE2", 2, 256 * KiB, 4 * MiB)},
+          {"avx2-laptop", processor("AVX2", 8, 512 * KiB, 16 * MiB)},
+          {"avx512-server", processor("AVX512_BF16", 16, 1 * MiB, 32 * MiB)},
+          {"64-core-server", processor("AVX512_BF16", 64, 1 * MiB, 256 * MiB)}};
 }
 
 Device read_processor(std::string const& path) {
@@ -53,8 +58,12 @@ Device read_processor(std::string const& path) {
         file.refuse(fmt::format("{} = {}: legal are {}", key, value, fmt::join(instruction_sets, ", ")));
       return;
     }
-    if (key == "cores") return file.parse(key, value, device.threads);
-    file.refuse(fmt::format("'{}' is no key; there are instruction_set and cores", key));
+    if (key == "cores") return file.parse(key, value, device.cores);
+    if (key == "l1_bytes") return file.parse(key, value, device.l1_bytes);
+    if (key == "l2_bytes") return file.parse(key, value, device.l2_bytes);
+    if (key == "l3_bytes") return file.parse(key, value, device.l3_bytes);
+    file.refuse(
+        fmt::format("'{}' is no key; there are instruction_set, cores, l1_bytes, l2_bytes, l3_bytes", key));
   });
   file.need("instruction_set");
   file.need("cores");
@@ -93,16 +102,37 @@ Device describe_processor(std::string const& name_or_file, int threads) {
                       names + "and files as `cosmati info --describe avx2-laptop` writes them");
     device = read_processor(name_or_file);
   }
-  if (threads > 0) device.threads = threads;
+  device.threads = threads > 0 ? threads : device.cores;
   device.onednn = cpu::onednn_module() != nullptr;
   device.openblas = cpu::openblas_available();
   return device;
 }
 
 std::string processor_text(Device const& device) {
-  return "# A processor as a plan sees it. Lines of the form key = value; # begins a comment.\n" +
-         fmt::format("instruction_set = {}  # of {}\ncores = {}\n", instruction_set(device),
-                     fmt::join(instruction_sets, ", "), device.threads);
+  std::string text = "# A processor as a plan sees it. Lines of the form key = value; # begins a comment.\n" +
+                     fmt::format("instruction_set = {}  # of {}\ncores = {}\n", instruction_set(device),
+                                 fmt::join(instruction_sets, ", "), device.cores);
+  auto const add = [&text](char const* key, long long bytes, char const* whose) {
+    if (bytes > 0) text += fmt::format("{} = {}  # of the cache for data {}\n", key, bytes, whose);
+  };
+  add("l1_bytes", device.l1_bytes, "nearest to a core");
+  add("l2_bytes", device.l2_bytes, "behind it, of one core");
+  add("l3_bytes", device.l3_bytes, "that cores share");
+  return text;
+}
+
+std::string processor_summary(Device const& device) {
+  std::string text =
+      fmt::format("{}, {} core{}", instruction_set(device), device.cores, device.cores == 1 ? "" : "s");
+  auto const add = [&text](long long bytes, char const* level) {
+    if (bytes == 0) return;
+    text += bytes % MiB == 0 ? fmt::format(", {} MiB {}", bytes / MiB, level)
+                             : fmt::format(", {} KiB {}", bytes / KiB, level);
+  };
+  add(device.l1_bytes, "L1d");
+  add(device.l2_bytes, "L2");
+  add(device.l3_bytes, "L3");
+  return text;
 }
 
 }  // namespace cosmati

@@ -19,8 +19,8 @@ def info(**environment):
     return {(line["kind"], line["name"]): line["state"] for line in json_lines(program.call("info", "--json", **environment))}
 
 
-def level_of(features):
-    return "AVX512" if "avx512" in features else "AVX2" if "avx2" in features else "SSE2"
+def level_of(processor):
+    return next((level for level in reversed(LEVELS) if f", {level}" in processor), "SSE2")
 
 
 def onednn_isa(**environment):
@@ -54,6 +54,10 @@ def limits():
         program.check(effective == "AVX512" or "VNNI" in (bytes_["reason"] or ""), f"{value}: s8 by onednn_matmul is {bytes_}")
     bytes_ = explained("gemm", "--size", "64x64x64", "--type", "s8", ONEDNN_MAX_CPU_ISA="AVX2")["onednn_matmul"]
     program.check("VNNI" in (bytes_["reason"] or ""), f"ONEDNN_MAX_CPU_ISA=AVX2: s8 by onednn_matmul is {bytes_}")
+    laptop = explained("gemm", "--size", "8x8x8", "--device-description", "avx2-laptop", "--threads", "3")["reference"]
+    program.check([laptop[key] for key in ("instruction_set", "cores", "threads", "l1_bytes", "l2_bytes", "l3_bytes")] == ["AVX2", 8, 3, 32 << 10, 512 << 10, 16 << 20], f"explain says what it planned for: {laptop}")
+    told = program.call("explain", "gemm", "--size", "8x8x8", "--device-description", "64-core-server").stdout
+    program.check("on cpu, 64 threads (AVX512_BF16, 64 cores, 32 KiB L1d, 1 MiB L2, 256 MiB L3):" in told, f"explain says what it planned for: {told[:200]}")
     if here == "AVX512":
         program.check(onednn_isa(COSMATI_MAX_CPU_ISA="AVX512", ONEDNN_MAX_CPU_ISA="AVX").startswith("Intel AVX"), "oneDNN's own limit holds where it is lower")
         program.check(not onednn_isa(COSMATI_MAX_CPU_ISA="AVX512", ONEDNN_MAX_CPU_ISA="AVX").startswith("Intel AVX2"), "oneDNN's own limit holds where it is lower")

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cosmati/ops/processor.h"
+#include "src/ops/host_caches.h"
 #include "tests/support/complaint.h"
 
 namespace cosmati {
@@ -42,9 +43,13 @@ TEST(DescribeProcessor, KnowsFour) {
   EXPECT_TRUE(laptop.avx2);
   EXPECT_FALSE(laptop.avx512 || laptop.avx512_bf16 || laptop.avx512_vnni);
   EXPECT_EQ(laptop.threads, 8);
+  EXPECT_EQ(laptop.cores, 8);
+  EXPECT_EQ(processor_summary(laptop), "AVX2, 8 cores, 32 KiB L1d, 512 KiB L2, 16 MiB L3");
   Device const server = describe_processor("avx512-server", 3);
   EXPECT_TRUE(server.avx2 && server.avx512 && server.avx512_bf16 && server.avx512_vnni);
   EXPECT_EQ(server.threads, 3);
+  EXPECT_EQ(server.cores, 16);
+  EXPECT_EQ(server.l2_bytes, 1 << 20);
   EXPECT_EQ(describe_processor("avx512-server").threads, 16);
   EXPECT_EQ(describe_processor("64-core-server").threads, 64);
   Device const old = describe_processor("sse2-only");
@@ -65,8 +70,10 @@ TEST_F(ProcessorFile, WhatIsWrittenIsReadAgain) {
     std::string const text = processor_text(describe_processor(name));
     EXPECT_EQ(processor_text(read(text)), text);
   }
-  std::string const here = processor_text(this_device(Backend::cpu));
-  EXPECT_EQ(processor_text(read(here)), here);
+  Device const here = this_device(Backend::cpu);
+  EXPECT_EQ(processor_text(read(processor_text(here))), processor_text(here));
+  // A limit on threads is none of the processor.
+  EXPECT_EQ(processor_text(this_device(Backend::cpu, 1)), processor_text(here));
 }
 
 TEST_F(ProcessorFile, ErrorsSayWhereAndWhatIsLegal) {
@@ -75,12 +82,43 @@ TEST_F(ProcessorFile, ErrorsSayWhereAndWhatIsLegal) {
   EXPECT_EQ(complaint("# mine\ncores = 0\n"), ":2: cores = 0: legal is a positive number");
   EXPECT_EQ(complaint("cores = 2.5\n"), ":1: cores = 2.5: legal is a whole number below 2147483648");
   EXPECT_EQ(complaint("cores = 2\ncores = 2\n"), ":2: cores is given twice");
-  EXPECT_EQ(complaint("sms = 2\n"), ":1: 'sms' is no key; there are instruction_set and cores");
+  EXPECT_EQ(complaint("sms = 2\n"),
+            ":1: 'sms' is no key; there are instruction_set, cores, l1_bytes, l2_bytes, l3_bytes");
+  EXPECT_EQ(complaint("l2_bytes = -1\n"), ":1: l2_bytes = -1: legal is a positive number");
   EXPECT_EQ(complaint("cores = 2\n"), ": instruction_set is missing");
   Device const device = read("instruction_set=AVX512_VNNI\ncores = 4 # of them\n", 2);
   EXPECT_TRUE(device.avx512_vnni);
   EXPECT_FALSE(device.avx512_bf16);
   EXPECT_EQ(device.threads, 2);
+  EXPECT_EQ(processor_summary(device), "AVX512_VNNI, 4 cores");
+  EXPECT_EQ(processor_summary(read("instruction_set=SSE2\ncores=1\nl2_bytes=1536000\n")),
+            "SSE2, 1 core, 1500 KiB L2");
+}
+
+TEST(HostCaches, AreReadAsLinuxTellsThem) {
+  namespace files = std::filesystem;
+  files::path const folder = files::temp_directory_path() / ("cosmati-caches-" + std::to_string(getpid()));
+  auto const write = [&folder](int index, char const* level, char const* type, char const* size) {
+    files::path const cache = folder / ("index" + std::to_string(index));
+    files::create_directories(cache);
+    std::ofstream(cache / "level") << level << '\n';
+    std::ofstream(cache / "type") << type << '\n';
+    std::ofstream(cache / "size") << size << '\n';
+  };
+  write(0, "1", "Data", "48K");
+  write(1, "1", "Instruction", "32K");
+  write(2, "2", "Unified", "2048K");
+  write(3, "3", "Unified", "260M");
+  HostCaches const caches = read_host_caches(folder);
+  EXPECT_EQ(caches.l1_bytes, 48 << 10);
+  EXPECT_EQ(caches.l2_bytes, 2 << 20);
+  EXPECT_EQ(caches.l3_bytes, 260ll << 20);
+  write(2, "2", "Unified", "much");
+  write(3, "3", "Unified", "99999999999999999999M");
+  EXPECT_EQ(read_host_caches(folder).l2_bytes, 0);
+  EXPECT_EQ(read_host_caches(folder).l3_bytes, 0);
+  files::remove_all(folder);
+  EXPECT_EQ(read_host_caches(folder).l1_bytes, 0);
 }
 
 }  // namespace

@@ -37,13 +37,17 @@ using Stream = void*;
 struct Device {
   Backend backend = Backend::cpu;
   int threads = 1;           // host threads that one run uses
+  int cores = 1;             // of the host that this process may use
   bool avx2 = false;         // with FMA
   bool avx512 = false;       // F, BW, DQ, VL
   bool avx512_bf16 = false;  // products of bf16 without conversion
   bool avx512_vnni = false;  // products of 8-bit integers without saturation in between
   bool onednn = false;       // the module that links oneDNN can be loaded
   bool openblas = false;     // OpenBLAS can be loaded
-  Gpu gpu = {};              // of the backends cuda and emulator
+  // Bytes of the host's caches for data: the first and the second of one core, the third of all cores that
+  // share it. 0: not known.
+  long long l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
+  Gpu gpu = {};  // of the backends cuda and emulator
 };
 
 // This machine, seen as `backend`. threads = 0: as many as there are cores; ordinal: which GPU, of the

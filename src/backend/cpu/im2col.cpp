@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cosmati/epilogue/parse.h"
+#include "src/backend/cpu/cache.h"
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/openblas.h"
@@ -18,15 +19,18 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index slice_elements = 1 << 17;  // of the column matrix: 1 MiB, so that it stays in the cache
+// Of the column matrix, so that it stays in the second level cache; no more than was measured.
+Index slice_elements(Device const& device) {
+  return std::min<Index>(second_cache_bytes(device) / Index{sizeof(double)}, 1 << 17);
+}
 
 using Problem = ConvolutionProblem;
 
 class Im2colKernel final : public HostKernel<Problem> {
  public:
-  Im2colKernel(Problem const& problem, int threads)
+  Im2colKernel(Problem const& problem, Device const& device)
       : problem_(problem),
-        threads_(threads),
+        threads_(device.threads),
         rows_(axis(problem, 0)),
         columns_(axis(problem, 1)),
         channels_(problem.x.extent(1) / problem.groups),
@@ -34,8 +38,8 @@ class Im2colKernel final : public HostKernel<Problem> {
         taps_(rows_.taps * columns_.taps),
         depth_(channels_ * taps_),
         places_(rows_.outputs * columns_.outputs),
-        slice_(std::clamp<Index>(slice_elements / std::max<Index>(depth_, 1), std::min<Index>(places_, 16),
-                                 places_)) {
+        slice_(std::clamp<Index>(slice_elements(device) / std::max<Index>(depth_, 1),
+                                 std::min<Index>(places_, 16), places_)) {
     // Filter and images in double, dense, in the workspace.
     auto const dense = [](TensorDescription const& t) { return describe(DataType::f64, t.shape()); };
     w_ = dense(problem.w);
@@ -44,15 +48,15 @@ class Im2colKernel final : public HostKernel<Problem> {
     if (problem.direction == ConvolutionDirection::forward)
       tail_.emplace(
           epilogue_pointwise(problem.epilogue, epilogue::convolution_indices, y_, {}, problem.y, true),
-          threads);
+          threads_);
     if (problem.direction == ConvolutionDirection::data)
       tail_.emplace(
           epilogue_pointwise(problem.epilogue, epilogue::convolution_indices, x_, {}, problem.x, true),
-          threads);
+          threads_);
     if (problem.direction == ConvolutionDirection::filter && problem.db.present()) {
       ReduceProblem sum{ReduceOperation::sum, problem.y, {}};
       sum.y = {problem.db.type, {{1, problem.db.extent(0), 1, 1}, {0, problem.db.layout.stride[0], 0, 0}}};
-      bias_.emplace(sum, threads);
+      bias_.emplace(sum, threads_);
     }
   }
 
@@ -256,10 +260,10 @@ Candidate<Problem> im2col_candidate() {
   return {"im2col_f64",
           {{violates_im2col}},
           [](Problem const& problem, Device const& device) {
-            return Im2colKernel(problem, device.threads).workspace_bytes();
+            return Im2colKernel(problem, device).workspace_bytes();
           },
           [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
-            return std::make_unique<Im2colKernel>(plan.problem, plan.device.threads);
+            return std::make_unique<Im2colKernel>(plan.problem, plan.device);
           }};
 }
 

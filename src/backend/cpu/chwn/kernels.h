@@ -33,6 +33,9 @@ struct Convolution {
   Index groups;
   Axis rows;
   Axis columns;
+  // Of x and dy, which the filter's gradient walks once for each of its tiles: the second level cache holds
+  // them.
+  Index chunk_floats = 96 * 1024;
 };
 
 struct Pooling {

@@ -7,9 +7,6 @@
 namespace cosmati::cpu::chwn {
 namespace {
 
-constexpr Index chunk_floats =
-    96 * 1024;  // of x and dy, walked once for each tile: they stay in the second level cache
-
 // Output channels of the next tile when `left` remain; times five taps they fill the registers.
 constexpr Index gradient_outputs(Index left) {
   if (register_budget < 20) return left >= 2 ? 2 : 1;
@@ -190,7 +187,7 @@ inline void convolve_filter(Convolution const& shape, float const* x, float cons
   Index const rows = (vectors_of_images * shape.rows.output + share.count - 1) / share.count;
   Index const row_floats =
       shape.out_channels * shape.columns.output + shape.in_channels * shape.rows.stride * shape.columns.input;
-  Index const chunk_rows = larger(1, chunk_floats / (row_floats * width));
+  Index const chunk_rows = larger(1, shape.chunk_floats / (row_floats * width));
   Index const chunks = (rows + chunk_rows - 1) / chunk_rows;
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     GradientWork const work = {shape, x, dy, dw, {share.number * chunks + chunk, share.count * chunks}};

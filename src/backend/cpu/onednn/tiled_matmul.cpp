@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "src/backend/cpu/blas_form.h"
+#include "src/backend/cpu/cache.h"
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/onednn/kernels.h"
@@ -16,14 +17,16 @@ namespace {
 // Some tiles more than one a thread, so that one that is held up leaves some to the others.
 Index tiles_wanted(int threads) { return 2 * threads; }
 
-// The largest tiles that are as many.
-TileGrid choose_grid(OrientedGemm const& product, int threads) {
+// The largest tiles that are as many and whose sums the second level cache holds.
+TileGrid choose_grid(OrientedGemm const& product, Device const& device) {
   GemmProblem const& p = product.problem;
   TileGrid grid;
   for (auto const& [rows, columns] :
        {std::pair<Index, Index>{256, 1024}, {128, 1024}, {128, 512}, {64, 512}}) {
+    bool const least = rows == 64;
+    if (!least && rows * columns * Index{sizeof(float)} > second_cache_bytes(device)) continue;
     grid = make_tile_grid(p.batch(), p.m(), p.n(), rows, columns);
-    if (grid.size() >= tiles_wanted(threads)) break;
+    if (grid.size() >= tiles_wanted(device.threads)) break;
   }
   return grid;
 }
@@ -74,7 +77,7 @@ std::string violates_worth(GemmProblem const& problem, Device const& device) {
   if (read_blas_operand(product.problem.a, left); left.letter == 'T')
     return std::string(product.transposed ? "rows of b" : "columns of a") +
            " are contiguous: oneDNN would transpose its part for each tile; they pay where k is contiguous";
-  Index const wanted = tiles_wanted(device.threads), tiles = choose_grid(product, device.threads).size();
+  Index const wanted = tiles_wanted(device.threads), tiles = choose_grid(product, device).size();
   if (tiles >= wanted) return {};
   return std::to_string(tiles) + " tiles are too few for " + std::to_string(device.threads) +
          " threads, which want " + std::to_string(wanted);
@@ -103,7 +106,7 @@ class TiledKernel final : public HostKernel<GemmProblem> {
   TiledKernel(GemmProblem const& problem, Device const& device)
       : product_(problem),
         threads_(device.threads),
-        grid_(choose_grid(product_, threads_)),
+        grid_(choose_grid(product_, device)),
         epilogue_(product_, grid_, DataType::f32, false),
         packs_(is_packed(product_.problem)) {
     auto const alone = one_maker_at_a_time();
