@@ -87,8 +87,8 @@ typedef struct cosmati_tensor {
   int64_t extent[COSMATI_MAX_RANK];
   int64_t stride[COSMATI_MAX_RANK];
   /* Bytes, a power of two: what the pointer is promised to be a multiple of. 0 is 16. Wider promises make
-   * wider loads; run on a GPU or the emulator refuses a pointer that breaks the promise. Promise the type's
-   * size if you know no more. */
+   * wider loads on GPUs; cosmati_run refuses a pointer that breaks the promise, on every backend. Promise the
+   * type's size if you know no more. */
   int64_t alignment;
 } cosmati_tensor;
 

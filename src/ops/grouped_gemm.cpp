@@ -56,7 +56,7 @@ void validate(GroupedGemmProblem const& problem) {
 }
 
 void check_arguments(GroupedGemmProblem const& problem, GroupedGemmProblem::Arguments const& arguments,
-                     Backend backend) {
+                     Backend) {
   if (arguments.members.size() != problem.members.size())
     throw Error(ErrorCode::bad_request, fmt::format("arguments of {} members; the problem has {}",
                                                     arguments.members.size(), problem.members.size()));
@@ -66,9 +66,9 @@ void check_arguments(GroupedGemmProblem const& problem, GroupedGemmProblem::Argu
       GemmProblem::Arguments const& own = arguments.members[i];
       GemmProblem::visit_tensors(
           member, [&](char const* name, Role, TensorDescription const& description, auto pointer) {
-            check_argument(name, description, own.*pointer, backend);
+            check_argument(name, description, own.*pointer);
           });
-      check_epilogue_arguments(member.epilogue, own.operands, own.scalars, own.stores, backend);
+      check_epilogue_arguments(member.epilogue, own.operands, own.scalars, own.stores);
     });
 }
 

@@ -9,18 +9,17 @@
 namespace cosmati {
 namespace plan {
 
-void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
-                    Backend backend) {
+void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments) {
   if (arguments.pointers.size() != problem.tensors.size())
     throw Error(ErrorCode::bad_request, fmt::format("pointers of {} tensors were given; the problem has {}",
                                                     arguments.pointers.size(), problem.tensors.size()));
   for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
     OptimizerProblem const& tensor = problem.tensors[i];
     OptimizerGroupProblem::Pointers const& given = arguments.pointers[i];
-    check_argument("parameter", tensor.parameter, given.parameter, backend);
-    check_argument("gradient", tensor.gradient, given.gradient, backend);
-    if (tensor.state.present()) check_argument("velocity", tensor.state, given.velocity, backend);
-    if (tensor.kind == OptimizerKind::adam) check_argument("second", tensor.state, given.second, backend);
+    check_argument("parameter", tensor.parameter, given.parameter);
+    check_argument("gradient", tensor.gradient, given.gradient);
+    if (tensor.state.present()) check_argument("velocity", tensor.state, given.velocity);
+    if (tensor.kind == OptimizerKind::adam) check_argument("second", tensor.state, given.second);
   }
 }
 
@@ -29,13 +28,12 @@ namespace {
 // One tensor after another, each as its own problem.
 class EachTensor final : public Kernel<OptimizerGroupProblem> {
  public:
-  explicit EachTensor(Plan<OptimizerGroupProblem> const& plan)
-      : problem_(plan.problem), backend_(plan.device.backend) {
+  explicit EachTensor(Plan<OptimizerGroupProblem> const& plan) : problem_(plan.problem) {
     for (OptimizerProblem const& tensor : problem_.tensors)
       steps_.push_back(prepare(make_plan(tensor, plan.device, {.max_workspace = 0})));
   }
   void enqueue(OptimizerGroupProblem::Arguments const& arguments, std::byte*, Stream stream) const override {
-    check_pointers(problem_, arguments, backend_);
+    check_pointers(problem_, arguments);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       OptimizerGroupProblem::Pointers const& given = arguments.pointers[i];
       steps_[i].run({.parameter = given.parameter,
@@ -50,7 +48,6 @@ class EachTensor final : public Kernel<OptimizerGroupProblem> {
 
  private:
   OptimizerGroupProblem problem_;
-  Backend backend_;
   std::vector<Prepared<OptimizerProblem>> steps_;
 };
 

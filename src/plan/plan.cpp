@@ -67,14 +67,7 @@ TensorDescription array_of_pointers(TensorDescription const& description) {
   return array;
 }
 
-namespace {
-
-bool takes_promises(Backend backend) { return backend == Backend::cuda || backend == Backend::emulator; }
-
-}  // namespace
-
-void check_argument(char const* name, TensorDescription const& description, void const* pointer,
-                    Backend backend) {
+void check_argument(char const* name, TensorDescription const& description, void const* pointer) {
   if (description.layout.size() == 0) return;
   if (pointer == nullptr)
     throw Error(ErrorCode::bad_request, std::string("argument ") + name + " is null; the problem has it as " +
@@ -88,19 +81,18 @@ void check_argument(char const* name, TensorDescription const& description, void
   };
   if (address % size != 0) refuse(size, std::string(", the size of its type ") + name_of(description.type));
   auto const promised = static_cast<std::uintptr_t>(description.alignment);
-  if (takes_promises(backend) && address % promised != 0)
+  if (address % promised != 0)
     refuse(promised, ", the alignment that the problem promises; its description may promise less");
 }
 
-void check_pointers(char const* name, TensorDescription const& description, void const* array,
-                    Backend backend) {
+void check_pointers(char const* name, TensorDescription const& description, void const* array) {
   if (description.layout.size() == 0) return;
   auto const* const pointers = static_cast<void const* const*>(array);
-  auto const alignment = static_cast<std::uintptr_t>(
-      std::max(size_of(description.type), takes_promises(backend) ? description.alignment : 1));
+  auto const alignment =
+      static_cast<std::uintptr_t>(std::max(size_of(description.type), description.alignment));
   for (Index i = 0; i < description.extent(0); ++i)
     if (pointers[i] == nullptr || reinterpret_cast<std::uintptr_t>(pointers[i]) % alignment != 0)
-      check_argument((name + ('[' + std::to_string(i) + ']')).c_str(), description, pointers[i], backend);
+      check_argument((name + ('[' + std::to_string(i) + ']')).c_str(), description, pointers[i]);
 }
 
 void check_workspace(std::size_t bytes, void const* workspace, Backend backend) {
@@ -116,8 +108,7 @@ void check_workspace(std::size_t bytes, void const* workspace, Backend backend) 
 }
 
 void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* const> operands,
-                              std::span<double const> scalars, std::span<void* const> stores,
-                              Backend backend) {
+                              std::span<double const> scalars, std::span<void* const> stores) {
   auto const require_count = [](char const* what, std::size_t given, std::size_t named) {
     if (given < named)
       throw Error(ErrorCode::bad_request, "the epilogue names " + std::to_string(named) + " " + what + "; " +
@@ -127,10 +118,9 @@ void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* co
   require_count("operands", operands.size(), epilogue.operands.size());
   require_count("stores", stores.size(), epilogue.stores.size());
   for (std::size_t i = 0; i < epilogue.operands.size(); ++i)
-    check_argument(epilogue.expression.operands()[i].name.c_str(), epilogue.operands[i], operands[i],
-                   backend);
+    check_argument(epilogue.expression.operands()[i].name.c_str(), epilogue.operands[i], operands[i]);
   for (std::size_t i = 0; i < epilogue.stores.size(); ++i)
-    check_argument(epilogue.expression.stores()[i].name.c_str(), epilogue.stores[i], stores[i], backend);
+    check_argument(epilogue.expression.stores()[i].name.c_str(), epilogue.stores[i], stores[i]);
 }
 
 }  // namespace cosmati

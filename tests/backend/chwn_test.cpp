@@ -13,6 +13,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "reference/reference.h"
 #include "src/backend/cpu/chwn/kernels.h"
+#include "tests/support/promise.h"
 #include "tests/support/random.h"
 
 namespace cosmati {
@@ -82,7 +83,7 @@ std::string name_of(Device const& device) {
 // Runs by chwn16, with a dirty workspace that is not larger than the plan says.
 template <class Problem>
 void run_chwn16(Problem const& problem, Device const& device, typename Problem::Arguments const& arguments) {
-  auto const prepared = prepare(make_plan(problem, device, {.kernel = "chwn16"}));
+  auto const prepared = prepare(make_plan(testing::unaligned(problem), device, {.kernel = "chwn16"}));
   std::size_t const bytes = prepared.workspace_bytes();
   std::unique_ptr<std::byte[]> const memory(new std::byte[bytes + 128]);
   std::memset(memory.get(), 0xff, bytes + 128);

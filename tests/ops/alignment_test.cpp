@@ -35,20 +35,16 @@ TEST(Alignment, IsAPowerOfTwo) {
   }
 }
 
-TEST(Alignment, BindsWhereLoadsAreAsWideAsPromised) {
+TEST(Alignment, IsWhatTheProblemPromises) {
   TensorDescription tensor = describe(DataType::f32, {3});
-  for (Backend const backend : {Backend::cuda, Backend::emulator}) {
-    EXPECT_EQ(complaint_of([&] { check_argument("a", tensor, &memory[4], backend); }),
-              "argument a lies 4 bytes past a multiple of 16, the alignment that the problem promises; its "
-              "description may promise less");
-    EXPECT_NO_THROW(check_argument("a", tensor, &memory[16], backend));
-  }
-  for (Backend const backend : {Backend::cpu, Backend::reference})
-    EXPECT_NO_THROW(check_argument("a", tensor, &memory[4], backend));
+  EXPECT_EQ(complaint_of([&] { check_argument("a", tensor, &memory[4]); }),
+            "argument a lies 4 bytes past a multiple of 16, the alignment that the problem promises; its "
+            "description may promise less");
+  EXPECT_NO_THROW(check_argument("a", tensor, &memory[16]));
   tensor.alignment = 4;
-  EXPECT_NO_THROW(check_argument("a", tensor, &memory[4], Backend::cuda));
+  EXPECT_NO_THROW(check_argument("a", tensor, &memory[4]));
   tensor.alignment = 1;
-  EXPECT_EQ(complaint_of([&] { check_argument("a", tensor, &memory[2], Backend::cuda); }),
+  EXPECT_EQ(complaint_of([&] { check_argument("a", tensor, &memory[2]); }),
             "argument a lies 2 bytes past a multiple of 4, the size of its type f32");
 }
 

@@ -148,22 +148,18 @@ concept TakesPointers = requires(Problem problem) {
 // What the pointer to such an array must satisfy.
 TensorDescription array_of_pointers(TensorDescription const& description);
 
-// The arguments of a run are checked against the description: present, and aligned to their type; on the
-// backends cuda and emulator, whose loads are as wide as the plan was promised, to what the description
-// promises as well.
-void check_argument(char const* name, TensorDescription const& description, void const* pointer,
-                    Backend backend);
+// The arguments of a run are checked against the description, on every backend: present, and aligned to their
+// type and to what the description promises.
+void check_argument(char const* name, TensorDescription const& description, void const* pointer);
 void check_workspace(std::size_t bytes, void const* workspace, Backend backend);
 
 // Throws Error(bad_request) if an operand, scalar or store that the expression names was not given.
 struct Epilogue;
 void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* const> operands,
-                              std::span<double const> scalars, std::span<void* const> stores,
-                              Backend backend);
+                              std::span<double const> scalars, std::span<void* const> stores);
 
 // The same of the pointers in a host's array of them: one for each matrix of `description`.
-void check_pointers(char const* name, TensorDescription const& description, void const* array,
-                    Backend backend);
+void check_pointers(char const* name, TensorDescription const& description, void const* array);
 
 // Of the numbers in the arguments; overloaded for problems that do not take all of them.
 template <class Problem>
@@ -174,17 +170,14 @@ template <class Problem>
 void check_arguments(Problem const& problem, typename Problem::Arguments const& arguments, Backend backend) {
   bool by_pointers = false;
   if constexpr (TakesPointers<Problem>) by_pointers = problem.by_pointers;
-  Problem::visit_tensors(problem,
-                         [&](char const* name, Role, TensorDescription const& description, auto member) {
-                           check_argument(name, by_pointers ? array_of_pointers(description) : description,
-                                          arguments.*member, backend);
-                           if (by_pointers && backend != Backend::cuda)
-                             check_pointers(name, description, arguments.*member, backend);
-                         });
+  Problem::visit_tensors(
+      problem, [&](char const* name, Role, TensorDescription const& description, auto member) {
+        check_argument(name, by_pointers ? array_of_pointers(description) : description, arguments.*member);
+        if (by_pointers && backend != Backend::cuda) check_pointers(name, description, arguments.*member);
+      });
   check_numbers(problem, arguments);
   if constexpr (requires { arguments.scalars; })
-    check_epilogue_arguments(problem.epilogue, arguments.operands, arguments.scalars, arguments.stores,
-                             backend);
+    check_epilogue_arguments(problem.epilogue, arguments.operands, arguments.scalars, arguments.stores);
 }
 
 // A plan made ready to run. Cheap to copy; copies share the kernel.

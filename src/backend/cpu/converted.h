@@ -61,7 +61,9 @@ Problem converted_problem(Problem problem) {
   // Sums in the wider type, too.
   if constexpr (requires { problem.accumulator.reset(); }) problem.accumulator.reset();
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription& description, auto) {
-    description = converted_description(name, role, description, conversion);
+    TensorDescription const converted = converted_description(name, role, description, conversion);
+    // The workspace keeps the usual promise, whatever the caller's array does.
+    if (!(converted == description)) description = {converted.type, converted.layout};
   });
   return problem;
 }

@@ -48,8 +48,7 @@ void with_run(Problem const& problem, typename Problem::Arguments const& argumen
 }
 
 // Of as many tensors as there are. Throws Error(bad_request) for pointers that are missing or misaligned.
-void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
-                    Backend backend);
+void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments);
 template <class Use>
 void with_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
               std::byte* workspace, Use const& use) {
@@ -62,10 +61,10 @@ void with_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Argum
 }
 
 template <class Problem>
-void check_run(Problem const&, typename Problem::Arguments const&, Backend) {}
-inline void check_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
-                      Backend backend) {
-  check_pointers(problem, arguments, backend);
+void check_run(Problem const&, typename Problem::Arguments const&) {}
+inline void check_run(OptimizerGroupProblem const& problem,
+                      OptimizerGroupProblem::Arguments const& arguments) {
+  check_pointers(problem, arguments);
 }
 
 template <class Problem>
@@ -75,7 +74,7 @@ class CudaPrimitive final : public Kernel<Problem> {
       : problem_(plan.problem), launches_(program_of(plan), plan.device.gpu) {}
   void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
                Stream stream) const override {
-    check_run(problem_, arguments, Backend::cuda);
+    check_run(problem_, arguments);
     with_run(problem_, arguments, workspace,
              [&](PrimitiveRun const& run) { launches_.enqueue(run, stream); });
   }
@@ -103,7 +102,7 @@ class EmulatedPrimitive final : public HostKernel<Problem> {
   explicit EmulatedPrimitive(Plan<Problem> const& plan)
       : problem_(plan.problem), program_(program_of(plan)), threads_(plan.device.threads) {}
   void run(typename Problem::Arguments const& arguments, std::byte* workspace) const override {
-    check_run(problem_, arguments, Backend::emulator);
+    check_run(problem_, arguments);
     check_labels_of(problem_, arguments);
     with_run(problem_, arguments, workspace,
              [&](PrimitiveRun const& run) { runner_(program_, run, threads_); });
