@@ -134,6 +134,10 @@ class NoKernel final : public Kernel<Problem> {
   void enqueue(typename Problem::Arguments const&, std::byte*, Stream) const override {}
 };
 
+// The expression with the absolute value of x in the place of tanh(x), sigmoid(x) and erf(x), and the larger
+// in the place of the smaller of two; nothing where it has none of them.
+std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression);
+
 class Task {
  public:
   using Visit = std::function<void(char const* name, Role role, TensorDescription& description)>;
@@ -148,6 +152,8 @@ class Task {
   virtual void forget_accumulator() {}
   // The same problem with the epilogue `acc`, or null where there is no other epilogue.
   virtual std::unique_ptr<Task> accumulator_alone() const = 0;
+  // The same problem without the functions of its epilogue that level off, or null where there are none.
+  virtual std::unique_ptr<Task> without_saturation() const { return nullptr; }
   virtual Choice plan(Device const& device, PlanOptions const& options) const = 0;
   virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
   // Nothing for kernels that no run-time compiler makes.
@@ -276,6 +282,16 @@ class TaskOf final : public Task {
       if constexpr (requires { alone->problem_.c; }) alone->problem_.c = {};
       return alone;
     }
+    return nullptr;
+  }
+
+  std::unique_ptr<Task> without_saturation() const override {
+    if constexpr (HasEpilogue<Problem>)
+      if (auto const expression = unsaturated(problem_.epilogue.expression)) {
+        auto other = std::make_unique<TaskOf>(*this);
+        other->problem_.epilogue.expression = *expression;
+        return other;
+      }
     return nullptr;
   }
 

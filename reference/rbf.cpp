@@ -18,16 +18,26 @@ double distance(Input const& x, Input const& centres, Index n, Index i) {
   return sum;
 }
 
-// log(exp(-rubbish) + sum over i of exp(-distance[n, i])), with the largest term taken out.
-double log_partition(Input const& x, Input const& centres, double rubbish, Index n) {
-  double smallest = rubbish;
-  for (Index i = 0; i < centres.extent(0); ++i) smallest = std::min(smallest, distance(x, centres, n, i));
-  double sum = std::exp(smallest - rubbish);
-  for (Index i = 0; i < centres.extent(0); ++i) sum += std::exp(smallest - distance(x, centres, n, i));
-  return std::log(sum) - smallest;
+// exp(-rubbish) + sum over i of exp(-distance[n, i]) = exp(-smallest) * sum: the largest term is taken out.
+struct Partition {
+  double smallest, sum;
+  double loss(double distance) const { return distance - smallest + std::log(sum); }
+  // exp(-distance) / partition. Exponents are differences of distances, not of a distance and a logarithm
+  // that was rounded at the size of the distances.
+  double share(double distance) const { return std::exp(smallest - distance) / sum; }
+};
+
+Partition partition_of(Input const& x, Input const& centres, double rubbish, Index n) {
+  Partition partition{rubbish, 0};
+  for (Index i = 0; i < centres.extent(0); ++i)
+    partition.smallest = std::min(partition.smallest, distance(x, centres, n, i));
+  partition.sum = std::exp(partition.smallest - rubbish);
+  for (Index i = 0; i < centres.extent(0); ++i)
+    partition.sum += std::exp(partition.smallest - distance(x, centres, n, i));
+  return partition;
 }
 
-// loss = mean over n of distance[n, label[n]] + log_partition(n)
+// loss = mean over n of distance[n, label[n]] + log(partition(n))
 void forward(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const centres(problem.centres, arguments.centres);
@@ -41,12 +51,12 @@ void forward(RbfProblem const& problem, RbfProblem::Arguments const& arguments) 
   if (!problem.labels.present()) return;
   double sum = 0;
   for (Index n = 0; n < count; ++n)
-    sum += distance(x, centres, n, labels.integer(n)) + log_partition(x, centres, problem.rubbish, n);
+    sum += partition_of(x, centres, problem.rubbish, n).loss(distance(x, centres, n, labels.integer(n)));
   loss(0) = sum / static_cast<double>(count);
 }
 
 // The gradient of what is minimised with respect to the distances: that of the loss,
-// ((i == label[n]) - exp(-distance[n, i] - log_partition(n))) / N, or the given one.
+// ((i == label[n]) - exp(-distance[n, i]) / partition(n)) / N, or the given one.
 class DistanceGradient {
  public:
   DistanceGradient(RbfProblem const& problem, RbfProblem::Arguments const& arguments)
@@ -57,12 +67,12 @@ class DistanceGradient {
         ddistances_(problem.distances, arguments.ddistances) {}
 
   // What all classes of row n share.
-  double log_partition_of(Index n) const {
-    return problem_.labels.present() ? log_partition(x_, centres_, problem_.rubbish, n) : 0;
+  Partition shared_by(Index n) const {
+    return problem_.labels.present() ? partition_of(x_, centres_, problem_.rubbish, n) : Partition{0, 1};
   }
-  double operator()(Index n, Index i, double log_partition) const {
+  double operator()(Index n, Index i, Partition const& partition) const {
     if (!problem_.labels.present()) return ddistances_(n, i);
-    double const probability = std::exp(-distance(x_, centres_, n, i) - log_partition);
+    double const probability = partition.share(distance(x_, centres_, n, i));
     return ((labels_.integer(n) == i ? 1 : 0) - probability) / static_cast<double>(x_.extent(0));
   }
 
@@ -81,7 +91,7 @@ void gradient_of_x(RbfProblem const& problem, RbfProblem::Arguments const& argum
   Output const dx(problem.x, arguments.dx);
   DistanceGradient const ddistance(problem, arguments);
   for (Index n = 0; n < x.extent(0); ++n) {
-    double const shared = ddistance.log_partition_of(n);
+    Partition const shared = ddistance.shared_by(n);
     for (Index first = 0; first < x.extent(1); first += block) {
       Index const last = std::min(first + block, x.extent(1));
       double sum[block] = {};
@@ -105,7 +115,7 @@ void gradient_of_centres(RbfProblem const& problem, RbfProblem::Arguments const&
       Index const last = std::min(first + block, x.extent(1));
       double sum[block] = {};
       for (Index n = 0; n < x.extent(0); ++n) {
-        double const g = ddistance(n, i, ddistance.log_partition_of(n));
+        double const g = ddistance(n, i, ddistance.shared_by(n));
         for (Index f = first; f < last; ++f) sum[f - first] += g * 2 * (centres(i, f) - x(n, f));
       }
       for (Index f = first; f < last; ++f) dcentres(i, f) = sum[f - first];

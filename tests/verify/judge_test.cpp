@@ -19,13 +19,16 @@ double const nan = std::numeric_limits<double>::quiet_NaN();
 // A problem with inputs of its own, and the reference's result, which a test may change.
 class Judged {
  public:
-  Judged(std::unique_ptr<Subject> subject, std::vector<Index> const& size, std::string const& words = "")
+  Judged(std::unique_ptr<Subject> subject, std::vector<Index> const& size, std::string const& words = "",
+         DataType type = DataType::f32)
       : task_([&] {
           CLI::App app;
           Options options(app);
           subject->add_parameters(options);
           app.parse(words);
-          return std::move(made_job(*subject, size, {}).task);
+          Common common;
+          common.types.all = cosmati::name_of(type);
+          return std::move(made_job(*subject, size, common).task);
         }()) {
     for (Slot const& slot : task_->slots()) {
       inputs_.emplace_back(slot.role == Role::output ? describe(slot.description.type, Shape(0))
@@ -35,9 +38,15 @@ class Judged {
   }
 
   Tensor& input(std::size_t slot) { return inputs_[slot]; }
+  std::size_t slot(std::string const& name) {
+    auto const slots = task_->slots();
+    std::size_t at = 0;
+    while (slots.at(at).name != name) ++at;
+    return at;
+  }
 
   // The verdict on the reference's own result with one element changed.
-  bool accepts(HardData data, Index element, double value) {
+  bool accepts(HardData data, Index element, double value, std::size_t output = 0) {
     std::vector<std::vector<Tensor>> runs(1);
     std::vector<void*> pointers;
     std::vector<Tensor> outputs;
@@ -48,7 +57,7 @@ class Judged {
     task_->prepare(this_device(Backend::reference), {})->run(pointers, nullptr);
     for (std::size_t i = 0; i < slots.size(); ++i)
       if (slots[i].role == Role::output) runs[0].push_back(std::move(outputs[i]));
-    if (element >= 0) runs[0][0].set(element, value);
+    if (element >= 0) runs[0][output].set(element, value);
     Verdict verdict;
     judge(*task_, Backend::cpu, inputs_, runs, verdict, {}, data);
     return verdict.correct;
@@ -92,6 +101,50 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
   EXPECT_TRUE(convolution.accepts(HardData::nonfinite, -1, 0));
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 0, 4));
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 35, nan));
+}
+
+// Squares of one size, added up by one sum in order: each addition rounds as the one before.
+TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
+  constexpr Index count = 4096;
+  Judged norm(make_batch_norm(), {count, 1}, "--training");
+  float const large = 31111.1f;
+  float sum = 0;
+  for (Index i = 0; i < count; ++i) {
+    norm.input(0).set(i, i % 2 == 0 ? large : -large);
+    sum += large * large;
+  }
+  double const truth = static_cast<double>(large) * large, in_order = static_cast<double>(sum / count);
+  double const error = std::fabs(in_order - truth) / truth * 0x1p24;
+  EXPECT_GT(error, 6 * std::sqrt(count) + 4);  // more than a random walk
+  EXPECT_LT(error, count);
+  EXPECT_TRUE(norm.accepts(HardData::cancellation, 0, in_order, 2));
+  EXPECT_FALSE(norm.accepts(HardData::none, 0, in_order, 2));
+  EXPECT_FALSE(norm.accepts(HardData::cancellation, 0, truth * (1 + 2 * count * 0x1p-24), 2));
+}
+
+// tanh hands the error of a sum that cancels on to what multiplies it.
+TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
+  Judged product(make_gemm(), {1, 1, 2}, "--epilogue tanh(acc)*scale[m]");
+  product.input(0).set(0, 1e4);
+  product.input(0).set(1, -1e4);
+  product.input(product.slot("operand scale")).fill(100);
+  double const off = 2e4 * 6 * 0x1p-24 * 100;  // a sum of 2e4 in absolute values, six units off
+  EXPECT_TRUE(product.accepts(HardData::magnitudes, 0, 0.9 * off));
+  EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, 100 * off));
+}
+
+// The gradient of a loss whose only class is certain is 0; the reference finds it, however far the centres
+// are.
+TEST(Judge, HasTheGradientOfALossOfFarCentresExactly) {
+  Judged rbf(make_rbf(), {1, 26, 2}, "--direction backward", DataType::f64);
+  for (Index i = 0; i < 26; ++i) {
+    rbf.input(rbf.slot("x")).set(i, 11.3);
+    rbf.input(rbf.slot("centres")).set(i, -4.7);
+    rbf.input(rbf.slot("centres")).set(26 + i, -14.1);
+  }
+  rbf.input(rbf.slot("labels")).fill(0);
+  EXPECT_TRUE(rbf.accepts(HardData::constant, 0, 0));
+  EXPECT_FALSE(rbf.accepts(HardData::constant, 0, 1e-10));
 }
 
 TEST(Judge, TakesTheLargestNumberForInfinityOnlyWithinTheBound) {

@@ -132,13 +132,12 @@ class RbfKernel final : public HostKernel<RbfProblem> {
     double const smallest = std::min(problem_.rubbish, *std::min_element(distance, distance + classes_));
     double sum = std::exp(smallest - problem_.rubbish);
     for (Index i = 0; i < classes_; ++i) sum += std::exp(smallest - distance[i]);
-    double const partition = std::log(sum) - smallest;
     Index const label = label_of(arguments, n);
-    memory.losses()[n] = distance[label] + partition;
+    memory.losses()[n] = distance[label] - smallest + std::log(sum);
     if (forward) return;
     for (Index i = 0; i < classes_; ++i)
       distance[i] =
-          ((i == label ? 1.0 : 0.0) - std::exp(-distance[i] - partition)) / static_cast<double>(count_);
+          ((i == label ? 1.0 : 0.0) - std::exp(smallest - distance[i]) / sum) / static_cast<double>(count_);
   }
 
   // dx[n] = sum over i of ddistance[n, i] * 2 * (x[n] - centre[i])
