@@ -321,13 +321,13 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   Session session(request);
   std::vector<std::vector<Index>> sizes;
   if (!request.workload) sizes = requested_sizes(*request.subject, request.size);
-  measure_all(session, request, sizes, "");
   std::vector<Suite> suites =
       requested_suites(request.subject->name(), request.suite, request.shapes, request.lines);
   if (request.workload) suites.push_back(*request.workload);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
                 "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
+  measure_all(session, request, sizes, "");
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
       BenchRequest const one = with_options(request, problem);

@@ -136,7 +136,35 @@ def check_sources(folder):
     assert not any(path.startswith(("docs/", "tests/", "bench/")) or path.endswith(".md") for paths in listed.values() for path in paths)
 
 
-for check in (check_script, check_report, check_sources):
+def check_program(folder):
+    """--lines, --digest, the command of a record, and a table one of whose rows fails."""
+    def cosmati(*words):
+        done = subprocess.run([COSMATI, "bench", *words], capture_output=True, text=True)
+        return done.returncode, [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.stderr
+
+    described = ("--backend", "cuda", "--device-description", "h200", "--digest")
+    status, lines, _ = cosmati("gemm", "--suite", "squares", "--lines", "2,13", "--type", "bf16", *described)
+    assert status == 0 and [line["problem"] for line in lines] == ["384x384x384 nn", "16384x16384x16384 nn"], lines
+    assert lines[0]["command"] == "cosmati bench gemm --suite squares --lines 2,13 --type bf16 --backend cuda", lines[0]
+    assert len({line["digest"] for line in lines}) == 2 and all(len(line["digest"]) == 24 for line in lines), lines
+    for words, complaint in ((("--suite", "squares", "--lines", "2,14"), "--lines 2,14: the suite squares has 13 problems; legal are 1 to 13"),
+                             (("--suite", "squares", "--lines", "0"), "legal are 1 to 13"), (("--suite", "squares", "--lines", "two"), "--lines"),
+                             (("--size", "8x8x8", "--lines", "1"), "--lines 1 is for the problems of --suite or --shapes")):
+        status, lines, error = cosmati("gemm", *words, *described)
+        assert status == 2 and complaint in error and not lines, (words, error)
+    status, lines, _ = cosmati("gemm", "--size", "8x8x8", "--epilogue", "relu(acc + bias[n])", "--backend", "cpu", "--slices", "1", "--slice-seconds", "0.001", "--json")
+    assert status == 0 and lines[0]["digest"] is None, lines
+    assert lines[0]["command"] == "cosmati bench gemm --size 8x8x8 --epilogue 'relu(acc + bias[n])' --backend cpu --slices 1 --slice-seconds 0.001", lines
+    with open(f"{folder}/table.txt", "w") as file:
+        file.write("# a table\n\ngemm --size 64x64x64  # one\ngemm --size 64x64\nsoftmax --size 64x64 # two\n")
+    status, lines, error = cosmati("table", "--file", f"{folder}/table.txt", *described)
+    assert status == 1 and [line["subject"] for line in lines] == ["gemm", "softmax"] and "line 4: " in error, (status, lines, error)
+    assert lines[1]["command"] == "cosmati bench softmax --size 64x64 --backend cuda", lines
+    status, _, error = cosmati("table", *described)
+    assert status == 2 and "--file FILE is needed" in error, error
+
+
+for check in (check_script, check_report, check_sources, check_program):
     with tempfile.TemporaryDirectory(prefix="cosmati-figures-") as folder:
         check(folder)
         print(check.__name__, "passed")
