@@ -61,7 +61,7 @@ def is_whole(lines, digests):
 def has_part(part, path):
     import gpu_figures  # which a report does not need
     import sources
-    fresh = [line for line in json_lines(path) if line["command"].endswith(f" {part}") and line.get("digest") == sources.digest(line["sources"])]
+    fresh = [line for line in json_lines(path) if "digest" in line and line["command"].endswith(f" {part}") and line["digest"] == sources.digest(line["sources"])]
     return len([line for line in fresh if "reason" not in line]) >= gpu_figures.COUNTS[part]
 
 
