@@ -5,7 +5,7 @@ import re
 import statistics
 import tempfile
 
-from measure import ROOT, json_lines
+from measure import ROOT, json_lines, torch_name
 
 PEERS = os.path.join(ROOT, "bench", "peers")
 # Turns of each, by the time that they take.
@@ -66,9 +66,9 @@ def suites_against_torch(a, results):
     for suite, times in SUITES.items():
         ratio, layers = ratio_of_suite(a, suite, times)
         all_layers += layers.values()
-        results.report(f"conv {suite}, CPU, N = 1 and 16, against PyTorch", ratio, 1.0, "x", peer="PyTorch", layers=layers)
+        results.report(f"conv {suite}, CPU, N = 1 and 16, against PyTorch", ratio, 1.0, "x", peer=torch_name(a.torch), layers=layers)
     mean = math.exp(statistics.mean(math.log(ratio) for ratio in all_layers))
-    results.report(name, mean, 1.0, "x", peer="PyTorch", layers_in_all=len(all_layers))
+    results.report(name, mean, 1.0, "x", peer=torch_name(a.torch), layers_in_all=len(all_layers))
 
 
 GROUPS = {"conv": (suites_against_torch, "processor")}

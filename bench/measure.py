@@ -41,6 +41,11 @@ def json_lines(command, **options):
     return [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
 
 
+def torch_name(python):
+    """With its version: "PyTorch 2.11.0+cpu"."""
+    return "PyTorch " + subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def seconds_of(command, times=5):
     """Median wall time of the whole process."""
     samples = []
