@@ -27,8 +27,9 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1")
       .text("--peer", request.peers, "NAME,...",
             "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for groups "
-            "cublas, "
-            "for convolutions cudnn, on the GPU")
+            "cublas, for convolutions cudnn, on the GPU; torch, all but matrix products, on either")
+      .text("--python", request.python, "FILE",
+            "of the peer torch: a Python with PyTorch; COSMATI_PYTHON or python3 if not given")
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")

@@ -1,6 +1,7 @@
 // The body of `cosmati bench`.
 #include "cli/bench_job.h"
 
+#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -24,7 +25,13 @@ namespace {
 void check_peers(BenchRequest const& request, Device const& device) {
   if (request.peers.empty()) return;
   for (std::string const& peer : split(request.peers, ',')) {
-    one_of(peer, {"onednn", "openblas", "cublaslt", "cublas", "cudnn"}, "--peer");
+    one_of(peer, {"onednn", "openblas", "cublaslt", "cublas", "cudnn", "torch"}, "--peer");
+    if (peer == "torch") {
+      if (device.backend == Backend::cuda || device.backend == Backend::cpu) continue;
+      throw Error(ErrorCode::unavailable,
+                  std::string("peer torch is timed with --backend cuda or cpu, not with --backend ") +
+                      name_of(device.backend));
+    }
     bool const on_gpu = peer == "cublaslt" || peer == "cublas" || peer == "cudnn";
     if (on_gpu != (device.backend == Backend::cuda))
       throw Error(ErrorCode::unavailable, "peer " + peer +
@@ -60,6 +67,20 @@ PeerProblem convolution_for(std::string const& peer, BenchRequest const& request
   return result;
 }
 
+// --python, else COSMATI_PYTHON, else python3.
+PeerProblem torch_for(BenchRequest const& request) {
+  if (request.placement.gap > 0 || request.placement.misalignment > 0)
+    throw Error(ErrorCode::unavailable,
+                "peer torch is timed on arrays without gaps, aligned; not with --gap or --misalign");
+  char const* const named = std::getenv("COSMATI_PYTHON");
+  PeerProblem problem;
+  problem.peer = "torch";
+  problem.python = !request.python.empty()           ? request.python
+                   : named != nullptr && *named != 0 ? named
+                                                     : "python3";
+  return problem;
+}
+
 PeerProblem group_for(BenchRequest const& request, Task& task) {
   Notes const& notes = task.notes;
   auto const slots = task.slots();
@@ -88,6 +109,10 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
   if (request.peers.empty()) return problems;
   Notes const& notes = task.notes;
   for (std::string const& peer : split(request.peers, ',')) {
+    if (peer == "torch") {
+      problems.push_back(torch_for(request));
+      continue;
+    }
     if (peer == "cudnn") {
       problems.push_back(convolution_for(peer, request, task));
       continue;
@@ -135,8 +160,8 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
 class Session {
  public:
   explicit Session(BenchRequest const& request)
-      : request_(request),
-        rules_{request.slices, request.slice_seconds, request.hot, 0, request.single_calls} {
+      : request_(request), rules_{request.slices,       request.slice_seconds, request.hot, 0,
+                                  request.single_calls, request.most_verified} {
     if (!request.fail_below.empty()) {
       limit_ = parse_number(request.fail_below, "--fail-below");
       if (!(limit_ > 0 && limit_ <= 1e6))
@@ -300,9 +325,9 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,          suite,     shapes,        lines,   peers,
-                     json_file,        fail_below,    slices,    slice_seconds, hot,     single_calls,
-                     digest,           most_verified, placement, common,        workload};
+  BenchRequest other{subject->clone(), size,      suite,         shapes,    lines,         peers,
+                     python,           json_file, fail_below,    slices,    slice_seconds, hot,
+                     single_calls,     digest,    most_verified, placement, common,        workload};
   return other;
 }
 

@@ -20,6 +20,7 @@ struct BenchRequest {
   std::string suite, shapes;  // a name, a file
   std::string lines;          // of them: "1,4"; empty: all
   std::string peers;          // "onednn,openblas"
+  std::string python;         // of the peer torch; empty: COSMATI_PYTHON, else python3
   std::string json_file;
   std::string fail_below;  // empty: no limit
   long long slices = 15;   // of each contender

@@ -10,6 +10,7 @@
 #include "cli/placement.h"
 #include "cli/random_data.h"
 #include "cli/table.h"
+#include "cli/torch_peer.h"
 
 namespace cosmati::cli {
 namespace {
@@ -71,6 +72,38 @@ Times times_of(std::vector<Slice> const& slices) {
           static_cast<long long>(samples.size())};
 }
 
+std::vector<void const*> read_only(Operands const& set) { return {set.pointers.begin(), set.pointers.end()}; }
+
+// A peer, and what was measured of it.
+struct Opponent {
+  explicit Opponent(std::string const& peer) : name(peer) {}
+
+  // Null: it does not compute this problem.
+  TimedPeer* timed() const {
+    if (torch == nullptr) return library.get();
+    return torch->refusal().empty() ? torch.get() : nullptr;
+  }
+  PeerResult result() const {
+    PeerResult one;
+    one.name = name;
+    if (torch != nullptr) {
+      one.refusal = torch->refusal();
+      one.algorithm = torch->algorithm();
+      one.tried = torch->tried();
+    }
+    one.version = torch != nullptr ? torch->version() : library->version();
+    if (timed() == nullptr) return one;
+    one.seconds = quantile(minima, 0.5);
+    one.ratio = median_interval(ratios);
+    return one;
+  }
+
+  std::string name;
+  std::unique_ptr<PeerProcess> library;  // one of the two
+  std::unique_ptr<TorchPeer> torch;
+  std::vector<double> minima, ratios;  // of the slices
+};
+
 // The least of some groups of calls without the kernel.
 std::optional<double> host_seconds_of(PreparedTask const& prepared, std::vector<void*> const& pointers,
                                       void* workspace) {
@@ -117,26 +150,31 @@ ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& 
   ours();
   result.first_call_seconds = seconds_since(first);
 
-  std::vector<std::unique_ptr<PeerProcess>> processes;
+  std::vector<Opponent> opponents;
   for (PeerProblem& peer : peers) {
     peer.buffers = result.buffers;
-    processes.push_back(std::make_unique<PeerProcess>(peer));
-    processes.back()->time(0);
+    opponents.emplace_back(peer.peer);
+    if (peer.peer == "torch")
+      opponents.back().torch = std::make_unique<TorchPeer>(
+          task, device, options, TorchPeer::Rules{peer.python, result.buffers}, read_only(sets.front()));
+    else
+      opponents.back().library = std::make_unique<PeerProcess>(peer);
+    if (TimedPeer* const other = opponents.back().timed()) other->time(0);
   }
   let_threads_sleep();
   result.settled = warm_up(ours);
 
   std::vector<Slice> slices;
-  std::vector<std::vector<double>> theirs(peers.size()), ratios(peers.size());
   for (long long i = 0; i < rules.slices; ++i) {
     print_progress(task.notes.label + ": slice " + std::to_string(i + 1) + " of " +
                    std::to_string(rules.slices));
     let_threads_sleep();
     slices.push_back(time_slice(ours, rules.slice_seconds));
-    for (std::size_t p = 0; p < peers.size(); ++p) {
+    for (Opponent& one : opponents) {
+      if (one.timed() == nullptr) continue;
       let_threads_sleep();
-      theirs[p].push_back(processes[p]->time(rules.slice_seconds).least);
-      ratios[p].push_back(theirs[p].back() / slices.back().least);
+      one.minima.push_back(one.timed()->time(rules.slice_seconds).least);
+      one.ratios.push_back(one.minima.back() / slices.back().least);
     }
   }
   result.ours = times_of(slices);
@@ -144,9 +182,12 @@ ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& 
   std::size_t const half = slices.size() / 2;
   if (half > 0)
     result.steady = median_of_minima(slices, half, slices.size()) <= 1.1 * median_of_minima(slices, 0, half);
-  for (std::size_t p = 0; p < peers.size(); ++p)
-    result.peers.push_back(
-        {peers[p].peer, processes[p]->version(), quantile(theirs[p], 0.5), median_interval(ratios[p])});
+  for (Opponent& one : opponents) {
+    result.peers.push_back(one.result());
+    if (one.torch == nullptr || one.timed() == nullptr) continue;
+    prepared->run(sets.front().pointers, workspace.data());
+    result.peers.back().sample = one.torch->verdict(read_only(sets.front()), rules.most_verified);
+  }
   return result;
 }
 

@@ -18,6 +18,8 @@ struct ContestRules {
   bool hot = false;  // the same operands at each call, instead of sets in turn that pass twice the L2 caches
   Index misalignment = 0;     // Placement::misalignment
   bool single_calls = false;  // on a GPU: no CUDA graphs of calls
+  double most_verified =
+      2e8;  // operations: whole results of larger problems are not compared with a reference
 };
 
 struct Times {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "cli/result_sample.h"
 #include "cosmati/core/number.h"
 #include "cosmati/ops/error.h"
 
@@ -311,16 +312,6 @@ void CudnnPeer::bring_back(int algorithm, std::size_t set) const {
     if (array->slot == 2 && !array->buffers.empty()) copy(one, *array, set, true);
 }
 
-// Rounding errors of either side, those of Winograd's transforms in narrow types among them; an f32 that was
-// cut to TF32 is farther away.
-std::optional<double> CudnnPeer::tolerance() const {
-  switch (factor_type(problem_)) {
-    case DataType::f64: return 1e-9;
-    case DataType::f32: return 3e-4;
-    case DataType::tf32: return 1e-2;
-    case DataType::f16: return 3e-2;
-    default: return 1e-1;
-  }
-}
+std::optional<double> CudnnPeer::tolerance() const { return peer_tolerance(factor_type(problem_)); }
 
 }  // namespace cosmati::cli

@@ -11,6 +11,7 @@
 #include "cli/result_sample.h"
 #include "cli/sample.h"
 #include "cli/table.h"
+#include "cli/torch_peer.h"
 
 namespace cosmati::cli {
 namespace {
@@ -20,9 +21,11 @@ constexpr double throttled_below = 0.97;  // of the clock
 // A peer's algorithms: how long they are tried, and which of them are measured.
 constexpr double most_choosing_seconds = 4, near_the_fastest = 1.3, finalist_seconds = 0.02;
 constexpr std::size_t most_finalists = 8;
+constexpr int finalist_rounds = 5;
 
 struct Contender {
   GpuCall call;
+  TorchPeer* torch = nullptr;  // is timed in the place of the call
   std::vector<Slice> slices;
   std::vector<double> medians;  // of the slices
 
@@ -39,6 +42,7 @@ struct Rival {
   std::unique_ptr<GpuPeer> library;
   int tried = 0, best = 0, named_first = 0;
   Contender fastest = {}, first = {};
+  std::unique_ptr<TorchPeer> torch = {};  // in the place of a library
   double host_seconds = 0;
   std::string refusal = {};
 
@@ -92,7 +96,8 @@ class GpuContest {
     capture(ours_.call, "ours");
   }
 
-  void add_peer(PeerProblem const& problem) {
+  void add_peer(PeerProblem const& problem, Device const& device, PlanOptions const& options) {
+    if (problem.peer == "torch") return add_torch(problem, device, options);
     peers_.push_back(
         std::unique_ptr<Rival>(new Rival{problem.peer, make_gpu_peer(problem, *operands_, ordinal_)}));
     Rival& peer = *peers_.back();
@@ -109,14 +114,17 @@ class GpuContest {
 
   void measure(GpuGauge& gauge) {
     if (!result_.gpu->capture_failure.empty())
-      for (Contender* const one : contenders()) one->call.forget_graph();
+      for (Contender* const one : contenders()) {
+        one->call.forget_graph();
+        if (one->torch != nullptr) one->torch->forget_graphs();
+      }
     if (ours_.call.graph) result_.gpu->calls_in_graph = static_cast<long long>(ours_.call.calls_in_graph);
     result_.settled = timer_.warm_up(ours_.call);
     std::vector<Contender*> turn = contenders();
     for (long long i = 0; i < rules_.slices; ++i) {
       print_progress(task_.notes.label + ": slice " + std::to_string(i + 1) + " of " +
                      std::to_string(rules_.slices));
-      for (Contender* const one : turn) one->add(timer_.time_slice(one->call, rules_.slice_seconds));
+      for (Contender* const one : turn) one->add(slice_of(*one));
       // Nobody always follows the same neighbor.
       std::reverse(turn.begin(), turn.end());
     }
@@ -139,6 +147,30 @@ class GpuContest {
   }
 
  private:
+  void add_torch(PeerProblem const& problem, Device const& device, PlanOptions const& options) {
+    peers_.push_back(std::unique_ptr<Rival>(new Rival{problem.peer, nullptr}));
+    Rival& peer = *peers_.back();
+    std::vector<Tensor> const tensors = operands_->download(0);
+    TorchPeer::Rules const rules{problem.python, static_cast<long long>(operands_->sets()),
+                                 !rules_.single_calls};
+    peer.torch = std::make_unique<TorchPeer>(task_, device, options, rules, addresses_of(tensors));
+    peer.refusal = peer.torch->refusal();
+    peer.fastest.torch = peer.torch.get();
+  }
+
+  static std::vector<void const*> addresses_of(std::vector<Tensor> const& tensors) {
+    std::vector<void const*> addresses;
+    for (Tensor const& tensor : tensors) addresses.push_back(tensor.data());
+    return addresses;
+  }
+
+  // A process of its own has the device while ours is idle.
+  Slice slice_of(Contender& one) {
+    if (one.torch == nullptr) return timer_.time_slice(one.call, rules_.slice_seconds);
+    PeerTimes const times = one.torch->time(rules_.slice_seconds);
+    return {{times.median}, times.least};
+  }
+
   // Another set of operands at each call.
   std::function<void(Stream)> rotating(std::function<void(std::size_t set, Stream stream)> run) {
     return [this, run = std::move(run), next = std::size_t{0}](Stream stream) mutable {
@@ -213,20 +245,19 @@ class GpuContest {
     std::erase_if(trials, [&](Trial const& one) { return one.seconds > near_the_fastest * least; });
     if (trials.size() > most_finalists)
       trials.erase(trials.begin() + static_cast<std::ptrdiff_t>(most_finalists), trials.end());
-    least = 0;
+    std::vector<GpuCall> finalists;
     for (Trial const& trial : trials) {
-      GpuCall call{peer_call(peer, trial.algorithm)};
+      finalists.push_back({peer_call(peer, trial.algorithm)});
       if (!rules_.single_calls) try {
-          timer_.capture(call, operands_->sets());
+          timer_.capture(finalists.back(), operands_->sets());
         } catch (Error const& error) {
           if (error.code() != ErrorCode::system) throw;
         }
-      double const seconds = quantile(timer_.time_slice(call, finalist_seconds).samples, 0.5);
-      if (least == 0 || seconds < least) {
-        least = seconds;
-        peer.best = trial.algorithm;
-      }
     }
+    std::size_t const best = fastest_in_turns(finalists.size(), finalist_rounds, [&](std::size_t i) {
+      return quantile(timer_.time_slice(finalists[i], finalist_seconds / finalist_rounds).samples, 0.5);
+    });
+    peer.best = trials[best].algorithm;
   }
 
   std::optional<Verdict> verdict_on_first_set() {
@@ -249,12 +280,21 @@ class GpuContest {
   }
 
   PeerResult result_of(Rival& peer) {
-    GpuPeer const& library = *peer.library;
     PeerResult result;
     result.name = peer.name;
-    result.version = library.version();
+    result.version = peer.torch ? peer.torch->version() : peer.library->version();
     result.refusal = peer.refusal;
     if (!result.refusal.empty()) return result;
+    if (peer.torch) {
+      result.algorithm = peer.torch->algorithm();
+      result.tried = peer.torch->tried();
+      result.seconds = quantile(peer.fastest.medians, 0.5);
+      result.ratio = ratio_of(peer.fastest, ours_);
+      run_ours(0, nullptr);
+      result.sample = peer.torch->verdict(addresses_of(operands_->download(0)), rules_.most_verified);
+      return result;
+    }
+    GpuPeer const& library = *peer.library;
     result.algorithms = library.algorithms();
     result.chosen = peer.best;
     result.algorithm = library.algorithm(peer.best);
@@ -291,7 +331,7 @@ ContestResult hold_gpu_contest(Task& task, Device const& device, PlanOptions con
                                unsigned long long seed, GpuGauge& gauge) {
   GpuContest contest(task, device, rules, seed);
   contest.prepare(device, options);
-  for (PeerProblem const& peer : peers) contest.add_peer(peer);
+  for (PeerProblem const& peer : peers) contest.add_peer(peer, device, options);
   contest.measure(gauge);
   return contest.finish();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/piped_process.h"
 #include "cosmati/core/number.h"
 #include "cosmati/ops/convolution.h"
 
@@ -18,7 +19,7 @@ struct PeerMatrix {
 
 // The product that a peer times: column-major as in BLAS. On the host a * b alone.
 struct PeerProblem {
-  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt", "cublas", "cudnn"
+  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt", "cublas", "cudnn"; on both "torch"
   std::string layout;  // "nn"
   DataType type = DataType::f32;
   Index m = 0, n = 0, k = 0, batch = 1;
@@ -35,36 +36,41 @@ struct PeerProblem {
   std::vector<TensorDescription> group = {};
   std::size_t slots_of_member = 0;
   std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
+  std::string python = {};                             // of torch: the file, or its name in PATH
 };
 
 // Which of its ways a library took, where it says so; empty: it does not.
 struct PeerAlgorithm {
-  std::string interface;     // "graph", "legacy"
+  std::string interface;     // "graph", "legacy"; of PyTorch "eager", "compiled"
   std::string engine;        // "engine 62 k2=10", "winograd_nonfused"
   std::string layout;        // "nhwc"; "nchw padded": in an array that holds zeros around x
   std::string text() const;  // "graph engine 62 k2=10 nhwc"
 };
 
-// The other process. It sleeps between slices.
-class PeerProcess {
+struct PeerTimes {
+  double least = 0, median = 0;  // seconds of a call
+  long long samples = 0;
+};
+
+// A peer in another process, which sleeps between slices.
+class TimedPeer {
+ public:
+  virtual ~TimedPeer() = default;
+  virtual std::string const& version() const = 0;
+  // Calls for about `seconds`; 0: until it is warm. Throws Error(unavailable) if the process has ended.
+  virtual PeerTimes time(double seconds) = 0;
+};
+
+// A library of the host, for single products.
+class PeerProcess final : public TimedPeer {
  public:
   explicit PeerProcess(PeerProblem const& problem);  // throws Error(unavailable) with the peer's reason
-  ~PeerProcess();
-  PeerProcess(PeerProcess const&) = delete;
-  PeerProcess& operator=(PeerProcess const&) = delete;
-
-  struct Answer {
-    double least = 0, median = 0;
-    long long samples = 0;
-  };
-  Answer time(double seconds);
-  std::string const& version() const { return version_; }
+  std::string const& version() const override { return version_; }
+  PeerTimes time(double seconds) override;
 
  private:
-  std::string read_line();
-  int to_ = -1, from_ = -1;
-  int process_ = -1;
-  std::string peer_, pending_, version_;
+  std::string peer_, version_;
+  PipedProcess process_;
 };
 
 // The other side: answers on stdout until stdin ends.

@@ -46,23 +46,36 @@ std::vector<double> ResultSample::values() const {
 }
 
 Verdict ResultSample::compare(double tolerance) const {
+  return compare_with_ours(result_.name, places_, kept_, values(), tolerance);
+}
+
+double peer_tolerance(DataType factors) {
+  switch (factors) {
+    case DataType::f64: return 1e-9;
+    case DataType::f32: return 3e-4;
+    case DataType::tf32: return 1e-2;
+    case DataType::f16: return 3e-2;
+    default: return 1e-1;
+  }
+}
+
+Verdict compare_with_ours(std::string const& name, std::vector<Index> const& places,
+                          std::vector<double> const& ours, std::vector<double> const& theirs,
+                          double tolerance) {
   Verdict verdict;
-  verdict.elements = static_cast<Index>(places_.size());
+  verdict.elements = static_cast<Index>(places.size());
   double squares = 0;
-  for (double const one : kept_) squares += one * one;
-  double const scale = kept_.empty() ? 0 : std::sqrt(squares / static_cast<double>(kept_.size()));
-  double const bound = tolerance * scale;
-  auto const theirs = values();
+  for (double const one : ours) squares += one * one;
+  double const bound = tolerance * (ours.empty() ? 0 : std::sqrt(squares / static_cast<double>(ours.size())));
   for (std::size_t i = 0; i < theirs.size(); ++i) {
-    double const error = std::fabs(theirs[i] - kept_[i]);
+    double const error = std::fabs(theirs[i] - ours[i]);
     if (error <= bound) {
       verdict.error = std::max(verdict.error, error);
       continue;
     }
     if (verdict.correct)
-      verdict.complaint = result_.name + ", element " + std::to_string(places_[i]) + ": " +
-                          std::to_string(theirs[i]) + ", ours " + std::to_string(kept_[i]) + " (tolerance " +
-                          std::to_string(bound) + ")";
+      verdict.complaint = name + ", element " + std::to_string(places[i]) + ": " + std::to_string(theirs[i]) +
+                          ", ours " + std::to_string(ours[i]) + " (tolerance " + std::to_string(bound) + ")";
     verdict.correct = false;
   }
   verdict.share_of_bound = bound > 0 ? verdict.error / bound : 0;

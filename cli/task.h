@@ -16,6 +16,7 @@
 #include "cosmati/ops/operation.h"
 #include "cosmati/ops/tuning.h"
 #include "src/jit/compile.h"
+#include "src/plan/call_record.h"
 #include "src/plan/measured_kernel.h"
 
 namespace cosmati {
@@ -171,6 +172,9 @@ class Task {
   }
   // Null if it is another operation.
   virtual ConvolutionProblem const* convolution() const { return nullptr; }
+  // The problem as COSMATI_RECORD has it (docs/replay.md), without the number of runs; empty: nobody replays
+  // it.
+  virtual std::string recorded(Device const&, PlanOptions const&) const { return {}; }
 
   std::vector<Slot> slots() {
     std::vector<Slot> list;
@@ -349,6 +353,10 @@ class TaskOf final : public Task {
   ConvolutionProblem const* convolution() const override {
     if constexpr (std::is_same_v<Problem, ConvolutionProblem>) return &problem_;
     return nullptr;
+  }
+
+  std::string recorded(Device const& device, PlanOptions const& options) const override {
+    return plan::recorded_call(make_plan(promised(), device, options));
   }
 
  private:

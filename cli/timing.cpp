@@ -44,6 +44,19 @@ bool warm_up(std::function<void()> const& call) {
   return false;
 }
 
+std::size_t fastest_in_turns(std::size_t count, int rounds,
+                             std::function<double(std::size_t)> const& measure) {
+  std::vector<std::vector<double>> seconds(count);
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t turn = 0; turn < count; ++turn) {
+      std::size_t const one = round % 2 == 0 ? turn : count - 1 - turn;
+      seconds[one].push_back(measure(one));
+    }
+  std::vector<double> medians;
+  for (auto const& one : seconds) medians.push_back(quantile(one, 0.5));
+  return static_cast<std::size_t>(std::min_element(medians.begin(), medians.end()) - medians.begin());
+}
+
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return std::nan("");
   auto const rank = std::lround(share * static_cast<double>(values.size() - 1));

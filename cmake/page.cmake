@@ -1,26 +1,32 @@
-# The template of `cosmati plot` as a string in the program.
+# Texts as strings in the program: the template of `cosmati plot`, and the script of the peer torch.
 #
-# Included by the build, it adds the generated source to the library `cosmati_cli`; run as a script
-# (cmake -DPAGE_FILE=cli/plot.html -DPAGE_OUTPUT=FILE -P page.cmake) it writes that source.
+# Included by the build, it adds the generated sources to the library `cosmati_cli`; run as a script
+# (cmake -DTEXT_FILE=cli/plot.html -DTEXT_FUNCTION=plot_template -DTEXT_HEADER=cli/plot_page.h -DTEXT_OUTPUT=FILE -P page.cmake)
+# it writes such a source.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(page_file ${PROJECT_SOURCE_DIR}/cli/plot.html)
-  set(page_source ${PROJECT_BINARY_DIR}/generated/plot_template.cpp)
-  add_custom_command(OUTPUT ${page_source}
-    COMMAND ${CMAKE_COMMAND} -DPAGE_FILE=${page_file} -DPAGE_OUTPUT=${page_source} -P ${CMAKE_CURRENT_LIST_FILE}
-    DEPENDS ${page_file} ${CMAKE_CURRENT_LIST_FILE}
-    COMMENT "Embedding the template of plot" VERBATIM)
-  target_sources(cosmati_cli PRIVATE ${page_source})
+  function(cosmati_embed file function header)
+    set(source ${PROJECT_BINARY_DIR}/generated/${function}.cpp)
+    set(this ${PROJECT_SOURCE_DIR}/cmake/page.cmake)
+    add_custom_command(OUTPUT ${source}
+      COMMAND ${CMAKE_COMMAND} -DTEXT_FILE=${PROJECT_SOURCE_DIR}/${file} -DTEXT_FUNCTION=${function} -DTEXT_HEADER=${header}
+              -DTEXT_OUTPUT=${source} -P ${this}
+      DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${this}
+      COMMENT "Embedding ${file}" VERBATIM)
+    target_sources(cosmati_cli PRIVATE ${source})
+  endfunction()
+  cosmati_embed(cli/plot.html plot_template cli/plot_page.h)
+  cosmati_embed(cli/torch_peer.py torch_script cli/torch_peer.h)
   return()
 endif()
 
-file(READ "${PAGE_FILE}" text)
-file(WRITE "${PAGE_OUTPUT}"
+file(READ "${TEXT_FILE}" text)
+file(WRITE "${TEXT_OUTPUT}"
 "// Made by cmake/page.cmake.
-#include \"cli/plot_page.h\"
+#include \"${TEXT_HEADER}\"
 
 namespace cosmati::cli {
 
-std::string_view plot_template() { return R\"COSMATI(${text})COSMATI\"; }
+std::string_view ${TEXT_FUNCTION}() { return R\"COSMATI(${text})COSMATI\"; }
 
 }  // namespace cosmati::cli
 ")

@@ -73,7 +73,7 @@ class GpuContest : public ::testing::Test {
 
   static ContestResult hold(std::string const& type, Placement const& placement = {},
                             PeerMatrix const& of_a = {}, PeerMatrix const& of_b = {},
-                            PeerMatrix const& of_d = {}) {
+                            PeerMatrix const& of_d = {}, std::string const& peer_name = "cublaslt") {
     Device const device = this_device(Backend::cuda, 1);
     auto const subject = make_gemm();
     Common common;
@@ -87,7 +87,8 @@ class GpuContest : public ::testing::Test {
                      type == "s8" || type == "u8" ? multiply<signed char, int> : multiply<float, float>);
     GpuGauge gauge(device.gpu);
     auto const slots = job.task->slots();
-    PeerProblem peer{"cublaslt", "nn", slots[0].description.type, 48, 40, 24};
+    PeerProblem peer{peer_name, "nn", slots[0].description.type, 48, 40, 24};
+    peer.python = COSMATI_FAKE_TORCH;
     peer.result = slots.back().description.type;
     peer.sum = job.task->notes.sum;
     peer.place_a = of_a;
@@ -166,6 +167,30 @@ TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
   EXPECT_FALSE(hold("f32", {3, 0}).peers.at(0).sample->correct);
   EXPECT_EQ(hold("f32", {0, 4}).peers.at(0).refusal,
             "cublaslt ran none of its algorithms: cuBLASLt: cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED");
+}
+
+// A process that stands for PyTorch on the device; it computes the product by numpy, of the same numbers.
+TEST_F(GpuContest, TimesPyTorchInAProcessOfItsOwn) {
+  for (bool const refused : {false, true}) {
+    hot = true;
+    single_calls = false;
+    if (refused) fake::fail_next("cuGraphInstantiateWithFlags", 1);
+    ContestResult const result = hold("f32", {}, {}, {}, {}, "torch");
+    PeerResult const& peer = result.peers.at(0);
+    EXPECT_EQ(peer.refusal, "");
+    EXPECT_EQ(peer.version, "PyTorch of the fake");
+    EXPECT_EQ(peer.algorithm.text(), "eager");
+    EXPECT_EQ(peer.tried, 2);
+    EXPECT_DOUBLE_EQ(peer.seconds, 2e-3) << "the medians that it tells";
+    EXPECT_DOUBLE_EQ(peer.ratio.median, 2e-3 / result.ours.typical);
+    ASSERT_TRUE(peer.sample.has_value());
+    EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
+    EXPECT_EQ(peer.sample->elements, 48 * 40) << "all, by the reference";
+    EXPECT_EQ(result.gpu->calls_in_graph > 0, !refused);
+  }
+  unwritten_rows = 1;
+  EXPECT_TRUE(hold("f32", {}, {}, {}, {}, "torch").peers.at(0).sample->correct)
+      << "ours is wrong, not theirs";
 }
 
 // Between two events lie 2.5 ms, by the fake, and what launches take.

@@ -1,0 +1,379 @@
+"""PyTorch as a peer of `cosmati bench`, which starts this script and talks to it in lines of JSON.
+
+The first line on stdout says {"version", "cuda"}. Then each line on stdin is a request and has a line as its answer, {"refusal": WHY}
+where PyTorch does not compute what is asked for.
+  {"subject", "problem", "slots", ...}  a problem as COSMATI_RECORD has it: its data lie in the memory that both processes share.
+                                        The fastest way is chosen: {"way", "layout", "ways", "failures"}
+  {"time": SECONDS}                     measures for so long: {"median", "least", "samples"}
+  {"forget_graphs": true}               single calls from now on
+  {"result": true}                      computes the first set's outputs into the shared memory
+"""
+import json, mmap, os, statistics, sys, time
+
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)  # what a library prints must not become an answer
+memory_file = 3  # as the program starts this script
+
+try:
+    import torch
+    import torch.nn.functional as F
+except Exception as error:  # a library that is missing as well as the package
+    print(json.dumps({"refusal": (str(error).splitlines() or [type(error).__name__])[0]}), file=answers)
+    sys.exit()
+
+aten = torch.ops.aten
+TYPES = {"f64": torch.float64, "f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+         "s8": torch.int8, "u8": torch.uint8, "s32": torch.int32}
+
+
+class Refusal(Exception):
+    pass
+
+
+def at_slot(memory, slot):
+    """The slot's elements in the shared memory, as a tensor of its extents and strides."""
+    if slot["type"] not in TYPES:
+        raise Refusal(f"PyTorch has no arithmetic in {slot['type']}")
+    kind = TYPES[slot["type"]]
+    span = 1 + sum((n - 1) * s for n, s in zip(slot["extents"], slot["strides"]))
+    return torch.frombuffer(memory, dtype=kind, count=span, offset=slot["offset"]).as_strided(slot["extents"], slot["strides"])
+
+
+def alike(problem, *names):
+    for begin, end in names:
+        if problem[begin] != problem[end]:
+            raise Refusal(f"PyTorch pads both sides alike, not by {problem[begin]} and {problem[end]}")
+
+
+def in_format(order):
+    return lambda tensors: {k: t.contiguous(memory_format=order) if t.dim() == 4 else t for k, t in tensors.items()}
+
+
+# Each of these gives what is prepared from a set of inputs before anything is timed, and the function that is timed: from that
+# to the outputs in the order of their slots. A third function, where there is one, makes ours of outputs that are kept otherwise.
+
+def conv(p, inputs):
+    alike(p, ("pad_begin", "pad_end"))
+    if p["epilogue"] or p["direction"] == "bias":
+        raise Refusal("PyTorch is timed for convolutions and their gradients with the epilogue acc")
+    x, w = p["x"]["extents"], p["w"]["extents"]
+    window = p["stride"], p["pad_begin"], p["dilation"], False, [0, 0], p["groups"]
+    if p["direction"] == "forward":
+        return (lambda s: s), lambda s: (aten.convolution(s["x"], s["w"], None, *window),)
+    data = p["direction"] == "data"
+
+    def prepare(s):
+        other = s["dy"].new_empty(x if data else w)
+        order = torch.channels_last if s["dy"].is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+        return {**s, "x" if data else "w": other.contiguous(memory_format=order)}
+    return prepare, lambda s: (aten.convolution_backward(s["dy"], s["x"], s["w"], None, *window, [data, not data, False])[0 if data else 1],)
+
+
+def pool(p, inputs):
+    alike(p, ("pad_begin", "pad_end"))
+    window, stride, pad, dilation = p["window"], p["stride"], p["pad_begin"], p["dilation"]
+    largest, extents = p["mode"] == "max", p["y"]["extents"]
+    if not largest and dilation != [1, 1]:
+        raise Refusal("PyTorch's average has no dilation")
+    if p["indices"] and p["indices"]["type"] != "s32":
+        raise Refusal("PyTorch gives places within the image, s32, not within the window")
+
+    def forward(x, ceil):
+        if largest:
+            return aten.max_pool2d_with_indices(x, window, stride, pad, dilation, ceil)
+        return (aten.avg_pool2d(x, window, stride, pad, ceil, p["mode"] == "average-with-padding"),)
+    some = torch.zeros([1, 1] + p["x"]["extents"][2:], dtype=torch.float32)
+    fits = [ceil for ceil in (False, True) if list(forward(some, ceil)[0].shape)[2:] == extents[2:]]
+    if not fits:
+        raise Refusal(f"PyTorch's pooling gives other extents than {extents}")
+    ceil = fits[0]
+    if p["direction"] == "forward":
+        if not largest or p["indices"]:
+            return (lambda s: s), lambda s: forward(s["x"], ceil)
+        return (lambda s: s), lambda s: (F.max_pool2d(s["x"], window, stride, pad, dilation, ceil),)
+    if not largest:
+        return (lambda s: {**s, "x": s["dy"].new_empty(p["x"]["extents"]).contiguous(memory_format=order_of(s["dy"]))}), \
+            lambda s: (aten.avg_pool2d_backward(s["dy"], s["x"], window, stride, pad, ceil, p["mode"] == "average-with-padding", None),)
+
+    def prepare(s):
+        x = s.get("x", s["dy"].new_empty(p["x"]["extents"]).contiguous(memory_format=order_of(s["dy"])))
+        places = s["indices"].long() if "indices" in s else forward(x, ceil)[1]
+        return {**s, "x": x, "places": places.contiguous(memory_format=order_of(s["dy"]))}
+    return prepare, lambda s: (aten.max_pool2d_with_indices_backward(s["dy"], s["x"], window, stride, pad, dilation, ceil, s["places"]),)
+
+
+def order_of(tensor):
+    return torch.channels_last if tensor.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+
+
+def activation(p, inputs):
+    alpha, beta, name = p["alpha"], p["beta"], p["function"]
+    forward = {"relu": F.relu, "leaky_relu": lambda x: F.leaky_relu(x, alpha), "elu": lambda x: F.elu(x, alpha), "sigmoid": torch.sigmoid,
+               "tanh": torch.tanh, "scaled_tanh": lambda x: alpha * torch.tanh(beta * x), "gelu": F.gelu,
+               "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu}[name]
+    if p["direction"] == "forward":
+        return (lambda s: s), lambda s: (forward(s["x"]),)
+    backward = {"relu": lambda s: aten.threshold_backward(s["dy"], s["x"], 0),
+                "leaky_relu": lambda s: aten.leaky_relu_backward(s["dy"], s["x"], alpha, False),
+                "elu": lambda s: aten.elu_backward(s["dy"], alpha, 1, 1, False, s["x"]),
+                "sigmoid": lambda s: aten.sigmoid_backward(s["dy"], s["y"]), "tanh": lambda s: aten.tanh_backward(s["dy"], s["y"]),
+                "scaled_tanh": lambda s: s["dy"] * (alpha * beta) * (1 - torch.tanh(beta * s["x"]) ** 2),
+                "gelu": lambda s: aten.gelu_backward(s["dy"], s["x"]),
+                "gelu_tanh": lambda s: aten.gelu_backward(s["dy"], s["x"], approximate="tanh"),
+                "silu": lambda s: aten.silu_backward(s["dy"], s["x"])}[name]
+    saves_y = name in ("sigmoid", "tanh")
+    return (lambda s: {**s, "y": forward(s["x"])} if saves_y else s), lambda s: (backward(s),)
+
+
+def batchnorm(p, inputs):
+    epsilon = p["epsilon"]
+    if p["mode"] == "inference":
+        return (lambda s: s), lambda s: (F.batch_norm(s["x"], s["mean"], s["variance"], s["scale"], s["bias"], False, 0, epsilon),)
+    if p["mode"] == "training":
+        return (lambda s: s), lambda s: aten.native_batch_norm(s["x"], s["scale"], s["bias"], None, None, True, 0.1, epsilon), \
+            lambda y, mean, inverse: (y, mean, inverse.double() ** -2 - epsilon)
+    return (lambda s: {**s, "inverse": (s["variance"] + epsilon).rsqrt()}), \
+        lambda s: aten.native_batch_norm_backward(s["dy"], s["x"], s["scale"], None, None, s["mean"], s["inverse"], True, epsilon, [True] * 3)
+
+
+def lrn(p, inputs):
+    if p["size"] % 2 == 0:
+        raise Refusal(f"PyTorch's window of {p['size']} channels lies otherwise; odd ones lie alike")
+
+    def forward(x):
+        return F.local_response_norm(x, p["size"], p["alpha"], p["beta"], p["k"])
+    if p["direction"] == "forward":
+        return (lambda s: s), lambda s: (forward(s["x"]),)
+
+    def prepare(s):
+        x = s["x"].clone().requires_grad_()
+        with torch.enable_grad():
+            return {"x": x, "y": forward(x), "dy": s["dy"]}
+    return prepare, lambda s: torch.autograd.grad(s["y"], s["x"], s["dy"], retain_graph=True)
+
+
+def softmax(p, inputs):
+    axis, log = p["axis"], p["logarithm"]
+    if p["direction"] == "forward":
+        function = torch.log_softmax if log else torch.softmax
+        return (lambda s: s), lambda s: (function(s["x"], axis),)
+    function = aten._log_softmax_backward_data if log else aten._softmax_backward_data
+    return (lambda s: s), lambda s: (function(s["dy"], s["y"], axis, s["y"].dtype),)
+
+
+def cross_entropy(p, inputs):
+    count = p["x"]["extents"][0]
+
+    def gradient(s, logs, weight):
+        of_logs = aten.nll_loss_backward(s["one"], logs, s["labels"], None, 1, -100, weight)
+        return aten._log_softmax_backward_data(of_logs, logs, 1, logs.dtype)
+
+    def prepare(s):
+        return {**s, "labels": s["labels"].long(), "one": s["x"].new_ones(()), "logs": torch.log_softmax(s["x"], 1),
+                "count": s["x"].new_full((), count)}
+
+    def forward(s):
+        if not p["dx"]:
+            return (F.cross_entropy(s["x"], s["labels"]).reshape(1),)
+        logs = torch.log_softmax(s["x"], 1)
+        loss, weight = aten.nll_loss_forward(logs, s["labels"], None, 1, -100)
+        return loss.reshape(1), gradient(s, logs, weight)
+    return prepare, forward if p["direction"] == "forward" else lambda s: (gradient(s, s["logs"], s["count"]),)
+
+
+def reduce(p, inputs):
+    axes = [d for d, (x, y) in enumerate(zip(p["x"]["extents"], p["y"]["extents"])) if y == 1 and x != 1]
+    if not axes:
+        raise Refusal("nothing is reduced")
+    function = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin,
+                "sum-of-squares": lambda x, axes, keepdim: (x * x).sum(axes, keepdim=keepdim)}[p["operation"]]
+    return (lambda s: s), lambda s: (function(s["x"], axes, keepdim=True),)
+
+
+def add(p, inputs):
+    alpha, beta = p["alpha"], p["beta"]
+    if not p["b"]:
+        return (lambda s: s), lambda s: (alpha * s["a"],)
+    return (lambda s: s), lambda s: (torch.add(s["a"] if alpha == 1 else alpha * s["a"], s["b"], alpha=beta),)
+
+
+def transform(p, inputs):
+    y = p["y"]
+    return (lambda s: s), lambda s: (torch.empty_strided(y["extents"], y["strides"], dtype=TYPES[y["type"]], device=s["x"].device).copy_(s["x"]),)
+
+
+SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": batchnorm, "lrn": lrn, "softmax": softmax,
+            "cross-entropy": cross_entropy, "reduce": reduce, "add": add, "transform": transform}
+
+
+class Way:
+    """One of PyTorch's ways to compute the problem, on sets of operands in turn."""
+
+    def __init__(self, call, sets, on_gpu, as_graph):
+        self.call, self.sets, self.on_gpu, self.graph, self.calls = call, sets, on_gpu, None, 1
+        self.next, self.kept = 0, [None] * len(sets)
+        for _ in range(2):
+            self.turn()
+        if not on_gpu:
+            return
+        torch.cuda.synchronize()
+        alone = self.seconds_of(self.turn) / len(sets)
+        if as_graph:
+            turns = max(1, min(round(1e-3 / (alone * len(sets))), max(1, 512 // len(sets))))
+            self.next, self.calls, graph = 0, turns * len(sets), torch.cuda.CUDAGraph()
+            self.kept = [None] * len(sets)
+            with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+                for _ in range(turns):
+                    self.turn()
+            self.graph = graph
+            for _ in range(2):
+                graph.replay()
+            torch.cuda.synchronize()
+
+    def run(self):
+        """One call. The outputs of as many calls as there are sets are kept: each call writes to memory of its own."""
+        self.kept[self.next] = self.call(self.sets[self.next])
+        self.next = (self.next + 1) % len(self.sets)
+
+    def turn(self):
+        for _ in self.sets:
+            self.run()
+
+    def enqueue(self):
+        self.graph.replay() if self.graph else self.run()
+
+    def seconds_of(self, work):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) * 1e-3
+
+    def measure(self, seconds):
+        return self.measure_on_gpu(seconds) if self.on_gpu else self.measure_on_host(seconds)
+
+    def measure_on_gpu(self, seconds):
+        """Samples between events: a graph of calls each, or a group of single calls that takes 50 us."""
+        once = max(self.seconds_of(self.enqueue), 1e-6)
+        group = max(1, min(100, round(50e-6 / once)))
+        samples, elapsed = [], 0
+        while elapsed < seconds or not samples:
+            count = max(1, min(256 // group, round((seconds - elapsed) / (once * group))))
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
+            events[0].record()
+            for event in events[1:]:
+                for _ in range(group):
+                    self.enqueue()
+                event.record()
+            events[-1].synchronize()
+            samples += [a.elapsed_time(b) * 1e-3 / group / self.calls for a, b in zip(events, events[1:])]
+            elapsed += events[0].elapsed_time(events[-1]) * 1e-3
+        return samples
+
+    def measure_on_host(self, seconds):
+        """Samples of one call, or of a group of calls that takes 20 us."""
+        clock, samples = time.perf_counter, []
+        begin = clock()
+        self.run()
+        group = max(1, round(20e-6 / max(clock() - begin, 1e-7)))
+        end = clock() + seconds
+        while not samples or clock() < end:
+            begin = clock()
+            for _ in range(group):
+                self.run()
+            samples.append((clock() - begin) / group)
+        return samples
+
+
+class Problem:
+    def __init__(self, request):
+        self.slots, self.on_gpu = request["slots"], request["device"] != "cpu"
+        self.memory = mmap.mmap(memory_file, request["bytes"])
+        if request["subject"] not in SUBJECTS:
+            raise Refusal(f"PyTorch is timed for {', '.join(SUBJECTS)}, not for {request['subject']}")
+        cut = any(slot["type"] == "tf32" for slot in self.slots)
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = cut
+        torch.backends.cudnn.benchmark = True
+        torch.set_num_threads(request["threads"])
+        inputs = {slot["name"]: at_slot(self.memory, slot).to(request["device"], copy=True) for slot in self.slots if slot["role"] != "output"}
+        prepare, call, *rest = SUBJECTS[request["subject"]](request["problem"], inputs)
+        self.finish = rest[0] if rest else lambda *outputs: outputs
+        sets = [inputs] + [{name: self.another(tensor, i) for name, tensor in inputs.items()} for i in range(1, request["sets"])]
+        formats = [("", lambda s: s)]  # as it lies
+        if request["subject"] == "conv":
+            formats = [("nhwc", in_format(torch.channels_last)), ("nchw", in_format(torch.contiguous_format))]
+        kinds = [("eager", lambda f: f)]
+        if self.on_gpu and request["subject"] != "conv" and hasattr(torch, "compile"):
+            kinds.append(("compiled", lambda f: torch.compile(f, dynamic=False)))
+        self.best, failures = None, []
+        for layout, to_format in formats:
+            prepared = [prepare(to_format(one)) for one in sets]
+            for name, of in kinds:
+                try:
+                    way = Way(of(call), prepared, self.on_gpu, request["graphs"])
+                    seconds = statistics.median(way.measure(0.02 if self.on_gpu else 0.05))
+                except Exception as error:
+                    failures.append(f"{name} {layout}: {first_line(error)}")
+                    continue
+                if self.best is None or seconds < self.best[0]:
+                    self.best = seconds, way, {"way": name, "layout": layout}
+        if self.best is None:
+            raise Refusal("PyTorch: " + "; ".join(failures))
+        self.way = self.best[1]
+        self.about = {**self.best[2], "ways": len(formats) * len(kinds) - len(failures), "failures": failures}
+
+    @staticmethod
+    def another(tensor, i):
+        """Other numbers of the same kind; labels and places stay."""
+        other = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+        return other.copy_(tensor.roll(i, -1) if tensor.is_floating_point() and tensor.dim() > 1 else tensor)
+
+    def result(self):
+        outputs = self.finish(*self.way.call(self.way.sets[0]))
+        for slot, output in zip((slot for slot in self.slots if slot["role"] == "output"), outputs):
+            at_slot(self.memory, slot).copy_(output)
+
+
+def first_line(error):
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def version():
+    if not torch.cuda.is_available():
+        return f"PyTorch {torch.__version__}"
+    number = torch.backends.cudnn.version() or 0
+    return f"PyTorch {torch.__version__}, cuDNN {number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def main():
+    problem = None
+    print(json.dumps({"version": version(), "cuda": torch.cuda.is_available()}), file=answers)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "problem" in request:
+                problem = None  # its memory is free before the next one takes some
+                if request["device"] != "cpu":
+                    torch.cuda.empty_cache()
+                problem = Problem(request)
+                answer = problem.about
+            elif "time" in request:
+                samples = problem.way.measure(request["time"])
+                answer = {"median": statistics.median(samples), "least": min(samples), "samples": len(samples)}
+            elif "forget_graphs" in request:
+                problem.way.graph, problem.way.calls = None, 1
+                answer = {}
+            else:
+                problem.result()
+                answer = {}
+        except Exception as error:
+            answer = {"refusal": first_line(error)}
+        print(json.dumps(answer), file=answers)
+
+
+# Gradients run on the stream of what they are gradients of: all is done on one that a graph can be captured from.
+with torch.no_grad():
+    if torch.cuda.is_available():
+        torch.cuda.set_stream(torch.cuda.Stream())
+    main()
