@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The peer of `bench conv` beside PyTorch, problem by problem.
+"""The peer cudnn of `bench conv` beside PyTorch, problem by problem.
 
-usage: compare_peer.py CONV.jsonl TORCH.jsonl     lines of `cosmati bench conv --json`; of conv_vs_torch.py
+usage: compare_peer.py CONV.jsonl [TORCH.jsonl]     lines of `cosmati bench conv --peer cudnn,torch --json`; of conv_vs_torch.py
+PyTorch's times are those of the peer torch, in turns with cuDNN's on one device, or of TORCH.jsonl, on a device that did nothing else.
 A quotient is the peer's time over PyTorch's: 1 is as fast, 1.1 is 10 % slower. Per suite, type and direction: the median, the
 slowest layer, and how our time compares with either. Exit status 1 if a median is above 1.05 or a layer above 1.15, 2 if there is
 nothing to compare.
@@ -24,15 +25,22 @@ def suite_of(line):
 
 
 def main():
-    torch = {(line["our_label"], line["type"]): line for line in lines(sys.argv[2])}
+    ours = lines(sys.argv[1])
+    if len(sys.argv) > 2:
+        torch = {(line["our_label"], line["type"]): line for line in lines(sys.argv[2])}
+    else:
+        torch = {(line["problem"], line["type"]): {"torch": line["peer_seconds"], "torch_format": line["peer_layout"]}
+                 for line in ours if line["peer"] == "torch" and line["peer_seconds"]}
     groups, problems = collections.defaultdict(list), []
-    for line in lines(sys.argv[1]):
+    for line in ours:
         label = line["problem"]
         if not line["peer_seconds"]:
             problems.append(f"no peer: {label} {line['type']}: {line['peer_refusal']}")
             continue
         if line["peer_verified"] is False:
-            problems.append(f"the peer's result differs: {label} {line['type']} by {line['peer_algorithm']}")
+            problems.append(f"the result of {line['peer']} differs: {label} {line['type']} by {line['peer_algorithm']}")
+        if line["peer"] != "cudnn":
+            continue
         if line["capture_failure"]:
             problems.append(f"single calls: {label} {line['type']}: {line['capture_failure']}")
         theirs = torch.get((label, line["type"]))
