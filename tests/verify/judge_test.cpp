@@ -122,6 +122,17 @@ TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
   EXPECT_FALSE(norm.accepts(HardData::cancellation, 0, truth * (1 + 2 * count * 0x1p-24), 2));
 }
 
+// Small integers have few different squares.
+TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
+  constexpr Index count = 7 * 585;
+  Judged norm(make_batch_norm(), {count, 1}, "--training");
+  for (Index i = 0; i < count; ++i) norm.input(0).set(i, static_cast<double>(i % 7 - 3));
+  double const half_worst = 4 * (1 - 0x1p-24 * count / 2);
+  EXPECT_TRUE(norm.accepts(HardData::none, 0, half_worst, 2));
+  norm.input(0).set(0, 0.5);
+  EXPECT_FALSE(norm.accepts(HardData::none, 0, half_worst, 2));
+}
+
 // tanh hands the error of a sum that cancels on to what multiplies it.
 TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
   Judged product(make_gemm(), {1, 1, 2}, "--epilogue tanh(acc)*scale[m]");

@@ -7,6 +7,33 @@ namespace {
 
 using Arguments = BatchNormProblem::Arguments;
 
+// (N, C, spatial...) as (N, C, 1, W): pixels that lie like a row, in any number of dimensions, are one.
+// oneDNN's fast loops are for two and for four or five dimensions, of five with channels innermost for none;
+// they recognize an order by the strides, also by those of extents of 1, which may be any.
+TensorDescription as_image(TensorDescription t) {
+  Layout const& l = t.layout;
+  Index const images = l.extent(0), channels = l.extent(1);
+  if (l.rank() < 3) {
+    Index const channel = channels > 1 ? l.stride[1] : 1;
+    t.layout.stride[1] = channel;
+    if (images == 1) t.layout.stride[0] = channel * channels;
+    return t;
+  }
+  Index width = 1, step = 1;
+  for (int d = l.rank() - 1; d >= 2; --d) {
+    if (l.extent(d) == 1) continue;
+    if (width == 1)
+      step = l.stride[d];
+    else if (l.stride[d] != step * width)
+      return t;
+    width *= l.extent(d);
+  }
+  Index const channel = channels > 1 ? l.stride[1] : step == 1 ? width : 1;
+  Index const image = images > 1 ? l.stride[0] : std::max(step * width, channel * channels);
+  t.layout = {{images, channels, 1, width}, {image, channel, step * width, step}};
+  return t;
+}
+
 std::string violates_batch_norm(BatchNormProblem const& p, Device const& device) {
   if (p.statistics.type != DataType::f32 ||
       (p.statistics.extent(0) > 1 && p.statistics.layout.stride[0] != 1))
@@ -16,21 +43,12 @@ std::string violates_batch_norm(BatchNormProblem const& p, Device const& device)
     if (t->type != p.x.type || (t->type != DataType::f32 && t->type != DataType::bf16))
       return std::string("x is ") + name_of(p.x.type) + ", another tensor " + name_of(t->type) +
              "; all must be f32, or all bf16";
-    if (!(t->layout == p.x.layout))
+    if (!(as_image(*t).layout == as_image(p.x).layout))
       return "x is " + to_string(p.x) + ", another tensor " + to_string(*t) +
              "; the layouts must be the same";
   }
   if (p.x.type == DataType::bf16 && !device.avx512) return "bf16 needs AVX-512, which this processor lacks";
   return {};
-}
-
-// (N, C, W) as (N, C, 1, W): oneDNN's fast loops are for two and for four or five dimensions.
-TensorDescription as_image(TensorDescription t) {
-  if (t.layout.rank() != 3) return t;
-  Layout const& l = t.layout;
-  t.layout = {{l.extent(0), l.extent(1), 1, l.extent(2)},
-              {l.stride[0], l.stride[1], l.stride[2] * l.extent(2), l.stride[2]}};
-  return t;
 }
 
 Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
