@@ -19,8 +19,9 @@ struct InputFile {
 // io::check_writable() of each output, whose sentence then names the option. Throws Error(bad_request) if two
 // outputs are one file, or an output is one of the inputs: not by their names, but by what these lead to
 // (device and inode, or, of what does not exist yet, its folder's and the name). Devices and pipes may be
-// anything. Tables and lines go to stderr from here on where an output is stdout.
-void check_files(std::vector<OutputFile> const& outputs, std::vector<InputFile> const& inputs);
+// anything. COSMATI_RECORD, where it is set, is one of the outputs. Tables and lines go to stderr from here
+// on where an output is stdout.
+void check_files(std::vector<OutputFile> outputs, std::vector<InputFile> const& inputs);
 
 // Files that the shared options name, --tuning and --device-description.
 std::vector<InputFile> inputs_of(Common const& common, std::vector<InputFile> others = {});

@@ -10,7 +10,8 @@ class App;
 
 namespace cosmati::cli {
 
-// Parses the options of one problem; `declare` declares those there are. Throws Error(bad_file).
+// Parses the options of one problem; `declare` declares those there are. Throws Error(bad_file), also for
+// options that hold for all problems, such as --out.
 void parse_problem(ProblemOptions const& problem, std::function<void(CLI::App&)> const& declare);
 
 }  // namespace cosmati::cli

@@ -207,6 +207,8 @@ void check_mode(ReplayRequest const& request) {
 
 void replay(ReplayRequest const& request) {
   check_mode(request);
+  if (request.file == "-")
+    refuse("FILE -: a file must be named; /dev/stdin is the standard stream, ./- is a file of this name");
   check_files({{"--json", request.json_file}}, inputs_of(request.common, {{"the argument", request.file}}));
   Workload const workload = workload_of(request, request.common.device_to_run_on());
   request.bench ? bench(request, workload) : verify(request, workload);

@@ -1,6 +1,7 @@
 // The body of `cosmati verify`.
 #include "cli/verify_job.h"
 
+#include "cli/output_files.h"
 #include "cli/record.h"
 #include "cli/run_job.h"
 #include "cli/table.h"
@@ -10,8 +11,6 @@
 namespace cosmati::cli {
 namespace {
 
-bool takes_promises(Backend backend) { return backend == Backend::cuda || backend == Backend::emulator; }
-
 class Session {
  public:
   explicit Session(VerifyRequest const& request)
@@ -20,7 +19,6 @@ class Session {
         options_(plan_options(*request.subject, request.common)),
         subject_(request.subject->name()) {}
 
-  Backend backend() const { return device_.backend; }
   void leave_out(Task const& task, std::string const& type) {
     ++left_out_;
     if (!request_.common.json)
@@ -134,6 +132,13 @@ Data data_of(bool integers, Index misalignment, HardDraws& draws) {
   return {integers && hard == HardData::none, misalignment, hard};
 }
 
+Index checked_misalignment(VerifyRequest const& request) {
+  if (request.misalignment != not_given && (request.misalignment < 0 || request.misalignment > 63))
+    throw Error(ErrorCode::bad_request,
+                "--misalign " + std::to_string(request.misalignment) + ": legal are 0 to 63 bytes");
+  return request.misalignment == not_given ? 0 : request.misalignment;
+}
+
 void verify_suite_problem(Session& session, VerifyRequest const& request, Index misalignment, HardDraws& hard,
                           nets::Random& random) {
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
@@ -160,6 +165,7 @@ VerifyRequest VerifyRequest::copy() const {
 
 void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options) {
   check_options(request.common);
+  check_files({}, inputs_of(request.common, {{"--shapes", request.shapes}}));
   long long const count = request.count == not_given ? 20 : request.count;
   if (count < 1 || count > 1'000'000)
     throw Error(ErrorCode::bad_request,
@@ -167,10 +173,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
   if (!(request.most_operations >= 0))
     throw Error(ErrorCode::bad_request, "--most-operations " + in_short(request.most_operations) +
                                             " is out of range; expected 0 or more");
-  if (request.misalignment != not_given && (request.misalignment < 0 || request.misalignment > 63))
-    throw Error(ErrorCode::bad_request,
-                "--misalign " + std::to_string(request.misalignment) + ": legal are 0 to 63 bytes");
-  Index const misalignment = request.misalignment == not_given ? 0 : request.misalignment;
+  Index const misalignment = checked_misalignment(request);
   std::vector<std::vector<Index>> sizes;
   if (!request.workload) sizes = requested_sizes(*request.subject, request.size);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
@@ -193,7 +196,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
     for (ProblemOptions const& problem : suite.problems) {
       VerifyRequest const one = with_options(request, problem);
       session.take(one);
-      verify_suite_problem(session, one, misalignment, hard, random);
+      verify_suite_problem(session, one, checked_misalignment(one), hard, random);
     }
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
     Common common = request.common;
@@ -207,8 +210,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
       auto const size = subject->draw(random);
       bool const integers = request.small_integers || draw_between(random, 0, 3) == 0;
       bool const gaps = request.gaps || draw_between(random, 0, 2) == 0;
-      // Host backends never see the difference.
-      bool const drawn = request.misalignment == not_given && takes_promises(session.backend());
+      bool const drawn = request.misalignment == not_given;
       Index const offset = drawn ? draw_from<Index>(random, {0, 0, 1, 2, 4, 8}) : misalignment;
       session.verify(made_job(*subject, size, common), shown, gaps, data_of(integers, offset, hard), random);
     }

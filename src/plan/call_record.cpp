@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,6 +73,10 @@ std::string const& path() {
     char const* const given = std::getenv("COSMATI_RECORD");
     std::string const file = given == nullptr ? "" : given;
     if (!file.empty()) io::check_writable(file);
+    // A pipe without a reader would keep the process from ending.
+    std::error_code ignored;
+    if (std::filesystem::is_fifo(file, ignored))
+      throw Error(ErrorCode::system, "COSMATI_RECORD " + file + ": is a pipe; lines are added to a file");
     return file;
   }();
   return name;
