@@ -30,6 +30,9 @@ void add_options(CLI::App& command, BenchRequest& request) {
             "cublas, for convolutions cudnn, on the GPU; torch, all but matrix products, on either")
       .text("--python", request.python, "FILE",
             "of the peer torch: a Python with PyTorch; COSMATI_PYTHON or python3 if not given")
+      .text("--peer-log", request.peer_log, "FILE",
+            "JSON Lines of every algorithm that a peer on a GPU offers: how long it took, or why it was left "
+            "out")
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
       .integer("--slices", request.slices, "slices of each contender; 15 if not given")
       .number("--slice-seconds", request.slice_seconds, "0.2 if not given")

@@ -248,6 +248,9 @@ class Session {
     std::string const line = bench_record(measurement, peer).json();
     if (!request_.json_file.empty()) io::append_line(request_.json_file, line);
     if (request_.common.json) print_text(line);
+    if (peer != nullptr && !request_.peer_log.empty())
+      for (PeerTrial const& trial : peer->trials)
+        io::append_line(request_.peer_log, trial_record(measurement, *peer, trial).json());
     table_.add(bench_row(measurement, peer));
   }
 
@@ -325,9 +328,9 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,      suite,         shapes,    lines,         peers,
-                     python,           json_file, fail_below,    slices,    slice_seconds, hot,
-                     single_calls,     digest,    most_verified, placement, common,        workload};
+  BenchRequest other{subject->clone(), size,          suite,      shapes, lines,         peers, python,
+                     peer_log,         json_file,     fail_below, slices, slice_seconds, hot,   single_calls,
+                     digest,           most_verified, placement,  common, workload};
   return other;
 }
 
@@ -342,7 +345,8 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   if (!(request.most_verified >= 0))
     throw Error(ErrorCode::bad_request, "--verify-below " + in_short(request.most_verified) +
                                             " is out of range; expected 0 or more operations");
-  check_files({{"--json", request.json_file}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
+  check_files({{"--json", request.json_file}, {"--peer-log", request.peer_log}},
+              inputs_of(request.common, {{"--shapes", request.shapes}}));
   Session session(request);
   std::vector<std::vector<Index>> sizes;
   if (!request.workload) sizes = requested_sizes(*request.subject, request.size);

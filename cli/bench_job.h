@@ -21,6 +21,7 @@ struct BenchRequest {
   std::string lines;          // of them: "1,4"; empty: all
   std::string peers;          // "onednn,openblas"
   std::string python;         // of the peer torch; empty: COSMATI_PYTHON, else python3
+  std::string peer_log;       // a file: every algorithm of a peer on a GPU
   std::string json_file;
   std::string fail_below;  // empty: no limit
   long long slices = 15;   // of each contender

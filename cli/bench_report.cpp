@@ -156,6 +156,24 @@ Record bench_record(Measurement const& measurement, PeerResult const* peer) {
   return line;
 }
 
+Record trial_record(Measurement const& measurement, PeerResult const& peer, PeerTrial const& trial) {
+  Record line;
+  line.add("verb", "peer-log")
+      .add("subject", measurement.what.subject)
+      .add("problem", measurement.task.notes.label)
+      .add("type", measurement.what.type)
+      .add("peer", peer.name)
+      .add("peer_version", peer.version)
+      .add("interface", if_known(trial.algorithm.interface))
+      .add("engine", if_known(trial.algorithm.engine))
+      .add("layout", if_known(trial.algorithm.layout))
+      .add("workspace_bytes", static_cast<long long>(trial.workspace_bytes))
+      .add("tried_seconds", if_known(trial.tried_seconds))
+      .add("measured_seconds", if_known(trial.measured_seconds))
+      .add("reason", if_known(trial.reason));
+  return line;
+}
+
 std::vector<std::string> bench_heads() {
   return {"problem",       "type",    "kernel", "median",     "p5",   "p95",   "samples", "GFLOP/s",
           "measured peak", "of peak", "host",   "first call", "peer", "ratio", "state"};

@@ -41,8 +41,10 @@ struct PeerResult {
   double first_seconds = 0;
   Interval first_ratio = {};
   long long workspace_bytes = 0;
-  PeerAlgorithm algorithm = {};        // the fastest
-  double host_seconds = 0;             // of the caller's thread, to enqueue one call; 0: not known
+  PeerAlgorithm algorithm = {};  // the fastest
+  std::vector<PeerTrial> trials =
+      {};                   // all that there were, those that take part in the order of the library
+  double host_seconds = 0;  // of the caller's thread, to enqueue one call; 0: not known
   std::optional<Verdict> sample = {};  // whether it computed what we did
 };
 

@@ -240,13 +240,18 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size
        objects_of(heuristics, Attribute::heuristics_results, ObjectKind::engine_configuration,
                   static_cast<std::size_t>(offered))) {
     if (result.plans.size() >= most_plans) return;
+    std::string name;
+    auto const leave_out = [&](int& count, std::string const& reason, std::size_t bytes = 0) {
+      ++count;
+      result.left_out.push_back({name, reason, bytes});
+    };
     try {
       auto const engines = objects_of(configuration, Attribute::configuration_engine, ObjectKind::engine, 1);
       if (engines.empty()) continue;
-      std::string const name = name_of_engine(configuration, engines.front());
+      name = name_of_engine(configuration, engines.front());
       if (!seen.insert(name).second) continue;  // an earlier mode offered it
       if (!allows(engines.front())) {
-        ++result.other_numerics;
+        leave_out(result.other_numerics, "it rounds more than the type");
         continue;
       }
       CudnnObject plan(ObjectKind::execution_plan);
@@ -256,13 +261,15 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size
       plan.finalize();
       auto const bytes = static_cast<std::size_t>(plan.integer(Attribute::plan_workspace_bytes));
       if (bytes > most_bytes) {
-        ++result.too_large;
+        leave_out(result.too_large,
+                  "it needs more workspace than the " + std::to_string(most_bytes) + " bytes that there are",
+                  bytes);
         continue;
       }
       result.plans.push_back({std::move(configuration), std::move(plan), name, bytes});
     } catch (Error const& error) {  // the next configuration may do
       if (error.code() != ErrorCode::system) throw;
-      ++result.refused;
+      leave_out(result.refused, error.what());
       result.last_failure = error.what();
     }
   }

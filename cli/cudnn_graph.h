@@ -67,12 +67,17 @@ class CudnnGraph {
     std::size_t workspace_bytes = 0;
   };
   struct Plans {
-    std::vector<Plan> plans;     // in the order of the heuristics: mode A, mode B, the fallback list
-    int other_numerics = 0;      // configurations of engines that round more than the type allows
-    int refused = 0;             // configurations that do not finalize
-    int too_large = 0;           // plans that need more workspace than there may be
-    std::string last_failure;    // of a mode or a plan
-    std::string reason() const;  // why there is none
+    std::vector<Plan> plans;   // in the order of the heuristics: mode A, mode B, the fallback list
+    int other_numerics = 0;    // configurations of engines that round more than the type allows
+    int refused = 0;           // configurations that do not finalize
+    int too_large = 0;         // plans that need more workspace than there may be
+    std::string last_failure;  // of a mode or a plan
+    struct LeftOut {
+      std::string engine, reason;
+      std::size_t workspace_bytes = 0;
+    };
+    std::vector<LeftOut> left_out = {};  // those counted above, one by one
+    std::string reason() const;          // why there is none
   };
 
   // `device`, finalized properties of a device, plans without a GPU; with it `context` may be null. The

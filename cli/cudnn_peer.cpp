@@ -138,6 +138,7 @@ bool CudnnPeer::attempt(Arrangement const& one, char const* interface, Work cons
     if (error.code() != ErrorCode::system && error.code() != ErrorCode::out_of_memory) throw;
     failures_ += std::string(failures_.empty() ? "" : "; ") + interface + ' ' + name_of(one.asked.format) +
                  ": " + error.what();
+    left_out_.push_back({{interface, "", layout_of(one)}, 0, 0, 0, error.what()});
     return false;
   }
 }
@@ -237,6 +238,9 @@ std::vector<CudnnGraph::Plan> CudnnPeer::plans_of(Arrangement const& one, std::s
   attempt(one, "graph", [&] {
     CudnnGraph::Plans found = one.graph->plans(most_bytes, most_plans);
     plans = std::move(found.plans);
+    for (CudnnGraph::Plans::LeftOut const& other : found.left_out)
+      left_out_.push_back(
+          {{"graph", other.engine, layout_of(one)}, other.workspace_bytes, 0, 0, other.reason});
     if (plans.empty()) throw Error(ErrorCode::system, found.reason());
   });
   return plans;
@@ -283,6 +287,10 @@ void CudnnPeer::find_choices() {
   }
 }
 
+std::string CudnnPeer::layout_of(Arrangement const& one) {
+  return std::string(name_of(one.asked.format)) + (one.is_padded_array ? " padded" : "");
+}
+
 std::size_t CudnnPeer::workspace_bytes(int algorithm) const {
   Choice const& choice = choices_[static_cast<std::size_t>(algorithm)];
   return choice.plan ? choice.plan->workspace_bytes : choice.legacy->performance.workspace_bytes;
@@ -291,9 +299,8 @@ std::size_t CudnnPeer::workspace_bytes(int algorithm) const {
 PeerAlgorithm CudnnPeer::algorithm(int algorithm) const {
   Choice const& choice = choices_[static_cast<std::size_t>(algorithm)];
   Arrangement const& one = arrangements_[choice.arrangement];
-  std::string const layout = std::string(name_of(one.asked.format)) + (one.is_padded_array ? " padded" : "");
-  if (choice.plan) return {"graph", choice.plan->engine, layout};
-  return {"legacy", one.legacy->name_of(*choice.legacy), layout};
+  if (choice.plan) return {"graph", choice.plan->engine, layout_of(one)};
+  return {"legacy", one.legacy->name_of(*choice.legacy), layout_of(one)};
 }
 
 void CudnnPeer::run(int algorithm, std::size_t set, Stream stream) const {

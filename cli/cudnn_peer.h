@@ -38,6 +38,7 @@ class CudnnPeer final : public GpuPeer {
   int algorithms() const override { return static_cast<int>(choices_.size()); }
   std::size_t workspace_bytes(int algorithm) const override;
   PeerAlgorithm algorithm(int algorithm) const override;
+  std::vector<PeerTrial> left_out() const override { return left_out_; }
   void run(int algorithm, std::size_t set, Stream stream) const override;
   void bring_back(int algorithm, std::size_t set) const override;
   std::optional<double> tolerance() const override;
@@ -71,6 +72,7 @@ class CudnnPeer final : public GpuPeer {
     std::optional<CudnnLegacy::Algorithm> legacy;
   };
 
+  static std::string layout_of(Arrangement const& one);
   Padding even_padding() const;
   Padding uneven_padding() const;
   void add(cudnn::Format format, Padding const& padding);
@@ -92,6 +94,7 @@ class CudnnPeer final : public GpuPeer {
   cuda::DeviceBuffer workspace_;
   std::vector<Arrangement> arrangements_;
   std::vector<Choice> choices_;
+  std::vector<PeerTrial> left_out_;
   std::string failures_, refusal_;
 };
 

@@ -40,6 +40,7 @@ struct Contender {
 struct Rival {
   std::string name;
   std::unique_ptr<GpuPeer> library;
+  std::vector<PeerTrial> trials = {};  // of its algorithms, by their numbers
   int tried = 0, best = 0, named_first = 0;
   Contender fastest = {}, first = {};
   std::unique_ptr<TorchPeer> torch = {};  // in the place of a library
@@ -222,16 +223,21 @@ class GpuContest {
     double least = 0;
     auto const start = std::chrono::steady_clock::now();
     for (int i = 0; i < peer.library->algorithms(); ++i) {
+      peer.trials.push_back({peer.library->algorithm(i), peer.library->workspace_bytes(i)});
       std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - start;
-      if (!trials.empty() && spent.count() > most_choosing_seconds) break;
+      if (!trials.empty() && spent.count() > most_choosing_seconds) {
+        peer.trials.back().reason = "the time to choose was over";
+        continue;
+      }
       GpuCall call{peer_call(peer, i)};
       try {
         double const seconds = timer_.rough_seconds(call, least, !rules_.single_calls);
         least = least == 0 ? seconds : std::min(least, seconds);
         trials.push_back({i, seconds});
+        peer.trials.back().tried_seconds = seconds;
       } catch (Error const& error) {  // a plan that cannot be run after all
         if (error.code() != ErrorCode::system) throw;
-        failure = error.what();
+        failure = peer.trials.back().reason = error.what();
       }
     }
     if (trials.empty()) {
@@ -254,10 +260,14 @@ class GpuContest {
           if (error.code() != ErrorCode::system) throw;
         }
     }
-    std::size_t const best = fastest_in_turns(finalists.size(), finalist_rounds, [&](std::size_t i) {
-      return quantile(timer_.time_slice(finalists[i], finalist_seconds / finalist_rounds).samples, 0.5);
-    });
-    peer.best = trials[best].algorithm;
+    std::vector<double> const seconds =
+        medians_in_turns(finalists.size(), finalist_rounds, [&](std::size_t i) {
+          return quantile(timer_.time_slice(finalists[i], finalist_seconds / finalist_rounds).samples, 0.5);
+        });
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      peer.trials[static_cast<std::size_t>(trials[i].algorithm)].measured_seconds = seconds[i];
+    auto const best = std::min_element(seconds.begin(), seconds.end()) - seconds.begin();
+    peer.best = trials[static_cast<std::size_t>(best)].algorithm;
   }
 
   std::optional<Verdict> verdict_on_first_set() {
@@ -284,6 +294,10 @@ class GpuContest {
     result.name = peer.name;
     result.version = peer.torch ? peer.torch->version() : peer.library->version();
     result.refusal = peer.refusal;
+    if (peer.library) {
+      result.trials = peer.trials;
+      for (PeerTrial& other : peer.library->left_out()) result.trials.push_back(std::move(other));
+    }
     if (!result.refusal.empty()) return result;
     if (peer.torch) {
       result.algorithm = peer.torch->algorithm();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/gpu_operands.h"
 #include "cli/peer.h"
@@ -19,6 +20,8 @@ class GpuPeer {
   virtual int algorithms() const = 0;
   virtual std::size_t workspace_bytes(int algorithm) const = 0;
   virtual PeerAlgorithm algorithm(int) const { return {}; }
+  // Those that were offered and are none of them.
+  virtual std::vector<PeerTrial> left_out() const { return {}; }
   // Enqueues on the stream, on the operands of that set. Throws Error(system) if the library refuses.
   virtual void run(int algorithm, std::size_t set, Stream stream) const = 0;
   // The result of a run on the default stream brought to where ours lies, where that is another place.

@@ -1,6 +1,7 @@
 // A peer library; on the host it is timed in a process of its own: two threading runtimes in one process ruin
 // both.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,14 @@ struct PeerAlgorithm {
 struct PeerTimes {
   double least = 0, median = 0;  // seconds of a call
   long long samples = 0;
+};
+
+// An algorithm that a library's heuristics offered: how long it took, or why it was left out.
+struct PeerTrial {
+  PeerAlgorithm algorithm;
+  std::size_t workspace_bytes = 0;
+  double tried_seconds = 0, measured_seconds = 0;  // 0: it was not; measured are those near the fastest
+  std::string reason = {};                         // empty: it could take part
 };
 
 // A peer in another process, which sleeps between slices.

@@ -44,8 +44,8 @@ bool warm_up(std::function<void()> const& call) {
   return false;
 }
 
-std::size_t fastest_in_turns(std::size_t count, int rounds,
-                             std::function<double(std::size_t)> const& measure) {
+std::vector<double> medians_in_turns(std::size_t count, int rounds,
+                                     std::function<double(std::size_t)> const& measure) {
   std::vector<std::vector<double>> seconds(count);
   for (int round = 0; round < rounds; ++round)
     for (std::size_t turn = 0; turn < count; ++turn) {
@@ -54,7 +54,7 @@ std::size_t fastest_in_turns(std::size_t count, int rounds,
     }
   std::vector<double> medians;
   for (auto const& one : seconds) medians.push_back(quantile(one, 0.5));
-  return static_cast<std::size_t>(std::min_element(medians.begin(), medians.end()) - medians.begin());
+  return medians;
 }
 
 double quantile(std::vector<double> values, double share) {

@@ -5,7 +5,7 @@
 # usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--torch-script FILE]
 # BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --torch-script: conv_vs_torch.py
 # RESULTS.jsonl OUT.jsonl, which times PyTorch afterwards, alone, on a device that has cooled down; its comparison comes second and does not count.
-# OUT/conv.jsonl: all lines; OUT/compare.txt: the comparison; with --torch-script OUT/torch.jsonl, OUT/compare_alone.txt.
+# OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with --torch-script OUT/torch.jsonl, OUT/compare_alone.txt.
 # exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 %
 # slower; 2 if a part failed.
 set -u
@@ -28,7 +28,7 @@ mkdir -p "$out"
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
-rm -f "$out/conv.jsonl" "$out/torch.jsonl"
+rm -f "$out/conv.jsonl" "$out/plans.jsonl" "$out/torch.jsonl"
 
 . "$here/libraries.sh"  # the same cuDNN on both sides
 
@@ -71,7 +71,7 @@ for part in "vgg16 35" "resnet50 75" "mobilenet 100"; do # until so many hundred
   [ -n "$all" ] && limit=100000
   ((limit > 0)) || limit=1
   timeout "$limit" "$cosmati" bench conv --shapes "$parts/$suite.txt" --images 64 --backend cuda --peer cudnn,torch --python "$python" --slices 5 \
-    --slice-seconds 0.01 --verify-below 1e6 --json "$out/conv.jsonl" >>"$out/bench.txt" 2>&1
+    --slice-seconds 0.01 --verify-below 1e6 --peer-log "$out/plans.jsonl" --json "$out/conv.jsonl" >>"$out/bench.txt" 2>&1
   ended=$?
   echo "$suite: exit status $ended after $SECONDS s"
   ((ended == 0)) || status=2

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 
+#include "cli/bench_report.h"
 #include "cli/composed_convolution.h"
 #include "cli/cudnn_peer.h"
 #include "cli/gpu_contest.h"
@@ -254,6 +256,45 @@ TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
   }
   PeerResult const narrow = hold({.type = DataType::bf16});
   EXPECT_TRUE(narrow.sample->correct) << narrow.sample->complaint;
+}
+
+// What --peer-log tells.
+TEST_F(CudnnContest, TellsEveryAlgorithmThatTheLibraryOffers) {
+  PeerResult const peer = hold({});
+  std::map<std::string, int> reasons;
+  int measured = 0;
+  for (PeerTrial const& trial : peer.trials) {
+    ++reasons[trial.reason];
+    measured += trial.measured_seconds > 0 ? 1 : 0;
+    EXPECT_EQ(trial.tried_seconds > 0, trial.reason.empty()) << trial.algorithm.text();
+    EXPECT_FALSE(trial.algorithm.layout.empty());
+    bool const is_rough = trial.reason == "it rounds more than the type";
+    std::string const& engine = trial.algorithm.engine;
+    EXPECT_EQ(is_rough, engine == "engine 12" || engine == "engine 13") << trial.algorithm.text();
+  }
+  // In two layouts, each with a padded array and without.
+  EXPECT_EQ(reasons[""], peer.tried);
+  EXPECT_EQ(reasons["it rounds more than the type"], 4 * 2);
+  EXPECT_EQ(reasons["cuDNN: cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED"], 4) << "engine 14";
+  EXPECT_EQ(reasons["cuDNN: cudnnBackendExecute: CUDNN_STATUS_OF_THE_FAKE"], 4) << "engine 16";
+  int too_large = 0;
+  for (auto const& [reason, count] : reasons)
+    too_large += reason.starts_with("it needs more workspace") ? count : 0;
+  EXPECT_EQ(too_large, 4) << "engine 15";
+  EXPECT_GE(measured, 1);
+  EXPECT_LE(measured, 8);
+
+  Device const device = this_device(Backend::cuda, 1);
+  auto const task = task_of(problem_of({}), device, options());
+  ContestResult const none;
+  Measurement const measurement{{"", "conv", "f32", ""}, *task, device, {}, 1, none, {}, {}};
+  EXPECT_EQ(
+      trial_record(measurement, peer, {{"graph", "engine 7", "nhwc"}, 100, 2e-5, 0, "it is slow"}).json(),
+      "{\"verb\":\"peer-log\",\"subject\":\"conv\",\"problem\":\"a "
+      "convolution\",\"type\":\"f32\",\"peer\":\"cudnn\","
+      "\"peer_version\":\"cuDNN 9.19.2\",\"interface\":\"graph\",\"engine\":\"engine 7\",\"layout\":\"nhwc\","
+      "\"workspace_bytes\":100,\"tried_seconds\":2e-05,\"measured_seconds\":null,\"reason\":\"it is "
+      "slow\"}\n");
 }
 
 TEST_F(CudnnContest, SaysWhyThereIsNoPlan) {
