@@ -102,6 +102,10 @@ std::string peers_of(ReplayRequest const& request, RecordedCall const& call) {
   std::vector<std::string> able;
   if (request.peers.empty()) return {};
   for (std::string const& peer : split(request.peers, ',')) {
+    if (peer == "torch") {  // which says itself what it does not compute
+      able.push_back(peer);
+      continue;
+    }
     ConvolutionProblem const* const convolution = call.task->convolution();
     bool const for_convolutions = peer == "cudnn";
     bool const computes = !computes_type(peer, *call.task) ? false
@@ -192,7 +196,7 @@ void check_mode(ReplayRequest const& request) {
   if (request.bench && request.small_integers) refuse("--integers is for --verify");
   if (!request.peers.empty())
     for (std::string const& peer : split(request.peers, ','))
-      one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn"}, "--peer");
+      one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn", "torch"}, "--peer");
   if (request.bench) return;
   std::vector<std::pair<char const*, bool>> const given{
       {"--peer", !request.peers.empty()},

@@ -5,6 +5,7 @@ Without --real by a process that stands for PyTorch (fake_torch.py). With --real
 COSMATI_PYTHON names or of python3; skipped (exit status 77) where that has no PyTorch.
 """
 import json, os, subprocess, sys
+import numpy as np
 from program import Program
 
 program = Program(sys.argv[1], "cpu")
@@ -46,6 +47,10 @@ def with_the_fake():
     for words in ((), ("--verify-below", 1)):  # whole by the reference; some elements beside ours
         check(line_of(bench("softmax", "--size", "20x30", *words)).get("peer_verified") is True, f"right {words}")
         check(line_of(bench("softmax", "--size", "20x30", *words, FAKE_TORCH="wrong")).get("peer_verified") is False, f"wrong {words}")
+    x, calls = program.save("x", np.ones((4, 6), np.float32)), program.file("calls.jsonl")
+    call("run", "softmax", "--x", x, "--backend", "cpu", "--out", program.file("y.npy"), COSMATI_RECORD=calls)
+    replayed = line_of(call("replay", calls, "--bench", *quick, COSMATI_PYTHON=fake))
+    check(replayed.get("peer") == "torch" and replayed.get("peer_verified") is True, f"replayed: {replayed}")
     # A suite goes on with its next problem, in the same process.
     lines = bench("softmax", "--size", "20x30,40x50", FAKE_TORCH="refuses").stdout.splitlines()
     check([json.loads(one)["peer_refusal"] for one in lines] == ["the fake refuses"] * 2, f"refusals: {lines}")
