@@ -1,23 +1,27 @@
 #!/bin/bash
 # Measures the figures of a GPU: the rows of bench/gpu/table.txt, then the networks, beside cuBLASLt, cuBLAS, cuDNN and PyTorch. What OUT
 # has already, and what has not changed since, is not measured again: run it until it says that nothing is missing.
-# usage: bench/gpu/figures.sh BUILD OUT [--all] [--seconds N] [--data FOLDER]
+# usage: bench/gpu/figures.sh BUILD OUT [--all] [--seconds N] [--data FOLDER] [--only table|networks]
 # BUILD: a build folder whose bin/cosmati runs here. --all: every problem of the suites, not only representative ones. --seconds: of this
 # call, compiling included (570). --data: with mnist/ and dcgan/, for the networks (../shared/data; they are left out where there is none).
 # OUT/table.jsonl, figures.jsonl, device.txt: for bench/results/GPU/, of which bench/report.py writes docs/performance.md; OUT/log.txt.
+# --only: one of the two parts; on a machine with two GPUs they may run side by side, each with its own OUT and CUDA_VISIBLE_DEVICES.
 # PYTHON: the Python with torch (python3). COSMATI_COMMIT: told in the results, where there is no repository.
 # exit status: 0 if all is measured and right, 1 if something is missing or failed.
 set -u
 build=$(realpath "$1") out=$2
 shift 2
 here=$(realpath "$(dirname "$0")")
-all=() seconds=570 data=$here/../../../shared/data
+all=() seconds=570 data=$here/../../../shared/data only=
 while (($#)); do
   case $1 in
     --all) all=(--all) ;;
     --seconds) seconds=$2; shift ;;
     --data) data=$2; shift ;;
-    *) echo "figures.sh: unknown argument $1; legal are --all, --seconds N and --data FOLDER" >&2; exit 2 ;;
+    --only)
+      only=$2; shift
+      [[ $only == table || $only == networks ]] || { echo "figures.sh: --only takes table or networks, not $only" >&2; exit 2; } ;;
+    *) echo "figures.sh: unknown argument $1; legal are --all, --seconds N, --data FOLDER and --only table|networks" >&2; exit 2 ;;
   esac
   shift
 done
@@ -54,18 +58,25 @@ measure_networks() { # PART: lenet5, mnist or dcgan, if it is not there
   echo "$1: exit status $? after $SECONDS s"
 }
 
+measure_all_networks() {
+  if [ -d "$data/mnist" ] && [ -d "$data/dcgan" ]; then
+    for part in lenet5 dcgan mnist; do measure_networks $part; done
+  else
+    echo "the networks are left out: $data has no mnist and dcgan; --data FOLDER"
+  fi
+}
+if [ "$only" = networks ]; then
+  measure_all_networks
+  exit
+fi
 echo "$(missing) of $(wc -l <"$parts/table.txt") rows are to be measured"
 # A kernel takes one core for a second or two: all that are missing are compiled on all cores first.
 "$python" "$here/rows.py" compile "$parts/todo.txt" --backend cuda --device-description "$out/device.txt" --threads 1 |
   timeout $((seconds / 3)) xargs -r -P "$(nproc)" -L 1 "$cosmati" compile >"$parts/compile.txt" 2>&1
 grep -h "^cosmati:" "$parts/compile.txt" >>"$out/log.txt" 2>/dev/null
 echo "compiled after $SECONDS s"
-measure_table 70
-if [ -d "$data/mnist" ] && [ -d "$data/dcgan" ]; then
-  for part in lenet5 dcgan mnist; do measure_networks $part; done
-else
-  echo "the networks are left out: $data has no mnist and dcgan; --data FOLDER"
-fi
+measure_table $([ "$only" = table ] && echo 100 || echo 70)
+[ "$only" = table ] || measure_all_networks
 measure_table 100
 left=$(missing)
 echo "$((left)) rows are left after $SECONDS s; lines in $out"
