@@ -3,6 +3,7 @@
 // largest value that it has met, and a NaN for good.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "cosmati/epilogue/parse.h"
@@ -98,8 +99,12 @@ class LrnKernel final : public HostKernel<LrnProblem> {
       for (Index c = 0; c < channels_; ++c)
         visit(element(t.type, data, at + c * along), nest_.inner_stride(tensor), c * b.step, b.step);
     } else {
-      for (Index p = 0; p < b.pixels; ++p)
-        visit(element(t.type, data, nest_.offset(tensor, b.first + p)), along, p * pitch(), channels_);
+      bool const in_line = nest_.rank == 1;  // which spares the divisions of offset()
+      for (Index p = 0; p < b.pixels; ++p) {
+        Index const at =
+            in_line ? (b.first + p) * nest_.inner_stride(tensor) : nest_.offset(tensor, b.first + p);
+        visit(element(t.type, data, at), along, p * pitch(), channels_);
+      }
     }
   }
   // Zeros before, between and after the channels of the pixels, of which `before` channels come first.
@@ -113,14 +118,22 @@ class LrnKernel final : public HostKernel<LrnProblem> {
   }
   template <class Real>
   void load(LrnBlock const& b, int tensor, TensorDescription const& t, void const* data, Real* array) const {
+    bool const plain = t.type == type_of<Real>;
     for_each_row(b, tensor, t, data, [&](void const* from, Index stride, Index at, Index count) {
-      read_row(t.type, from, stride, array + at, count);
+      if (plain && stride == 1)  // rows are short where they are a pixel's channels
+        std::memcpy(array + at, from, static_cast<std::size_t>(count) * sizeof(Real));
+      else
+        read_row(t.type, from, stride, array + at, count);
     });
   }
   template <class Real>
   void store(LrnBlock const& b, int tensor, TensorDescription const& t, Real const* array, void* data) const {
+    bool const plain = t.type == type_of<Real>;
     for_each_row(b, tensor, t, data, [&](void* to, Index stride, Index at, Index count) {
-      write_row(array + at, t.type, to, stride, count);
+      if (plain && stride == 1)
+        std::memcpy(to, array + at, static_cast<std::size_t>(count) * sizeof(Real));
+      else
+        write_row(array + at, t.type, to, stride, count);
     });
   }
 
@@ -151,11 +164,17 @@ class LrnKernel final : public HostKernel<LrnProblem> {
     Real const* const x = padded + before_ * b.step;
     clear_edges(b, before_, padded);
     load(b, 0, problem_.x, arguments.x, padded + before_ * b.step);
+    Real const k = static_cast<Real>(problem_.k),
+               share = static_cast<Real>(problem_.alpha / static_cast<double>(problem_.size));
+    if (auto const exponent = lrn_exponent(problem_.beta); forward_ && lrn_is_one_pass(exponent, terms)) {
+      bool const one_held = lrn_forward(exponent, padded, b.step, terms, before_, k, share, sums, count);
+      if (std::is_same_v<Real, float> && !one_held) return false;
+      store(b, 1, problem_.y, sums, arguments.y);
+      return true;
+    }
     lrn_squares(padded, squares, count + (terms - 1) * b.step);
     lrn_window_sums(squares, b.step, terms, sums, count);
-    bool const held =
-        lrn_bases(sums, static_cast<Real>(problem_.k),
-                  static_cast<Real>(problem_.alpha / static_cast<double>(problem_.size)), bases, count);
+    bool const held = lrn_bases(sums, k, share, bases, count);
     if (std::is_same_v<Real, float> && !held) return false;
     raise(bases, powers, count, scratch);
     if (forward_) {

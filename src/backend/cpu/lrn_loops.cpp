@@ -66,6 +66,44 @@ COSMATI_ALWAYS_INLINE void raise_bases(LrnExponent exponent, Real const* bases, 
   }
 }
 
+template <LrnExponent exponent, class Real>
+COSMATI_ALWAYS_INLINE Real raised(Real base) {
+  if (exponent == LrnExponent::one) return 1 / base;
+  Real const root = std::sqrt(base);
+  return 1 / (exponent == LrnExponent::half ? root : root * std::sqrt(root));
+}
+
+template <int terms, LrnExponent exponent, class Real>
+COSMATI_ALWAYS_INLINE bool normalize_fixed(Real const* x, Index step, Index before, Real k, Real factor,
+                                           Real* y, Index count) {
+  int outside = 0;
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < count; ++i) {
+    Real sum = x[i] * x[i];
+    for (int j = 1; j < terms; ++j) sum += x[i + j * step] * x[i + j * step];
+    Real const base = k + factor * sum;
+    y[i] = x[i + before * step] * raised<exponent>(base);
+    outside |= (base >= Real(1e-30) ? 0 : 1) | (base <= Real(1e37) ? 0 : 1);
+  }
+  return outside == 0;
+}
+
+template <class Real>
+COSMATI_ALWAYS_INLINE bool normalize(LrnExponent exponent, Real const* x, Index step, Index terms,
+                                     Index before, Real k, Real factor, Real* y, Index count) {
+  using enum LrnExponent;
+  if (terms == 3) switch (exponent) {
+      case half: return normalize_fixed<3, half>(x, step, before, k, factor, y, count);
+      case one: return normalize_fixed<3, one>(x, step, before, k, factor, y, count);
+      default: return normalize_fixed<3, three_quarters>(x, step, before, k, factor, y, count);
+    }
+  switch (exponent) {
+    case half: return normalize_fixed<5, half>(x, step, before, k, factor, y, count);
+    case one: return normalize_fixed<5, one>(x, step, before, k, factor, y, count);
+    default: return normalize_fixed<5, three_quarters>(x, step, before, k, factor, y, count);
+  }
+}
+
 template <class Real>
 COSMATI_ALWAYS_INLINE void square_all(Real const* x, Real* squares, Index count) {
   COSMATI_INDEPENDENT
@@ -112,6 +150,10 @@ COSMATI_ALWAYS_INLINE bool make_gradients(Real const* dy, Real const* powers, Re
   }                                                                                                          \
   void lrn_powers(LrnExponent exponent, Real const* bases, Real* powers, Index count) {                      \
     Clones<raise_bases<Real>>::call(exponent, bases, powers, count);                                         \
+  }                                                                                                          \
+  bool lrn_forward(LrnExponent exponent, Real const* x, Index step, Index terms, Index before, Real k,       \
+                   Real factor, Real* y, Index count) {                                                      \
+    return Clones<normalize<Real>>::call(exponent, x, step, terms, before, k, factor, y, count);             \
   }                                                                                                          \
   void lrn_products(Real const* x, Real const* powers, Real* y, Index count) {                               \
     Clones<multiply_all<Real>>::call(x, powers, y, count);                                                   \

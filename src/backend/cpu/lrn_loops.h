@@ -7,6 +7,10 @@ namespace cosmati::cpu {
 // Exponents that roots and divisions make.
 enum class LrnExponent : unsigned char { half, three_quarters, one, any };
 
+inline bool lrn_is_one_pass(LrnExponent exponent, Index terms) {
+  return exponent != LrnExponent::any && (terms == 3 || terms == 5);
+}
+
 inline LrnExponent lrn_exponent(double beta) {
   if (beta == 0.75) return LrnExponent::three_quarters;
   if (beta == 0.5) return LrnExponent::half;
@@ -23,6 +27,10 @@ inline LrnExponent lrn_exponent(double beta) {
   bool lrn_bases(Real const* sums, Real k, Real factor, Real* bases, Index count);                           \
   /* powers[i] = bases[i]^-beta; the exponent is not `any` */                                                \
   void lrn_powers(LrnExponent exponent, Real const* bases, Real* powers, Index count);                       \
+  /* All of these in one pass, for windows of 3 or 5 terms and an exponent that is not `any`: y[i] =         \
+     x[i + before * step] * base^-beta, whose base is of the window that begins at x[i]; false as above */   \
+  bool lrn_forward(LrnExponent exponent, Real const* x, Index step, Index terms, Index before, Real k,       \
+                   Real factor, Real* y, Index count);                                                       \
   void lrn_products(Real const* x, Real const* powers, Real* y, Index count);                                \
   /* parts[i] = dy[i] * x[i] * powers[i] / bases[i] */                                                       \
   void lrn_gradient_parts(Real const* dy, Real const* x, Real const* powers, Real const* bases, Real* parts, \
