@@ -1,6 +1,7 @@
 // The body of `cosmati bench`.
 #include "cli/bench_job.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -316,6 +317,18 @@ class Session {
   std::vector<std::string> failures_;
 };
 
+// Options that say nothing without a peer.
+void check_options_of_peers(BenchRequest const& request) {
+  std::vector<std::string> const peers =
+      request.peers.empty() ? std::vector<std::string>{} : split(request.peers, ',');
+  if (!request.python.empty() && std::find(peers.begin(), peers.end(), "torch") == peers.end())
+    throw Error(ErrorCode::bad_request,
+                "--python " + request.python + " is a Python for the peer torch: --peer torch is needed");
+  if (!request.peer_log.empty() && peers.empty())
+    throw Error(ErrorCode::bad_request,
+                "--peer-log " + request.peer_log + " tells of a peer's algorithms: --peer NAME is needed");
+}
+
 void measure_all(Session& session, BenchRequest const& request, std::vector<std::vector<Index>> const& sizes,
                  std::string const& suite) {
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
@@ -336,6 +349,7 @@ BenchRequest BenchRequest::copy() const {
 
 void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   check_options(request.common);
+  check_options_of_peers(request);
   if (request.slices < 1 || request.slices > 100000)
     throw Error(ErrorCode::bad_request,
                 "--slices " + std::to_string(request.slices) + ": legal are 1 to 100000");
