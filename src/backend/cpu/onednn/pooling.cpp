@@ -19,6 +19,18 @@ std::string violates_pooling(PoolingProblem const& p, Device const& device) {
   return {};
 }
 
+// With SSE4.1 oneDNN adds operands in memory, which must then lie at multiples of 16 bytes: it crashes.
+std::string violates_alignment(PoolingProblem const& p, Device const& device) {
+  if (device.avx2 && dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::sse41) return {};
+  std::string violation;
+  PoolingProblem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& t, auto) {
+    if (violation.empty() && t.alignment < 16)
+      violation = std::string(name) + " is promised an alignment of " + std::to_string(t.alignment) +
+                  " bytes; without AVX oneDNN needs 16";
+  });
+  return violation;
+}
+
 Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
   Recipe<PoolingProblem> recipe;
   auto const algorithm = p.mode == PoolingMode::average ? dnnl::algorithm::pooling_avg_exclude_padding
@@ -64,7 +76,7 @@ Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
 }  // namespace
 
 Candidate<PoolingProblem> pooling_candidate() {
-  return recipe_candidate<PoolingProblem, build>("onednn", {{violates_pooling}});
+  return recipe_candidate<PoolingProblem, build>("onednn", {{violates_pooling}, {violates_alignment}});
 }
 
 }  // namespace cosmati::cpu::onednn
