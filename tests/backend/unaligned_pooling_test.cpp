@@ -46,7 +46,7 @@ TEST(Instructions, AveragesOfArraysThatLieAnywhere) {
     for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc, TensorFormat::chwn})
       for (Index const channels : {1, 3, 4, 8, 16, 17})
         for (Index const window : {2, 3})
-          for (std::size_t const offset : {0, 1, 2}) {
+          for (std::size_t offset = 0; offset < 3; ++offset) {
             PoolingProblem const p = average(direction, format, channels, window);
             auto const got = result_of(p, this_device(Backend::cpu, 2), offset);
             auto const wanted = result_of(p, this_device(Backend::reference, 1), 0);
