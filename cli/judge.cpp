@@ -148,11 +148,13 @@ struct Expected {
   Tensor const* unsaturated = nullptr;  // magnitude where the epilogue does not level off; may be null
   Tensor const* added = nullptr;        // before the epilogue; may be null
   Tensor const* padded = nullptr;       // the sums with padding that is multiplied; may be null
-  double floor = 0;                     // least magnitude of every element
-  double relative = 0;                  // of the magnitude
-  double one_sign = 0;                  // of the element itself
-  double overflow = 0;                  // of the type of the sums
-  double flushed = 0;                   // what denormals that are taken as 0 may add up to
+  std::vector<bool> const* undecided =
+      nullptr;          // where roundings choose between NaN and the infinities; may be null
+  double floor = 0;     // least magnitude of every element
+  double relative = 0;  // of the magnitude
+  double one_sign = 0;  // of the element itself
+  double overflow = 0;  // of the type of the sums
+  double flushed = 0;   // what denormals that are taken as 0 may add up to
 
   // The magnitude of element i, where finite numbers bound it; else the floor.
   double magnitude_of(Index i, double truth, double slope) const {
@@ -182,6 +184,8 @@ bool is_permitted(double got, double truth, Index i, DataType type, Expected con
     return std::isfinite(truth) || !std::isfinite(got);  // transformed together with what is not finite
   if (expected.padded != nullptr && std::isnan(expected.padded->get(i)))
     return same(got, rounded(std::numeric_limits<double>::quiet_NaN(), type));
+  if (expected.undecided != nullptr && (*expected.undecided)[static_cast<std::size_t>(i)])
+    return !std::isfinite(got);
   return expected.overflows(i);
 }
 
@@ -277,7 +281,9 @@ double roundings_of_one_sign(std::vector<Slot> const& slots, Tensors const& inpu
 
 // How large the numbers are that an element of an output of an operation is made of that is no sum of
 // products: it itself, the inputs' elements of the same place, 1 for probabilities, and over `relative` the
-// largest difference of eight results for inputs that differ by `relative`, times 3.
+// largest difference of eight results for inputs that differ by `relative`, times 3. Where a result that is
+// not finite becomes another such one for them, roundings decide which it is: an infinite scale times x -
+// mean, where the mean of a batch is x but for its rounding.
 class Sensitivity {
  public:
   Sensitivity(Task& task, std::vector<Slot> const& slots, Tensors const& inputs, Tensors const& reference,
@@ -287,12 +293,16 @@ class Sensitivity {
     for (Tensor const& output : reference) {
       differences_.emplace_back(DataType::f64, output.shape());
       differences_.back().fill(0);
+      undecided_.emplace_back(output.size());
     }
     for (int draw = 0; draw < 8; ++draw) {
       Tensors const other = Truth(task.clone()).run(slots, inputs, {false, relative, &random});
       for (std::size_t at = 0; at < other.size(); ++at)
         for (Index i = 0; i < other[at].size(); ++i) {
-          double const difference = 3 * std::fabs(other[at].get(i) - reference[at].get(i)) / relative;
+          double const truth = reference[at].get(i), beside = other[at].get(i);
+          if (!std::isfinite(truth) && !std::isfinite(beside) && !same(truth, beside))
+            undecided_[at][static_cast<std::size_t>(i)] = true;
+          double const difference = 3 * std::fabs(beside - truth) / relative;
           if (difference > differences_[at].get(i)) differences_[at].set(i, difference);
         }
     }
@@ -308,11 +318,13 @@ class Sensitivity {
         }
     return result;
   }
+  std::vector<std::vector<bool>> const& undecided() const { return undecided_; }
 
  private:
   std::vector<Slot> const& slots_;
   Tensors const& inputs_;
   Tensors differences_;
+  std::vector<std::vector<bool>> undecided_;
 };
 
 }  // namespace
@@ -350,6 +362,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
   Tensors const reference = Truth(task.clone()).run(slots, inputs);
   double const relative = relative_bound(task, backend);
   Tensors magnitude, accumulated, unsaturated, padded;
+  std::vector<std::vector<bool>> undecided;
   // The differences of distances that an RBF loss is made of are small beside them: no element tells by
   // itself.
   bool const by_element =
@@ -365,6 +378,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
   if (by_element) {
     Sensitivity const sensitivity(task, slots, inputs, reference, relative);
     for (std::size_t at = 0; at < reference.size(); ++at) magnitude.push_back(sensitivity.of(at));
+    undecided = sensitivity.undecided();
   }
   if (hard == HardData::nonfinite)
     padded = Truth(alone ? std::move(alone) : task.clone()).run_with_padding(slots, inputs);
@@ -380,6 +394,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     if (!magnitude.empty()) expected.magnitude = &magnitude[at];
     if (!accumulated.empty()) expected.accumulated = &accumulated[products - 1];
     if (!unsaturated.empty()) expected.unsaturated = &unsaturated[at];
+    if (!undecided.empty()) expected.undecided = &undecided[at];
     if (!padded.empty()) expected.padded = &padded[products - 1];
     if (!added.empty()) expected.added = &added[products - 1];
     if (magnitude.empty()) expected.floor = std::max(largest(reference[at]), largest_input);

@@ -133,6 +133,22 @@ TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
   EXPECT_FALSE(norm.accepts(HardData::none, 0, half_worst, 2));
 }
 
+// An infinite scale makes x - mean an infinity of its sign, or NaN if it is 0: for an x that is the mean but
+// for a rounding, which of them it is depends on the order of the sum.
+TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
+  constexpr Index count = 9;
+  Judged norm(make_batch_norm(), {count, 1}, "--training");
+  for (Index i = 0; i < count; ++i) norm.input(0).set(i, static_cast<double>(0.04f) * static_cast<double>(i));
+  norm.input(0).set(4, static_cast<double>(std::nextafter(0.16f, 1.0f)));  // the mean is 0.16
+  norm.input(norm.slot("scale")).fill(infinity);
+  EXPECT_TRUE(norm.accepts(HardData::nonfinite, -1, 0));
+  for (double const value : {nan, infinity, -infinity})
+    EXPECT_TRUE(norm.accepts(HardData::nonfinite, 4, value)) << value;
+  EXPECT_FALSE(norm.accepts(HardData::nonfinite, 4, 1));
+  EXPECT_FALSE(norm.accepts(HardData::nonfinite, 5, nan));  // far above the mean
+  EXPECT_FALSE(norm.accepts(HardData::nonfinite, 5, -infinity));
+}
+
 // tanh hands the error of a sum that cancels on to what multiplies it.
 TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
   Judged product(make_gemm(), {1, 1, 2}, "--epilogue tanh(acc)*scale[m]");
