@@ -13,10 +13,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def commit():
-    """The commit that is checked out, with a + where the tree differs from it; where there is no repository, COSMATI_COMMIT."""
+    """COSMATI_COMMIT if it is set (a copy of a tree knows only what its repository had), else the commit that is checked out, with a + where
+    the tree differs from it."""
     def git(*arguments):
         return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
-    return (git("rev-parse", "--short=12", "HEAD") or os.environ.get("COSMATI_COMMIT", "unknown")) + ("+" if git("status", "--porcelain", "-uno") else "")
+    if told := os.environ.get("COSMATI_COMMIT"):
+        return told
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "-uno") else "")
 
 
 def machine():

@@ -202,7 +202,7 @@ def quotes(lines):
     for line in lines:
         if line.get("unit") == "x" and line["at_least"] and "reason" not in line and "peer" in line and not line["figure"].endswith(", least"):
             version = line.get("peer_version") or line["peer"]
-            groups[line["machine"], " ".join(version.split()[:2])].append(line)
+            groups[line["machine"], " ".join(version.split()[:2]).rstrip(",")].append(line)
     for (machine, peer), group in groups.items():
         values = [line["value"] for line in group]
         interface = ", the better of its graph interface and its legacy calls" if peer.startswith("cuDNN") else ""
