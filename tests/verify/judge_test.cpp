@@ -151,7 +151,7 @@ TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
 
 // tanh hands the error of a sum that cancels on to what multiplies it.
 TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
-  Judged product(make_gemm(), {1, 1, 2}, "--epilogue tanh(acc)*scale[m]");
+  Judged product(make_gemm(), {1, 1, 2, 1}, "--epilogue tanh(acc)*scale[m]");
   product.input(0).set(0, 1e4);
   product.input(0).set(1, -1e4);
   product.input(product.slot("operand scale")).fill(100);
