@@ -120,7 +120,7 @@ def figures_of(row, lines, stale):
             note += f"; {count} {what}" if count else ""
         promised = None if promised is None else float(promised)
         yield {"figure": f"{row.name}, {name}", "value": value, "promised": promised, "unit": unit, "at_least": sign != "<", "note": note,
-               "met": promised is None or (value >= promised) == (sign != "<"), "machine": last["gpu"], "commit": last["commit"][:12],
+               "met": all(line["verified"] is not False for line in lines) and (promised is None or (value >= promised) == (sign != "<")), "machine": last["gpu"], "commit": last["commit"][:12],
                "date": time.strftime("%Y-%m-%d", time.gmtime(last["time"])), "command": last["command"], "stale": stale,
                **({"peer_version": peer_of(lines), "peer": peer_of(lines)} if field == "ratio" else {})}
 
@@ -149,8 +149,7 @@ def gpu_figures(folder, program):
             continue
         measured.append(row.name)
         command = max(commands, key=lambda one: results[one][-1]["time"])
-        digests = {line["digest"] for line in results[command]}
-        figures += figures_of(row, results[command], None in digests or digests != {line["digest"] for line in now.get(command, [])})
+        figures += figures_of(row, results[command], not rows.is_whole(results[command], now.get(command, [])))
     return figures, measured
 
 

@@ -25,9 +25,11 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
       .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1")
-      .text("--peer", request.peers, "NAME,...",
-            "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for groups "
-            "cublas, for convolutions cudnn, on the GPU; torch, all but matrix products, on either")
+      .text(
+          "--peer", request.peers, "NAME,...",
+          "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for groups "
+          "cublas, for convolutions cudnn, on the GPU; torch, for convolutions and most other operations but "
+          "not for matrix products, on either")
       .text("--python", request.python, "FILE",
             "of the peer torch: a Python with PyTorch; COSMATI_PYTHON or python3 if not given")
       .text("--peer-log", request.peer_log, "FILE",
@@ -43,9 +45,8 @@ void add_options(CLI::App& command, BenchRequest& request) {
             "graphs of calls")
       .flag(
           "--digest", request.digest,
-          "nothing is timed: the plans and the digests of their kernels, as JSON; --device-description for a "
-          "GPU "
-          "that is not here");
+          "nothing is timed: the plans and the digests of their kernels, as JSON; a GPU that is not here by "
+          "--device-description");
   options.number("--verify-below", request.most_verified,
                  "operations: larger problems are not verified whole; 2e8 if not given, a second's work");
   add_placement_options(options, request.placement);
@@ -80,8 +81,8 @@ void add_words(std::vector<std::string>& words, std::string const& option, std::
   if (!value.empty()) words.insert(words.end(), {option, value});
 }
 
-// Row by row, in this one process: libraries load their kernels once, and peaks are measured once. What fails
-// ends its row only.
+// Row by row, in this one process: libraries load their kernels once, and a GPU's peaks are measured once.
+// What fails ends its row only.
 void bench_table(TableRequest const& request) {
   std::istringstream table(io::read_file(request.file));
   std::vector<std::string> failures;
@@ -100,6 +101,7 @@ void bench_table(TableRequest const& request) {
     if (request.digest) words.push_back("--digest");
     set_command(words);
     try {
+      if (words[1] == "table") throw Error(ErrorCode::bad_file, "a table holds problems, not another table");
       parse_problem(words, add_bench_command);
     } catch (Error const& error) {
       print_failure(request.file + ", line " + std::to_string(number) + ": " + error.what());

@@ -21,7 +21,9 @@ constexpr char const* options_of_a_run[] = {"--suite",        "--shapes",
                                             "--hot",          "--device-description",
                                             "--cache",        "--budget",
                                             "--arch",         "--slice-seconds",
-                                            "--single-calls", "--threads"};
+                                            "--single-calls", "--threads",
+                                            "--lines",        "--digest",
+                                            "--peer-log",     "--verify-below"};
 
 }  // namespace
 

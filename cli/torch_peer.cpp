@@ -157,7 +157,8 @@ TorchPeer::TorchPeer(Task& task, Device const& device, PlanOptions const& option
   std::size_t bytes = 0;
   Json slots = Json::array();
   for (Slot const& slot : slots_) {
-    if (slot.role == Role::in_out) refusal_ = "PyTorch is timed for what it does not change in place";
+    if (slot.role == Role::in_out)
+      refusal_ = "PyTorch is not timed for problems that update an array in place";
     slots.push_back(described(slot, bytes));
     offsets_.push_back(bytes);
     bytes += (static_cast<std::size_t>(slot.description.bytes()) + 255) / 256 * 256;

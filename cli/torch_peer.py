@@ -305,6 +305,7 @@ class Problem:
             formats = [("nhwc", in_format(torch.channels_last)), ("nchw", in_format(torch.contiguous_format))]
         kinds = [("eager", lambda f: f)]
         if self.on_gpu and request["subject"] != "conv" and hasattr(torch, "compile"):
+            torch._dynamo.reset()  # its limit of compilations is a function's, and all problems of a subject share one
             kinds.append(("compiled", lambda f: torch.compile(f, dynamic=False)))
         self.best, failures = None, []
         for layout, to_format in formats:

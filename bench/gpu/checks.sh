@@ -16,6 +16,10 @@ parts=$(mktemp -d)
 export PATH=$PATH:/usr/local/cuda/bin
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
 trap 'rm -rf "$parts"' EXIT
+steps=" products primitives convolutions memcheck racecheck tests "
+for name in "${chosen[@]+"${chosen[@]}"}"; do
+  [[ $steps == *" $name "* ]] || { echo "checks.sh: there is no step $name; there are$steps" >&2; exit 2; }
+done
 failed=()
 . "$here/libraries.sh"
 
@@ -38,7 +42,7 @@ step() {
   ((status == 0)) || failed+=("$name: exit status $status")
 }
 
-# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues; 36 times 150 of them. Each is
+# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues. Each is
 # another kernel, so that most of the time goes into compiling, on all cores.
 products() {
   local jobs=() seed=1
@@ -163,12 +167,14 @@ convolutions() {
 }
 
 tests() {
-  local status=0
+  local status=0 count=0
   for test in core tile epilogue plan ops jit emulated; do
     [ -x "$build/bin/test_$test" ] || continue
     echo "== $test"
+    count=$((count + 1))
     "$build/bin/test_$test" --gtest_brief=1 || status=1
   done
+  ((count > 0)) || { echo "FAILED: no test program in $build/bin"; return 1; }
   return $status
 }
 
@@ -185,6 +191,6 @@ cat "$parts"/verify.* >"$out/verify.jsonl" 2>>"$out/log.txt"
 {
   echo "verified: $(grep -c '"correct":true' "$out/verify.jsonl") right, $(grep -c '"correct":false' "$out/verify.jsonl") wrong"
   grep -h "FAILED" "$out/log.txt" | head -20
-  for failure in "${failed[@]+"${failed[@]}"}"; do echo "NOT WELL: $failure"; done
+  for failure in "${failed[@]+"${failed[@]}"}"; do echo "FAILED: $failure"; done
 } 2>&1 | tee -a "$out/summary.txt"
 ((${#failed[@]} == 0))

@@ -4,7 +4,7 @@
 # problems in about seven minutes; --all takes every layer.
 # usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--torch-script FILE]
 # BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --torch-script: conv_vs_torch.py
-# RESULTS.jsonl OUT.jsonl, which times PyTorch afterwards, alone, on a device that has cooled down; its comparison comes second and does not count.
+# RESULTS.jsonl OUT.jsonl, which times PyTorch later, alone, on a device that has cooled down; its comparison comes second and does not count.
 # OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with --torch-script OUT/torch.jsonl, OUT/compare_alone.txt.
 # exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 %
 # slower; 2 if a part failed.

@@ -31,7 +31,8 @@ mkdir -p "$out"
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
-export COSMATI_COMMIT=${COSMATI_COMMIT:-$(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
+changed=$(git -C "$here" status --porcelain -uno 2>/dev/null)
+export COSMATI_COMMIT=${COSMATI_COMMIT:-$(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)${changed:++}}
 . "$here/libraries.sh"
 
 "$cosmati" info --describe 0 >"$out/device.txt" || { cat "$out/device.txt"; exit 1; }
@@ -52,7 +53,7 @@ measure_table() { # HUNDREDTHS of the time, until which it goes on
 measure_networks() { # PART: lenet5, mnist or dcgan, if it is not there
   local limit=$((seconds - SECONDS))
   "$python" "$here/rows.py" have "$1" "$out/figures.jsonl" && return
-  ((limit > 0)) || return 1
+  ((limit > 0)) || return
   timeout "$limit" "$python" "$here/../figures.py" "$cosmati" --only networks --gpu-parts "$1" --gpu-out "$out/figures.jsonl" \
     --out "$parts/none.jsonl" --torch "$python" --mnist "$data/mnist" --dcgan "$data/dcgan" >>"$out/log.txt" 2>&1
   echo "$1: exit status $? after $SECONDS s"
@@ -65,8 +66,16 @@ measure_all_networks() {
     echo "the networks are left out: $data has no mnist and dcgan; --data FOLDER"
   fi
 }
+networks_are_there() {
+  [ -d "$data/mnist" ] || return 0
+  local part
+  for part in lenet5 dcgan mnist; do
+    "$python" "$here/rows.py" have "$part" "$out/figures.jsonl" || { echo "$part is missing"; return 1; }
+  done
+}
 if [ "$only" = networks ]; then
   measure_all_networks
+  networks_are_there
   exit
 fi
 echo "$(missing) of $(wc -l <"$parts/table.txt") rows are to be measured"
@@ -80,4 +89,4 @@ measure_table $([ "$only" = table ] && echo 100 || echo 70)
 measure_table 100
 left=$(missing)
 echo "$((left)) rows are left after $SECONDS s; lines in $out"
-((left == 0)) && ! grep -q '"verified": *false\|"peer_verified": *false' "$out/table.jsonl"
+((left == 0)) && ! grep -q '"verified": *false\|"peer_verified": *false' "$out/table.jsonl" && { [ "$only" = table ] || networks_are_there; }

@@ -83,9 +83,11 @@ def main():
         digests, results = by_command(json_lines(rest[0])), by_command(json_lines(rest[1]))
         todo = [row for row in rows if not is_whole(results[command(row)], digests[command(row)])]
         for row in todo:
-            results.pop(command(row))
-        with open(rest[1], "w", encoding="utf-8") as file:
+            if digests[command(row)]:  # else it cannot be planned today, which says nothing of what was measured
+                results.pop(command(row))
+        with open(rest[1] + ".new", "w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for group in results.values() for line in group)
+        os.replace(rest[1] + ".new", rest[1])
         print(text(todo), end="")
 
 

@@ -76,7 +76,8 @@ std::string const& path() {
     // A pipe without a reader would keep the process from ending.
     std::error_code ignored;
     if (std::filesystem::is_fifo(file, ignored))
-      throw Error(ErrorCode::system, "COSMATI_RECORD " + file + ": is a pipe; lines are added to a file");
+      throw Error(ErrorCode::system,
+                  "COSMATI_RECORD " + file + " is a pipe; lines are added to regular files only");
     return file;
   }();
   return name;

@@ -1,5 +1,5 @@
 """Bad files and misplaced options for find, tune, replay, plot and suites: a sentence each, nothing hangs, no input is touched. usage: check_measuring.py PROGRAM"""
-import os, shutil, subprocess, sys
+import os, subprocess, sys
 import numpy as np
 from program import Program
 
@@ -71,6 +71,7 @@ for words in (["find", "gemm", "--size", "8x8x8"], ["tune", "gemm", "--size", "8
 # What holds for all problems has no place in the line of one of them.
 for option, verbs in {"--out t.txt": "find tune compile", "--json": "find tune bench verify explain compile", "--backend reference": "find tune bench verify explain", "--threads 1": "find bench verify",
                       "--seed 3": "tune bench verify compile", "--shapes x.txt": "find bench verify explain compile", "--count 3": "verify compile", "--fail-below 2": "bench", "--slices 1": "bench",
+                      "--lines 1": "bench compile", "--digest": "bench", "--peer-log x": "bench", "--verify-below 3": "bench",
                       "--device-description h200": "find bench verify explain compile", "--arch sm_80": "compile", "--budget 3": "tune", "--data hard": "verify"}.items():
     suite = write("suite.txt", f"subject: gemm\nabout: one\n--size 8x8x8 {option}\n")
     for verb in verbs.split():

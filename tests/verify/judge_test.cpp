@@ -160,9 +160,9 @@ TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
   EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, 100 * off));
 }
 
-// The gradient of a loss whose only class is certain is 0; the reference finds it, however far the centres
+// The gradient of a loss whose only class is certain is 0; the reference finds it, however far the centers
 // are.
-TEST(Judge, HasTheGradientOfALossOfFarCentresExactly) {
+TEST(Judge, HasTheGradientOfALossOfFarCentersExactly) {
   Judged rbf(make_rbf(), {1, 26, 2}, "--direction backward", DataType::f64);
   for (Index i = 0; i < 26; ++i) {
     rbf.input(rbf.slot("x")).set(i, 11.3);
