@@ -1,10 +1,11 @@
 """COSMATI_MAX_CPU_ISA: every operation agrees with the reference under each value, and our kernels, oneDNN and OpenBLAS keep to it.
 
 check_isa.py PROGRAM"""
-import json, re, sys
+import json, os, re, sys
 import numpy as np
 from program import Program
 
+os.environ.pop("ONEDNN_MAX_CPU_ISA", None)  # what is limited is said at each call
 program = Program(sys.argv[1], "cpu")
 LEVELS = ["SSE2", "AVX2", "AVX512"]
 CORES = {"SSE2": ("Prescott",), "AVX2": ("Haswell",), "AVX512": ("SkylakeX",)}
