@@ -83,7 +83,7 @@ class Results:
             self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"]}
 
     def begin(self, command, names):
-        """Of the figures from now on: the command that measures them, and the set of their sources (bench/sources.py)."""
+        """Sets, for the figures from now on, the command that measures them, and the set of their sources (bench/sources.py)."""
         self.base.update(command=command, sources=names, digest=sources.digest(names))
 
     def keep(self, line):

@@ -104,7 +104,7 @@ def peer_of(lines):
 
 
 def figures_of(row, lines, stale):
-    """Of a row of the table of a GPU."""
+    """Yields the figures of one row of the table of a GPU."""
     for word in row.promise.split():
         metric, sign, promised = re.fullmatch(r"([a-z]+)(?:([<>])=([0-9.]+))?", word).groups()
         name, field, choose, unit, factor = METRICS[metric]
@@ -126,7 +126,7 @@ def figures_of(row, lines, stale):
 
 
 def digests_now(program, folder, commands):
-    """Of the kernels that this tree would run on the GPU of these results, by command."""
+    """Returns the digests of the kernels that this tree would run on the GPU of these results, by command."""
     device = os.path.join(folder, "device.txt")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.writelines(" ".join(shlex.split(command.removeprefix(rows.PREFIX))) + "\n" for command in commands)
@@ -139,7 +139,7 @@ def digests_now(program, folder, commands):
 
 
 def gpu_figures(folder, program):
-    """Of the rows of bench/gpu/table.txt that were measured, and their names."""
+    """Returns the figures of the rows of bench/gpu/table.txt that were measured, and the names of these rows."""
     results = rows.by_command(rows.json_lines(os.path.join(folder, "table.jsonl")))
     now = digests_now(program, folder, results) if program and results else {}
     figures, measured = [], []
@@ -154,7 +154,7 @@ def gpu_figures(folder, program):
 
 
 def all_figures(program):
-    """Of all machines; `program`: None where it does not matter what is stale. And what was measured nowhere."""
+    """Returns the figures of all machines, and the rows that were measured nowhere. `program`: None where it does not matter what is stale."""
     lines, missing = [], [row.name for row in rows.read()]
     for folder in sorted(glob.glob(os.path.join(RESULTS, "*"))):
         for path in sorted(glob.glob(os.path.join(folder, "*.jsonl"))):

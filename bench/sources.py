@@ -41,7 +41,7 @@ def files_of(name):
 
 @functools.lru_cache(maxsize=None)
 def digest(name):
-    """Of the set of this name."""
+    """Returns the digest of the set of this name."""
     total = hashlib.sha256()
     for path in sorted(set(files_of(name))):
         total.update(f"{os.path.relpath(path, ROOT)}\n{code_of(path)}\n".encode())

@@ -263,7 +263,7 @@ class Session {
     return {"", peak};
   }
 
-  // Of all benches of this process. It is never destroyed: at its end the driver may be gone.
+  // One for all benches of this process. It is never destroyed: at its end the driver may be gone.
   GpuGauge& gauge_of(Device const& device) {
     static auto& gauges = *new std::map<int, GpuGauge>;
     auto const [at, is_new] = gauges.try_emplace(device.gpu.ordinal, device.gpu);
@@ -317,7 +317,7 @@ class Session {
   std::vector<std::string> failures_;
 };
 
-// Options that say nothing without a peer.
+// Options that have no effect without a peer.
 void check_options_of_peers(BenchRequest const& request) {
   std::vector<std::string> const peers =
       request.peers.empty() ? std::vector<std::string>{} : split(request.peers, ',');

@@ -38,7 +38,7 @@ struct Measurement {
 Record digest_record(Provenance const& what, Task const& task, Device const& device, Choice const& choice);
 // `peer` may be null.
 Record bench_record(Measurement const& measurement, PeerResult const* peer);
-// Of --peer-log.
+// A line of --peer-log.
 Record trial_record(Measurement const& measurement, PeerResult const& peer, PeerTrial const& trial);
 std::vector<std::string> bench_heads();
 std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer);

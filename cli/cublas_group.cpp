@@ -2,6 +2,7 @@
 #include "cli/cublas_group.h"
 
 #include "cli/peer_library.h"
+#include "cli/result_sample.h"
 #include "cosmati/ops/error.h"
 
 namespace cosmati::cli {
@@ -146,14 +147,6 @@ void CublasGroup::run(int, std::size_t set, Stream stream) const {
 }
 
 // Sampled from the first member's result.
-std::optional<double> CublasGroup::tolerance() const {
-  switch (type_) {
-    case DataType::f64: return 1e-9;
-    case DataType::f32: return 3e-4;
-    case DataType::tf32: return 1e-2;
-    case DataType::f16: return 3e-2;
-    default: return 1e-1;
-  }
-}
+std::optional<double> CublasGroup::tolerance() const { return peer_tolerance(type_); }
 
 }  // namespace cosmati::cli

@@ -223,8 +223,8 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
   }
 }
 
-// Of the sums. In double the reference rounds as often and as coarsely as what is compared with it: results
-// lie on both sides of what is exact, each as far off as a bound allows.
+// The unit roundoff of the sums. In double the reference rounds as often and as coarsely as what is compared
+// with it: results lie on both sides of what is exact, each as far off as a bound allows.
 double unit_of_sums(Task& task) {
   bool in_double = true;
   for (Slot const& slot : task.slots())

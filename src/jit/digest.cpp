@@ -47,7 +47,7 @@ std::size_t end_of_blanks(std::string_view text, std::size_t at) {
   }
 }
 
-// Of every header of the library, once.
+// The code of every header of the library, computed once.
 std::map<Header const*, std::string> const& codes_of_headers() {
   static std::map<Header const*, std::string> const codes = [] {
     std::map<Header const*, std::string> all;

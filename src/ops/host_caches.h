@@ -13,7 +13,7 @@ struct HostCaches {
 // and so on. What is not there, or is no size, stays 0.
 HostCaches read_host_caches(std::string const& folder);
 
-// Of this machine, read once.
+// The caches of this machine, read once.
 HostCaches const& host_caches();
 
 }  // namespace cosmati

@@ -33,7 +33,7 @@ three = [one for i, slow in enumerate((1.0, 1.0, 1.2)) for one in (line("cudnn",
 compare(1, ["SLOW: layer", "1.200"], three)
 compare(2, ["nothing to compare"], [line("cudnn", 1e-5)])
 compare(0, ["the result of torch differs"], [line("cudnn", 1e-5), line("torch", 1e-5, peer_verified=False)])
-# Of PyTorch alone, on a device that did nothing else.
+# PyTorch alone, on a device that did nothing else.
 alone = [{"our_label": "forward n1", "type": "f16", "torch": 0.8e-5, "torch_format": "nchw"}]
 compare(1, ["1.250"], [line("cudnn", 1e-5), line("torch", 1e-5)], alone)
 print("failed" if failures else "right")

@@ -19,7 +19,7 @@
 namespace cosmati::cpu {
 namespace {
 
-// Of the column matrix, so that it stays in the second level cache; no more than was measured.
+// A slice of the column matrix stays in the L2 cache; no more elements than were measured.
 Index slice_elements(Device const& device) {
   return std::min<Index>(second_cache_bytes(device) / Index{sizeof(double)}, 1 << 17);
 }

@@ -28,6 +28,7 @@ struct LoopNest {
   Index rows() const { return inner() == 0 ? 0 : size() / inner(); }
   // Offset of element `linear` (in the order of the nest) of a tensor.
   Index offset(int tensor, Index linear) const {
+    if (rank == 1) return linear * inner_stride(tensor);  // which spares the divisions
     Index sum = 0;
     for (int d = rank - 1; d >= 0; --d) {
       auto const at = static_cast<std::size_t>(d);

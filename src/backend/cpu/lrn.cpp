@@ -99,12 +99,8 @@ class LrnKernel final : public HostKernel<LrnProblem> {
       for (Index c = 0; c < channels_; ++c)
         visit(element(t.type, data, at + c * along), nest_.inner_stride(tensor), c * b.step, b.step);
     } else {
-      bool const in_line = nest_.rank == 1;  // which spares the divisions of offset()
-      for (Index p = 0; p < b.pixels; ++p) {
-        Index const at =
-            in_line ? (b.first + p) * nest_.inner_stride(tensor) : nest_.offset(tensor, b.first + p);
-        visit(element(t.type, data, at), along, p * pitch(), channels_);
-      }
+      for (Index p = 0; p < b.pixels; ++p)
+        visit(element(t.type, data, nest_.offset(tensor, b.first + p)), along, p * pitch(), channels_);
     }
   }
   // Zeros before, between and after the channels of the pixels, of which `before` channels come first.

@@ -46,31 +46,27 @@ COSMATI_ALWAYS_INLINE bool make_bases(Real const* sums, Real k, Real factor, Rea
   return outside == 0;
 }
 
-template <class Real>
-COSMATI_ALWAYS_INLINE void raise_bases(LrnExponent exponent, Real const* bases, Real* powers, Index count) {
-  switch (exponent) {
-    case LrnExponent::half:
-      COSMATI_INDEPENDENT
-      for (Index i = 0; i < count; ++i) powers[i] = 1 / std::sqrt(bases[i]);
-      return;
-    case LrnExponent::three_quarters:
-      COSMATI_INDEPENDENT
-      for (Index i = 0; i < count; ++i) {
-        Real const root = std::sqrt(bases[i]);
-        powers[i] = 1 / (root * std::sqrt(root));
-      }
-      return;
-    default:
-      COSMATI_INDEPENDENT
-      for (Index i = 0; i < count; ++i) powers[i] = 1 / bases[i];
-  }
-}
-
 template <LrnExponent exponent, class Real>
 COSMATI_ALWAYS_INLINE Real raised(Real base) {
   if (exponent == LrnExponent::one) return 1 / base;
   Real const root = std::sqrt(base);
   return 1 / (exponent == LrnExponent::half ? root : root * std::sqrt(root));
+}
+
+template <LrnExponent exponent, class Real>
+COSMATI_ALWAYS_INLINE void raise_all(Real const* bases, Real* powers, Index count) {
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < count; ++i) powers[i] = raised<exponent>(bases[i]);
+}
+
+template <class Real>
+COSMATI_ALWAYS_INLINE void raise_bases(LrnExponent exponent, Real const* bases, Real* powers, Index count) {
+  using enum LrnExponent;
+  switch (exponent) {
+    case half: return raise_all<half>(bases, powers, count);
+    case three_quarters: return raise_all<three_quarters>(bases, powers, count);
+    default: return raise_all<one>(bases, powers, count);
+  }
 }
 
 template <int terms, LrnExponent exponent, class Real>
@@ -88,20 +84,22 @@ COSMATI_ALWAYS_INLINE bool normalize_fixed(Real const* x, Index step, Index befo
   return outside == 0;
 }
 
+template <int terms, class Real>
+COSMATI_ALWAYS_INLINE bool normalize_by(LrnExponent exponent, Real const* x, Index step, Index before, Real k,
+                                        Real factor, Real* y, Index count) {
+  using enum LrnExponent;
+  switch (exponent) {
+    case half: return normalize_fixed<terms, half>(x, step, before, k, factor, y, count);
+    case one: return normalize_fixed<terms, one>(x, step, before, k, factor, y, count);
+    default: return normalize_fixed<terms, three_quarters>(x, step, before, k, factor, y, count);
+  }
+}
+
 template <class Real>
 COSMATI_ALWAYS_INLINE bool normalize(LrnExponent exponent, Real const* x, Index step, Index terms,
                                      Index before, Real k, Real factor, Real* y, Index count) {
-  using enum LrnExponent;
-  if (terms == 3) switch (exponent) {
-      case half: return normalize_fixed<3, half>(x, step, before, k, factor, y, count);
-      case one: return normalize_fixed<3, one>(x, step, before, k, factor, y, count);
-      default: return normalize_fixed<3, three_quarters>(x, step, before, k, factor, y, count);
-    }
-  switch (exponent) {
-    case half: return normalize_fixed<5, half>(x, step, before, k, factor, y, count);
-    case one: return normalize_fixed<5, one>(x, step, before, k, factor, y, count);
-    default: return normalize_fixed<5, three_quarters>(x, step, before, k, factor, y, count);
-  }
+  return terms == 3 ? normalize_by<3>(exponent, x, step, before, k, factor, y, count)
+                    : normalize_by<5>(exponent, x, step, before, k, factor, y, count);
 }
 
 template <class Real>

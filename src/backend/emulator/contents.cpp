@@ -51,17 +51,20 @@ std::string pointers_violation(plan::CanonicalGemm const& form) {
                      name_of(form.a.type), name_of(form.b.type));
 }
 
-std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& group) {
-  DataType const a = group.common.a.type, b = group.common.b.type;
+bool has_group(GemmRecipe const& recipe, DataType a, DataType b) {
   GemmPolicy const& p = recipe.policy;
   bool const known = (p.main_loop == MainLoop::double_buffered && a == DataType::f32) ||
                      (p.multiply == Multiply::mma && a == DataType::bf16) ||
                      (p.multiply == Multiply::wgmma && a == DataType::bf16 && lies_deep(recipe.b));
-  if (known && a == b && recipe.sum == DataType::f32) return {};
+  return known && a == b && recipe.sum == DataType::f32;
+}
+
+std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& group) {
+  DataType const a = group.common.a.type, b = group.common.b.type;
+  if (has_group(recipe, a, b)) return {};
   return fmt::format(
       "the emulator has no grouped kernel for {} and {} with b along {}; it has f32 by double_buffered, bf16 "
-      "by "
-      "multistage with mma, and bf16 by warp_specialized with b along k",
+      "by multistage with mma, and bf16 by warp_specialized with b along k",
       name_of(a), name_of(b), lies_deep(recipe.b) ? "k" : "n");
 }
 

@@ -28,6 +28,8 @@ bool has_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess c
 // Empty, or which types and directions there is a kernel for by warp_specialized with batches by pointers.
 std::string pointers_violation(plan::CanonicalGemm const& form);
 
+// There is a kernel for groups of products of these types.
+bool has_group(GemmRecipe const& recipe, DataType a, DataType b);
 // Empty, or which types and directions there is a kernel for groups for.
 std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& group);
 // Bytes of the records, which lie in the workspace.

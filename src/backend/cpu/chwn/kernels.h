@@ -33,8 +33,8 @@ struct Convolution {
   Index groups;
   Axis rows;
   Axis columns;
-  // Of x and dy, which the filter's gradient walks once for each of its tiles: the second level cache holds
-  // them.
+  // So many elements of x and dy, which the filter's gradient walks once for each of its tiles, stay in the
+  // L2 cache.
   Index chunk_floats = 96 * 1024;
 };
 

@@ -21,7 +21,7 @@ std::string violates_pooling(PoolingProblem const& p, Device const& device) {
 
 // With SSE4.1 oneDNN adds operands in memory, which must then lie at multiples of 16 bytes: it crashes.
 std::string violates_alignment(PoolingProblem const& p, Device const& device) {
-  if (device.avx2 && dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::sse41) return {};
+  if (!lacks_avx(device)) return {};
   std::string violation;
   PoolingProblem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& t, auto) {
     if (violation.empty() && t.alignment < 16)

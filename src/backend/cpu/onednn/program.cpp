@@ -13,6 +13,10 @@ dnnl::engine const& engine() {
   return one;
 }
 
+bool lacks_avx(Device const& device) {
+  return !device.avx2 || dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::sse41;
+}
+
 Kind kind_of(DataType type) {
   switch (type) {
     case DataType::f32: return Kind::f32;
@@ -101,15 +105,10 @@ class Program::Pool {
       }
     }
   }
-  template <class Function>
-  void before_the_first_run(Function const& function) {
-    if (has_run_.load(std::memory_order_relaxed)) return;
-    function();
-    has_run_.store(true, std::memory_order_relaxed);
-  }
+
+  std::atomic<bool> has_run = false;
 
  private:
-  std::atomic<bool> has_run_ = false;
   std::array<std::atomic<Bound*>, 64> places_{};
 };
 
@@ -160,7 +159,10 @@ void Program::run(std::span<void* const> arguments, std::byte* workspace) const 
       throw Error(ErrorCode::system,
                   std::string("oneDNN could not ") + what + ": status " + std::to_string(status));
   };
-  pool_->before_the_first_run(require_code_memory);  // in which primitives may still make kernels
+  if (!pool_->has_run.load(std::memory_order_relaxed)) {  // primitives may still make kernels
+    require_code_memory();
+    pool_->has_run.store(true, std::memory_order_relaxed);
+  }
   std::unique_ptr<Bound> bound = pool_->take(*this);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     void* const data = slots_[i].is_argument ? arguments[slots_[i].offset] : workspace + slots_[i].offset;

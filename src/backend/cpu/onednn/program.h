@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cosmati/ops/device.h"
 #include "cosmati/ops/tensor.h"
 #include "dnnl.hpp"
 
@@ -23,6 +24,8 @@ using Tag = dnnl::memory::format_tag;
 using Kind = dnnl::memory::data_type;
 
 dnnl::engine const& engine();
+// True where the described processor lacks AVX, or a limit keeps oneDNN from it: its kernels are for SSE4.1.
+bool lacks_avx(Device const& device);
 Kind kind_of(DataType type);  // undef where oneDNN 2.6 does not compute with the type
 Descriptor descriptor(TensorDescription const& description);
 Descriptor any_layout(Descriptor const& descriptor);  // oneDNN may choose

@@ -3,6 +3,7 @@
 
 #include "cosmati/gemm/group.h"
 #include "cosmati/gemm/warp_specialized.h"
+#include "src/backend/emulator/contents.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -32,20 +33,18 @@ void launch_wgmma(int blocks, GroupArguments const& group, int host_threads) {
 }  // namespace
 
 GroupEntry find_group(GemmRecipe const& recipe, DataType a, DataType b) {
+  if (!has_group(recipe, a, b)) return {};
   GemmPolicy const& p = recipe.policy;
   auto const deep = [](OperandAccess const& access) { return access.along == depth; };
-  if (a != b || recipe.sum != DataType::f32) return {};
   int const full = 16 / size_of(a);
   bool const wide = deep(recipe.a) && deep(recipe.b) && recipe.a.width >= full && recipe.b.width >= full;
-  if (p.main_loop == MainLoop::double_buffered && a == DataType::f32)
+  if (a == DataType::f32)
     return {wide ? &launch_tiles<MainLoop::double_buffered, Multiply::fma, f32, 4>
                  : &launch_tiles<MainLoop::double_buffered, Multiply::fma, f32, 1>};
-  if (p.multiply == Multiply::mma && a == DataType::bf16)
+  if (p.multiply == Multiply::mma)
     return {wide ? &launch_tiles<MainLoop::multistage, Multiply::mma, bf16, 8>
                  : &launch_tiles<MainLoop::multistage, Multiply::mma, bf16, 1>};
-  if (p.multiply == Multiply::wgmma && a == DataType::bf16 && deep(recipe.b))
-    return {deep(recipe.a) ? &launch_wgmma<depth> : &launch_wgmma<outer>};
-  return {};
+  return {deep(recipe.a) ? &launch_wgmma<depth> : &launch_wgmma<outer>};
 }
 
 }  // namespace cosmati::emulator
