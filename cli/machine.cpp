@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "cosmati/ops/device.h"
-#include "src/backend/cuda/driver.h"
+#include "src/backend/cuda/driver/driver.h"
 #include "src/jit/cache_folder.h"
 
 namespace cosmati::cli {

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <new>
 
-#include "cli/commands.h"
 #include "cli/failure.h"
-#include "cli/parse_failure.h"
-#include "cli/table.h"
-#include "cli/told_once.h"
+#include "cli/options/parse_failure.h"
+#include "cli/output/table.h"
+#include "cli/output/told_once.h"
+#include "cli/verbs/commands.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 # Texts as strings in the program: the template of `cosmati plot`, and the script of the peer torch.
 #
 # Included by the build, it adds the generated sources to the library `cosmati_cli`; run as a script
-# (cmake -DTEXT_FILE=cli/plot.html -DTEXT_FUNCTION=plot_template -DTEXT_HEADER=cli/plot_page.h -DTEXT_OUTPUT=FILE -P page.cmake)
+# (cmake -DTEXT_FILE=cli/plot/plot.html -DTEXT_FUNCTION=plot_template -DTEXT_HEADER=cli/plot/page.h -DTEXT_OUTPUT=FILE -P page.cmake)
 # it writes such a source.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   function(cosmati_embed file function header)
@@ -14,8 +14,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       COMMENT "Embedding ${file}" VERBATIM)
     target_sources(cosmati_cli PRIVATE ${source})
   endfunction()
-  cosmati_embed(cli/plot.html plot_template cli/plot_page.h)
-  cosmati_embed(cli/torch_peer.py torch_script cli/torch_peer.h)
+  cosmati_embed(cli/plot/plot.html plot_template cli/plot/page.h)
+  cosmati_embed(cli/bench/peers/torch_peer.py torch_script cli/bench/peers/torch_peer.h)
   return()
 endif()
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::nets {
 namespace {

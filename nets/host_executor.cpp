@@ -4,7 +4,7 @@
 
 #include "nets/executor.h"
 #include "nets/replicas.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::nets {
 namespace {

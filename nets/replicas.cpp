@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::nets {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "nets/layers.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::nets {
 

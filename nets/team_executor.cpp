@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "nets/device_executor.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 #include "src/parallel/crew.h"
 
 namespace cosmati::nets {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <mutex>
 
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 #include "src/io/idx.h"
 #include "src/io/image.h"
 

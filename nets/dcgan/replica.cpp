@@ -7,7 +7,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "nets/dataset.h"
 #include "nets/random.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::dcgan {
 namespace {

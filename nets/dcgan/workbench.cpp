@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::dcgan {
 

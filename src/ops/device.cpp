@@ -5,12 +5,12 @@
 
 #include "cosmati/epilogue/vector_level.h"
 #include "cosmati/ops/error.h"
-#include "src/backend/cpu/module.h"
-#include "src/backend/cpu/onednn_isa.h"
-#include "src/backend/cpu/openblas.h"
-#include "src/backend/cpu/parallel.h"
-#include "src/backend/cuda/devices.h"
-#include "src/backend/cuda/driver.h"
+#include "src/backend/cpu/gemm/openblas.h"
+#include "src/backend/cpu/runtime/module.h"
+#include "src/backend/cpu/runtime/onednn_isa.h"
+#include "src/backend/cpu/runtime/parallel.h"
+#include "src/backend/cuda/driver/devices.h"
+#include "src/backend/cuda/driver/driver.h"
 #include "src/ops/host_caches.h"
 
 namespace cosmati {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cosmati/ops/error.h"
-#include "src/backend/cuda/resources.h"
+#include "src/backend/cuda/driver/resources.h"
 #include "src/ops/host_allocation.h"
 
 namespace cosmati {

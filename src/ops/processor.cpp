@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cosmati/ops/error.h"
-#include "src/backend/cpu/module.h"
-#include "src/backend/cpu/openblas.h"
+#include "src/backend/cpu/gemm/openblas.h"
+#include "src/backend/cpu/runtime/module.h"
 #include "src/ops/description_file.h"
 
 namespace cosmati {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cosmati/ops/error.h"
-#include "src/backend/cuda/resources.h"
+#include "src/backend/cuda/driver/resources.h"
 
 namespace cosmati::parallel::nccl {
 namespace {

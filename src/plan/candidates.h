@@ -5,7 +5,7 @@
 
 #include "reference/reference.h"
 #include "src/backend/cpu/converted.h"
-#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/runtime/module.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati {

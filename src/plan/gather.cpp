@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "cosmati/ops/gather.h"
-#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/runtime/module.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"
 

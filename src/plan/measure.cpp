@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cosmati/ops/error.h"
-#include "src/backend/cuda/resources.h"
+#include "src/backend/cuda/driver/resources.h"
 
 namespace cosmati::plan {
 namespace {

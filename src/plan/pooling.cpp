@@ -1,5 +1,5 @@
 // The ways to pool.
-#include "src/backend/cpu/chwn16.h"
+#include "src/backend/cpu/conv/chwn16.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"

@@ -1,5 +1,5 @@
 // Every field of every problem by name, so that problems are written to a line of JSON and read from one by
-// the same list (src/plan/call_record.h, cli/recorded_problem.h).
+// the same list (src/plan/call_record.h, cli/operations/recorded_problem.h).
 #pragma once
 #include <type_traits>
 

@@ -6,7 +6,7 @@
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/softmax.h"
-#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/runtime/module.h"
 #include "tests/support/compare.h"
 
 namespace cosmati {

@@ -1,5 +1,5 @@
 // Loops over host threads.
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Threads wait passively where other processes use the processors.
-#include "src/backend/cpu/waiting.h"
+#include "src/backend/cpu/runtime/waiting.h"
 
 #include <gtest/gtest.h>
 

@@ -128,7 +128,7 @@ sums = {"gemm", "conv"}  # which have policies, tuning files, and products to su
 
 
 def shared_options(verb, operation):
-    """Those that mean something: the table of cli/shared_options.cpp, told once more."""
+    """Those that mean something: the table of cli/options/shared_options.cpp, told once more."""
     if verb == "replay":
         return machine
     if verb == "train":

@@ -49,7 +49,7 @@ def left_out(folder):
     check(done.returncode == 0, f"cmake: {done.stdout} {done.stderr}")
     catalogue = "src/backend/emulator/catalogue/"
     everything = run(cmake, "--build", folder, "--", "-t", "commands").stdout
-    check("src/backend/emulator/launch.cpp" in everything and catalogue not in everything, "the whole build has the emulator's kernels")
+    check("src/backend/emulator/machine/launch.cpp" in everything and catalogue not in everything, "the whole build has the emulator's kernels")
     check(catalogue in run(cmake, "--build", folder, "--", "-t", "commands", "cosmati_emulator").stdout, "the target has no kernels")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Stands for a Python with PyTorch in tests of `bench --peer torch`: answers as cli/torch_peer.py does, by numpy.
+"""Stands for a Python with PyTorch in tests of `bench --peer torch`: answers as cli/bench/peers/torch_peer.py does, by numpy.
 
 FAKE_TORCH says what is wrong with it: "absent", "wrong" results, "dies", "refuses". Requests are added to the file FAKE_TORCH_LOG.
 """

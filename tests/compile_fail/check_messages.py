@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Compiles every mistake of this folder, which must be refused, and by the right sentence.
+"""Compiles every mistake of this folder and its subfolders, which must be refused, and by the right sentence.
 
 usage: check_messages.py COMPILER [--only NAME] [--show]     exit status 1 and a line for each finding
 
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--show", action="store_true", help="print all that the compiler says")
     arguments = parser.parse_args()
     endings = ("cpp", "cu") if is_nvcc(arguments.compiler) else ("cpp",)
-    paths = sorted(p for e in endings for p in glob.glob(os.path.join(FOLDER, f"{arguments.only}.{e}")))
+    paths = sorted(p for e in endings for p in glob.glob(os.path.join(FOLDER, "**", f"{arguments.only}.{e}"), recursive=True))
     with concurrent.futures.ThreadPoolExecutor(1 if arguments.show else os.cpu_count()) as pool:
         findings = [f for f in pool.map(lambda p: finding(arguments.compiler, p, arguments.show), paths) if f]
     print("\n".join(findings) or f"{len(paths)} files say what they must")

@@ -1,14 +1,14 @@
-// Groups of products by cuBLAS as bench times them, on the fake driver and a fake cuBLAS; what cli/cublas.h
-// declares against cuBLAS's own header, where there is one.
-#include "cli/cublas_group.h"
+// Groups of products by cuBLAS as bench times them, on the fake driver and a fake cuBLAS; what
+// cli/bench/peers/cublas.h declares against cuBLAS's own header, where there is one.
+#include "cli/bench/peers/cublas_group.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "cli/group_task.h"
-#include "cli/notes.h"
-#include "cli/verification.h"
+#include "cli/operations/group_task.h"
+#include "cli/operations/notes.h"
+#include "cli/verify/verification.h"
 #include "tests/cuda/fake_libcuda.h"
 #include "tests/cuda/plain_of.h"
 #if __has_include(<cublas_v2.h>)

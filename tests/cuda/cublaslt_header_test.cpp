@@ -1,9 +1,10 @@
-// What cli/cublaslt.h declares is what the toolkit's cublasLt.h declares; compiled where there is one.
+// What cli/bench/peers/cublaslt.h declares is what the toolkit's cublasLt.h declares; compiled where there is
+// one.
 #include <gtest/gtest.h>
 
 #include <cstddef>
 
-#include "cli/cublaslt.h"
+#include "cli/bench/peers/cublaslt.h"
 #include "tests/cuda/plain_of.h"
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>

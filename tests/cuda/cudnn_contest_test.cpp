@@ -8,11 +8,11 @@
 #include <set>
 #include <string>
 
-#include "cli/bench_report.h"
-#include "cli/composed_convolution.h"
-#include "cli/cudnn_peer.h"
-#include "cli/gpu_contest.h"
-#include "cli/result_sample.h"
+#include "cli/bench/bench_report.h"
+#include "cli/bench/gpu_contest.h"
+#include "cli/bench/peers/cudnn_peer.h"
+#include "cli/data/result_sample.h"
+#include "cli/operations/composed_convolution.h"
 #include "cosmati/conv/direct.h"
 #include "cosmati/conv/places_arguments.h"
 #include "src/jit/cache.h"

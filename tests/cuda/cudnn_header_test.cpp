@@ -1,9 +1,9 @@
-// What cli/cudnn.h declares is what cuDNN's own headers declare; compiled where there are some.
+// What cli/bench/peers/cudnn.h declares is what cuDNN's own headers declare; compiled where there are some.
 #include <gtest/gtest.h>
 
 #include <cstddef>
 
-#include "cli/cudnn.h"
+#include "cli/bench/peers/cudnn.h"
 #include "tests/cuda/plain_of.h"
 #if __has_include(<cudnn.h>)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -1,7 +1,8 @@
-// What src/backend/cuda/cufft.h declares is what the toolkit's cufft.h declares; compiled where there is one.
+// What src/backend/cuda/driver/cufft.h declares is what the toolkit's cufft.h declares; compiled where there
+// is one.
 #include <gtest/gtest.h>
 
-#include "src/backend/cuda/cufft.h"
+#include "src/backend/cuda/driver/cufft.h"
 #include "tests/cuda/plain_of.h"
 #if __has_include(<cufft.h>)
 #include <cufft.h>

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "cli/placement.h"
-#include "cli/problem_options.h"
-#include "cli/provenance.h"
-#include "cli/run_job.h"
-#include "cli/shared_options.h"
-#include "cli/sizes.h"
-#include "cli/text.h"
+#include "cli/bench/provenance.h"
+#include "cli/options/placement.h"
+#include "cli/options/problem_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/options/sizes.h"
+#include "cli/output/text.h"
+#include "cli/verbs/run_job.h"
 #include "src/jit/cache.h"
 #include "src/jit/nvrtc.h"
 #include "tests/cuda/fake_libcuda.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "src/backend/cuda/driver.h"
+#include "src/backend/cuda/driver/driver.h"
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 #endif

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cosmati/ops/device.h"
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 #include "tests/cuda/fake_libcuda.h"
 #include "tests/support/complaint.h"
 

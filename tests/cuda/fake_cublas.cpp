@@ -1,6 +1,6 @@
 // The functions of cuBLAS that bench calls for groups, on the memory of the fake driver. As the library, it
 // loses its workspace when the stream is set, and needs one of its caller's while a stream is captured.
-#include "cli/cublas.h"
+#include "cli/bench/peers/cublas.h"
 #include "cosmati/core/number.h"
 #include "tests/cuda/fake_libcuda.h"
 

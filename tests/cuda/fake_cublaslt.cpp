@@ -2,7 +2,7 @@
 // three algorithms that are all the same, and no products of 8-bit integers. As the library, it multiplies
 // fp8 along k only, and adds no source of fp8; as it may, it refuses addresses that are not multiples of what
 // the heuristics were told. The workspace that it names tells what it was asked for.
-#include "cli/cublaslt.h"
+#include "cli/bench/peers/cublaslt.h"
 
 #include <cstdint>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/cudnn.h"
+#include "cli/bench/peers/cudnn.h"
 #include "cosmati/core/number.h"
 #include "cosmati/ops/convolution.h"
 

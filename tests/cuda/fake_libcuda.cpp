@@ -13,7 +13,7 @@
 #include <mutex>
 #include <set>
 
-#include "src/backend/cuda/driver.h"
+#include "src/backend/cuda/driver/driver.h"
 
 using cosmati::cuda::CaptureMode;
 using cosmati::cuda::DeviceAddress;

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "cli/cublaslt_peer.h"
-#include "cli/gpu_contest.h"
-#include "cli/gpu_peer.h"
-#include "cli/notes.h"
-#include "cli/placement.h"
-#include "cli/sample.h"
-#include "cli/sizes.h"
+#include "cli/bench/gpu_contest.h"
+#include "cli/bench/peers/cublaslt_peer.h"
+#include "cli/bench/peers/gpu_peer.h"
+#include "cli/data/sample.h"
+#include "cli/operations/notes.h"
+#include "cli/options/placement.h"
+#include "cli/options/sizes.h"
 #include "cosmati/gemm/arguments.h"
 #include "src/jit/cache.h"
 #include "src/jit/nvrtc.h"

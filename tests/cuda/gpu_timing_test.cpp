@@ -1,5 +1,5 @@
 // Timing by CUDA graphs of calls, on the fake driver, where two events are 2.5 ms apart.
-#include "cli/gpu_timing.h"
+#include "cli/bench/gpu_timing.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/timing.h"
+#include "cli/bench/timing.h"
 
 namespace cosmati::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/backend/cuda/peak.h"
+#include "cli/bench/device_peaks.h"
 #include "src/jit/nvrtc.h"
 
 namespace cosmati::cuda {

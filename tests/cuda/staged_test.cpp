@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "cli/staged.h"
-#include "cli/verification.h"
+#include "cli/data/staged.h"
+#include "cli/verify/verification.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/memory.h"
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 #include "tests/cuda/fake_libcuda.h"
 #include "tests/support/complaint.h"
 

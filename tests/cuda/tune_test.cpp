@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/gpu_tuning.h"
-#include "cli/sizes.h"
-#include "cli/tune_job.h"
+#include "cli/options/sizes.h"
+#include "cli/verbs/gpu_tuning.h"
+#include "cli/verbs/tune_job.h"
 #include "cosmati/gemm/arguments.h"
 #include "src/io/tuning_file.h"
 #include "src/jit/cache.h"

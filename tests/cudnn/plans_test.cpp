@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "cli/cudnn_graph.h"
+#include "cli/bench/peers/cudnn_graph.h"
 #include "cosmati/ops/error.h"
 
 namespace cosmati::cli {

@@ -10,8 +10,8 @@
 #include "src/backend/emulator/fftw.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/fft.h"
-#include "src/plan/conv/fft_bound.h"
+#include "src/plan/conv/fft/fft.h"
+#include "src/plan/conv/fft/fft_bound.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {

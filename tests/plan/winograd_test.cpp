@@ -8,8 +8,8 @@
 #include "src/backend/cuda/winograd.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/winograd.h"
-#include "src/plan/conv/winograd_bound.h"
+#include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/conv/winograd/winograd_bound.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {

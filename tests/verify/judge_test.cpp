@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/sizes.h"
-#include "cli/verification.h"
+#include "cli/options/sizes.h"
+#include "cli/verify/verification.h"
 
 namespace cosmati::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include "cli/commands.h"
+#include "cli/verbs/commands.h"
 
 namespace cosmati::cli {
 namespace {

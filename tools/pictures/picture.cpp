@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/svg.h"
+#include "cli/plot/svg.h"
 
 namespace cosmati::pictures {
 namespace {

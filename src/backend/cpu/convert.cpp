@@ -5,7 +5,7 @@
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/loop_nest.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::cpu {
 namespace {

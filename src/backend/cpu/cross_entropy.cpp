@@ -6,7 +6,7 @@
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::cpu {
 namespace {

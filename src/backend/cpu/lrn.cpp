@@ -13,7 +13,7 @@
 #include "src/backend/cpu/loop_nest.h"
 #include "src/backend/cpu/lrn_loops.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::cpu {
 namespace {

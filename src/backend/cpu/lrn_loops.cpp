@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/backend/cpu/vector_clones.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
 
 namespace cosmati::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // The results are those of encode() and decode() in core/number.h, which say what is meant.
 #pragma once
 #include "cosmati/core/number.h"
-#include "src/backend/cpu/vector_clones.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
 
 namespace cosmati::cpu {
 

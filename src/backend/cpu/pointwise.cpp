@@ -9,7 +9,7 @@
 #include "cosmati/epilogue/vector_program.h"
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/loop_nest.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::cpu {
 namespace {

@@ -6,9 +6,9 @@
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/parallel.h"
 #include "src/backend/cpu/pooling_lines.h"
-#include "src/backend/cpu/vector_clones.h"
+#include "src/backend/cpu/runtime/parallel.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
 
 namespace cosmati::cpu {
 namespace {

@@ -8,8 +8,8 @@
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/parallel.h"
-#include "src/backend/cpu/vector_clones.h"
+#include "src/backend/cpu/runtime/parallel.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
 
 namespace cosmati::cpu {
 namespace {

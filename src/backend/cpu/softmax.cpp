@@ -9,7 +9,7 @@
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/loop_nest.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/jit/compile.h"
 
 namespace cosmati::cuda {

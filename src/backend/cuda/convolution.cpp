@@ -7,10 +7,10 @@
 
 #include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/depthwise_filter.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/filter_tiled.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/merged_convolution.h"
-#include "src/backend/cuda/module.h"
 #include "src/backend/cuda/packing.h"
 #include "src/backend/cuda/repack.h"
 #include "src/backend/cuda/sliding_convolution.h"

@@ -5,11 +5,11 @@
 
 #include "cosmati/conv/fft_doubled.h"
 #include "src/backend/cuda/convolution_epilogue.h"
-#include "src/backend/cuda/cufft.h"
+#include "src/backend/cuda/driver/cufft.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/module.h"
 #include "src/jit/cache.h"
-#include "src/plan/conv/fft.h"
+#include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/launch.h"
 
 namespace cosmati::cuda {

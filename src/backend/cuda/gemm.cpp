@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/module.h"
 #include "src/backend/cuda/warp_specialized_gemm.h"
 #include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"

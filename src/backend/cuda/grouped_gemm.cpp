@@ -8,9 +8,9 @@
 
 #include "cosmati/gemm/group_arguments.h"
 #include "src/backend/cuda/bind.h"
+#include "src/backend/cuda/driver/module.h"
+#include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/module.h"
-#include "src/backend/cuda/tensor_map.h"
 #include "src/jit/cache.h"
 #include "src/plan/gemm/group_launch.h"
 #include "src/plan/gemm/model.h"

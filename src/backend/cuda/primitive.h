@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/jit/compile.h"
 #include "src/plan/primitive/program.h"
 

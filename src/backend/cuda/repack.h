@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cosmati/ops/gemm.h"
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/jit/compile.h"
 #include "src/plan/gemm/canonical.h"
 

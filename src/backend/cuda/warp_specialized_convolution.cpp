@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "src/backend/cuda/convolution_epilogue.h"
+#include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/packing.h"
-#include "src/backend/cuda/tensor_map.h"
 #include "src/backend/launch_tag.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/tensor_windows.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cosmati/ops/convolution.h"
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/jit/compile.h"
 
 namespace cosmati::cuda {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cosmati/ops/gemm.h"
-#include "src/backend/cuda/module.h"
+#include "src/backend/cuda/driver/module.h"
 
 namespace cosmati::cuda {
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "src/backend/cuda/convolution_epilogue.h"
+#include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/module.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/launch.h"
-#include "src/plan/conv/winograd.h"
+#include "src/plan/conv/winograd/winograd.h"
 
 namespace cosmati::cuda {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "src/backend/emulator/catalogue/gemm_group.h"
+#include "src/backend/emulator/catalogue/gemm/gemm_group.h"
 #include "src/plan/conv/filter_copy.h"
 
 namespace cosmati::emulator {

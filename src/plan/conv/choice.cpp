@@ -12,7 +12,7 @@
 #include "src/backend/emulator/contents.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/direct_merged.h"
-#include "src/plan/conv/fft.h"
+#include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter_copy.h"
 #include "src/plan/conv/filter_tiled.h"
 #include "src/plan/conv/image_slices.h"
@@ -22,7 +22,7 @@
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/unroll.h"
-#include "src/plan/conv/winograd.h"
+#include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/gemm/ways.h"
 
 namespace cosmati::plan {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "src/backend/cpu/parallel.h"
+#include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::plan {
 namespace {

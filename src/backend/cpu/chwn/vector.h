@@ -8,7 +8,7 @@
 #endif
 
 #include "src/backend/cpu/chwn/kernels.h"
-#include "src/backend/cpu/vector_clones.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
 
 namespace cosmati::cpu::chwn {
 namespace {

@@ -1,6 +1,6 @@
 // The candidates that this module offers, a function for each kernel.
 #pragma once
-#include "src/backend/cpu/module.h"
+#include "src/backend/cpu/runtime/module.h"
 
 namespace cosmati::cpu::onednn {
 

@@ -4,7 +4,7 @@
 
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/program.h"
-#include "src/backend/cpu/onednn_isa.h"
+#include "src/backend/cpu/runtime/onednn_isa.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "src/backend/cpu/address_space.h"
-#include "src/backend/cpu/omp_runtime.h"
+#include "src/backend/cpu/runtime/address_space.h"
+#include "src/backend/cpu/runtime/omp_runtime.h"
 
 namespace cosmati::cpu::onednn {
 

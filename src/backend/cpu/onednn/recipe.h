@@ -7,8 +7,8 @@
 
 #include "src/backend/cpu/onednn/post_ops.h"
 #include "src/backend/cpu/onednn/program.h"
-#include "src/backend/cpu/parallel.h"
 #include "src/backend/cpu/pointwise.h"
+#include "src/backend/cpu/runtime/parallel.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati::cpu::onednn {

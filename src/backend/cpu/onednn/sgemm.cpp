@@ -1,6 +1,6 @@
 // alpha * a * b + beta * c in f32, with scalars that are known when it runs, by oneDNN's BLAS-like function.
-#include "src/backend/cpu/blas_form.h"
 #include "src/backend/cpu/converted.h"
+#include "src/backend/cpu/gemm/blas_form.h"
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
 

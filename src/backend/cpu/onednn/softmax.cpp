@@ -7,7 +7,7 @@
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/vector_clones.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
 
 namespace cosmati::cpu::onednn {
 namespace {

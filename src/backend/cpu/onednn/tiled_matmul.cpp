@@ -3,13 +3,13 @@
 #include <array>
 #include <optional>
 
-#include "src/backend/cpu/blas_form.h"
-#include "src/backend/cpu/cache.h"
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
+#include "src/backend/cpu/gemm/blas_form.h"
+#include "src/backend/cpu/gemm/tile_epilogue.h"
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
-#include "src/backend/cpu/tile_epilogue.h"
+#include "src/backend/cpu/runtime/cache.h"
 
 namespace cosmati::cpu::onednn {
 namespace {

@@ -1,0 +1,48 @@
+// What bench tells of one measurement: a record for machines, a row for people.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/bench/contest.h"
+#include "cli/output/record.h"
+
+namespace cosmati::cli {
+
+// What the machine can do at most, measured; 0: not known.
+struct Ceilings {
+  std::string name;                 // of what `operations` counts: "f32 fma"
+  double operations = 0;            // a second
+  double bytes = 0;                 // read and written a second
+  double burst = 0, sustained = 0;  // of `operations`, where both were measured: one of the two
+};
+
+// What was measured.
+struct Provenance {
+  std::string suite;  // empty: of none
+  std::string subject, type;
+  std::string digest;  // kernel_digest()
+};
+
+struct Measurement {
+  Provenance what;
+  Task const& task;
+  Device const& device;
+  ContestRules rules;
+  long long seed = 1;
+  ContestResult const& result;
+  std::optional<Verdict> verdict;  // nothing: not verified
+  Ceilings ceilings;
+};
+
+// What a record begins with, and all that --digest tells.
+Record digest_record(Provenance const& what, Task const& task, Device const& device, Choice const& choice);
+// `peer` may be null.
+Record bench_record(Measurement const& measurement, PeerResult const* peer);
+// A line of --peer-log.
+Record trial_record(Measurement const& measurement, PeerResult const& peer, PeerTrial const& trial);
+std::vector<std::string> bench_heads();
+std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer);
+// How the numbers of the table come about.
+std::string bench_method(ContestRules const& rules, bool on_gpu);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,109 @@
+// A convolution by cuDNN's graph interface.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cli/bench/peers/cudnn_convolution.h"
+
+namespace cosmati::cli {
+
+// A descriptor of the backend interface, destroyed with its owner. Every call throws Error(system) if the
+// library refuses.
+class CudnnObject {
+ public:
+  explicit CudnnObject(cudnn::ObjectKind kind);
+  CudnnObject(CudnnObject&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  CudnnObject& operator=(CudnnObject&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~CudnnObject();
+
+  void* handle() const { return handle_; }
+  void set(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t count,
+           void const* elements) const;
+  // One element, or an array of them, of a type that cuDNN has exactly one kind for.
+  template <class Element>
+  void set(cudnn::Attribute attribute, Element const& element) const {
+    using One = std::remove_extent_t<Element>;
+    set(attribute, kind_of(static_cast<One const*>(nullptr)),
+        static_cast<std::int64_t>(sizeof element / sizeof(One)), &element);
+  }
+  void set(cudnn::Attribute attribute, CudnnObject const& object) const {
+    set(attribute, cudnn::ElementKind::object, 1, &object.handle_);
+  }
+  void finalize() const;
+  // At most `most` elements are written; returns how many there are.
+  std::int64_t get(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t most,
+                   void* elements) const;
+  std::int64_t integer(cudnn::Attribute attribute) const;
+
+ private:
+  static cudnn::ElementKind kind_of(std::int64_t const*) { return cudnn::ElementKind::int64; }
+  static cudnn::ElementKind kind_of(float const*) { return cudnn::ElementKind::f32; }
+  static cudnn::ElementKind kind_of(double const*) { return cudnn::ElementKind::f64; }
+  static cudnn::ElementKind kind_of(void* const*) { return cudnn::ElementKind::pointer; }
+  static cudnn::ElementKind kind_of(cudnn::Context* const*) { return cudnn::ElementKind::handle; }
+  static cudnn::ElementKind kind_of(cudnn::Number const*) { return cudnn::ElementKind::data_type; }
+  static cudnn::ElementKind kind_of(cudnn::Mode const*) { return cudnn::ElementKind::convolution_mode; }
+  static cudnn::ElementKind kind_of(cudnn::HeuristicMode const*) {
+    return cudnn::ElementKind::heuristic_mode;
+  }
+
+  void* handle_ = nullptr;
+};
+
+// The operation graph of one convolution, and the plans that cuDNN's heuristics offer for it.
+class CudnnGraph {
+ public:
+  struct Plan {
+    CudnnObject configuration, plan;
+    std::string engine;  // "engine 62 k2=10 k3=1": the engine's number and its knobs
+    std::size_t workspace_bytes = 0;
+  };
+  struct Plans {
+    std::vector<Plan> plans;   // in the order of the heuristics: mode A, mode B, the fallback list
+    int other_numerics = 0;    // configurations of engines that round more than the type allows
+    int refused = 0;           // configurations that do not finalize
+    int too_large = 0;         // plans that need more workspace than there may be
+    std::string last_failure;  // of a mode or a plan
+    struct LeftOut {
+      std::string engine, reason;
+      std::size_t workspace_bytes = 0;
+    };
+    std::vector<LeftOut> left_out = {};  // those counted above, one by one
+    std::string reason() const;          // why there is none
+  };
+
+  // `device`, finalized properties of a device, plans without a GPU; with it `context` may be null. The
+  // arrays lie at multiples of `alignment` bytes.
+  CudnnGraph(cudnn::Context* context, CudnnConvolution const& convolution, std::int64_t alignment,
+             CudnnObject const* device = nullptr);
+
+  // At most `most_plans` that need no more workspace than `most_bytes`; a sixth is left to the fallback list.
+  Plans plans(std::size_t most_bytes, int most_plans) const;
+
+  // What a plan is run with; it may be used again as long as the arrays stay.
+  static CudnnObject variant_pack(CudnnArrays const& arrays, void* workspace);
+  void run(Plan const& plan, CudnnObject const& variant_pack) const;
+
+ private:
+  CudnnObject tensor(std::int64_t id, Index const (&extents)[4], std::int64_t alignment) const;
+  void describe_convolution() const;
+  void describe_operation() const;
+  bool allows(CudnnObject const& engine) const;
+  void add_plans(cudnn::HeuristicMode mode, std::size_t most_bytes, std::size_t most_plans,
+                 std::set<std::string>& seen, Plans& result) const;
+
+  cudnn::Context* context_;
+  CudnnConvolution asked_;
+  CudnnObject const* device_;
+  CudnnObject x_, w_, y_, convolution_, operation_, graph_;
+};
+
+}  // namespace cosmati::cli

@@ -1,0 +1,101 @@
+// A convolution by cuDNN, beside ours on one device.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/bench/peers/cudnn_graph.h"
+#include "cli/bench/peers/cudnn_legacy.h"
+#include "cli/bench/peers/gpu_peer.h"
+#include "src/backend/cuda/driver/resources.h"
+
+namespace cosmati::cli {
+
+// forward, data and filter without an epilogue, of f64, f32 (never cut to TF32), tf32, f16 and bf16, sums in
+// f32 (f64 of f64). What is offered to be timed: the plans of the graph interface (heuristics modes A and B,
+// the fallback list), as PyTorch and others use it, and the fastest algorithms by the legacy
+// cudnnFindConvolution*AlgorithmEx, each for NCHW and for NHWC. Number 0 is the first that the heuristics
+// name for the layout that the problem has (of CHWN: for NCHW). Tensors that lie otherwise have copies of
+// their own here, made before anything is timed. Where the problem pads two sides differently, x (dx) is a
+// part of a larger array that holds the difference as zeros, as callers of the library do it; the graph
+// interface is asked for the uneven padding itself, too. Of the calling thread's current context.
+class CudnnPeer final : public GpuPeer {
+ public:
+  static constexpr int most_plans = 48;      // of the graph interface, of each arrangement
+  static constexpr int most_algorithms = 3;  // of the legacy calls, of each arrangement
+  static constexpr double worth_timing =
+      1.5;  // times as slow as the fastest legacy one, by the library's timing
+  static constexpr std::size_t most_legacy_bytes = std::size_t{512} << 20;  // of workspace
+  static constexpr std::size_t most_plan_bytes = std::size_t{4} << 30;  // and at most half of what is free
+
+  // Throws Error(unavailable) if the library is not here.
+  CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal);
+
+  std::string version() const override { return cudnn::version(); }
+  std::string const& refusal() const override { return refusal_; }
+  int algorithms() const override { return static_cast<int>(choices_.size()); }
+  std::size_t workspace_bytes(int algorithm) const override;
+  PeerAlgorithm algorithm(int algorithm) const override;
+  std::vector<PeerTrial> left_out() const override { return left_out_; }
+  void run(int algorithm, std::size_t set, Stream stream) const override;
+  void bring_back(int algorithm, std::size_t set) const override;
+  std::optional<double> tolerance() const override;
+
+ private:
+  // A tensor or filter as the library has it in one layout.
+  struct Array {
+    std::size_t slot = 0;  // of ours
+    TensorDescription ours = {};
+    Index offset[2] = {};                          // of our first row and column in it
+    std::vector<cuda::DeviceBuffer> buffers = {};  // one for each set; none: ours are used
+  };
+  // On each side, and what of it is zeros in the array of x.
+  struct Padding {
+    Index begin[2] = {}, end[2] = {}, before[2] = {}, after[2] = {};
+    bool is_in_array() const { return before[0] + before[1] + after[0] + after[1] > 0; }
+    bool is_even() const { return begin[0] == end[0] && begin[1] == end[1]; }
+  };
+  struct Arrangement {
+    CudnnConvolution asked;
+    bool is_padded_array = false;
+    Array x = {}, w = {}, y = {};
+    std::unique_ptr<CudnnGraph> graph = {};                      // null: it refuses
+    std::unique_ptr<CudnnLegacy> legacy = {};                    // null where both sides are not padded alike
+    mutable std::vector<std::optional<CudnnObject>> packs = {};  // of the sets, made when they are first used
+  };
+  // One of the two.
+  struct Choice {
+    std::size_t arrangement;
+    std::optional<CudnnGraph::Plan> plan;
+    std::optional<CudnnLegacy::Algorithm> legacy;
+  };
+
+  static std::string layout_of(Arrangement const& one);
+  Padding even_padding() const;
+  Padding uneven_padding() const;
+  void add(cudnn::Format format, Padding const& padding);
+  void place(Array& array, cudnn::Format format, Index const (&extents)[4]);
+  void copy(Arrangement const& one, Array const& array, std::size_t set, bool back) const;
+  std::vector<CudnnGraph::Plan> plans_of(Arrangement const& one, std::size_t most_bytes);
+  std::vector<Choice> legacy_choices();
+  void find_choices();
+  template <class Work>
+  bool attempt(Arrangement const& one, char const* interface, Work const& work);
+  CudnnArrays arrays_of(Arrangement const& one, std::size_t set) const;
+  std::int64_t alignment_of(Arrangement const& one) const;
+
+  cudnn::Context* context_ = nullptr;
+  ConvolutionProblem problem_;
+  GpuOperands const& operands_;
+  int ordinal_;
+  std::size_t legacy_bytes_ = 0;  // of the workspace
+  cuda::DeviceBuffer workspace_;
+  std::vector<Arrangement> arrangements_;
+  std::vector<Choice> choices_;
+  std::vector<PeerTrial> left_out_;
+  std::string failures_, refusal_;
+};
+
+}  // namespace cosmati::cli

@@ -1,0 +1,20 @@
+// Where a figure comes from: what was run, and by which command.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/operations/task.h"
+
+namespace cosmati::cli {
+
+// jit::digest_of() the kernels that the plan for `device` runs and of what the plan says of them; empty where
+// no run-time compiler makes them.
+std::string kernel_digest(Task const& task, Device const& device, PlanOptions const& options);
+
+// The command that is carried out, as a shell takes it, without what says where results go and for which GPU
+// plans are made: "cosmati bench gemm ...". It is this process's command line, unless set_command() told the
+// words behind the program's name.
+std::string command_text();
+void set_command(std::vector<std::string> words);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,41 @@
+// Sets of a task's tensors in device memory, filled with normal random numbers.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "cli/operations/task.h"
+#include "nets/random.h"
+#include "src/backend/cuda/driver/resources.h"
+
+namespace cosmati::cli {
+
+// Of `bytes` each, so that one walk over all passes twice the L2 cache; `hot`: one.
+long long sets_needed(long long bytes, long long l2_bytes, bool hot);
+
+class GpuOperands {
+ public:
+  // Inputs are cut together, on the device, from a few hundred thousand numbers that the host draws for each
+  // tensor, at random places: no two rows are alike, and gigabytes are there in milliseconds. Arrays begin
+  // offset_of() bytes after a multiple of 256.
+  GpuOperands(Task& task, Device const& device, long long sets, Index misalignment, nets::Random& random);
+
+  std::size_t sets() const { return sets_.size(); }
+  std::span<void* const> pointers(std::size_t set) const { return sets_[set].pointers; }  // by slots
+  void poison_outputs(std::size_t set) const;  // 0xff: NaN of every floating-point type
+  // Copies of a set's tensors, in the order of the slots, when all that was enqueued is done.
+  std::vector<Tensor> download(std::size_t set) const;
+
+ private:
+  struct Set {
+    std::vector<cuda::DeviceBuffer> buffers;
+    std::vector<void*> pointers;
+  };
+  void fill_inputs(Index classes, nets::Random& random);
+
+  int ordinal_;
+  std::vector<Slot> slots_;
+  std::vector<Set> sets_;
+};
+
+}  // namespace cosmati::cli

@@ -1,0 +1,132 @@
+// Images in files.
+#include "cli/networks/image.h"
+
+#include <algorithm>
+
+#include "cli/operations/subject.h"
+#include "cli/output/text.h"
+
+namespace cosmati::cli {
+
+TensorFormat parse_format(std::string const& name, std::string const& what) {
+  one_of(name, {"nchw", "nhwc", "chwn"}, what);
+  return name == "nchw" ? TensorFormat::nchw : name == "nhwc" ? TensorFormat::nhwc : TensorFormat::chwn;
+}
+
+std::vector<int> file_order(TensorFormat format, int rank) {
+  if (rank < 2 || format == TensorFormat::nchw) return identity_order(rank);
+  std::vector<int> order;
+  for (int d = 2; d < rank; ++d) order.push_back(d);
+  if (format == TensorFormat::nhwc) {
+    order.insert(order.begin(), 0);
+    order.push_back(1);
+  } else {
+    order.insert(order.begin(), 1);
+    order.push_back(0);
+  }
+  return order;
+}
+
+TensorDescription from_file(TensorDescription const& file, TensorFormat format) {
+  auto const order = file_order(format, file.layout.rank());
+  std::vector<int> inverse(order.size());
+  for (std::size_t d = 0; d < order.size(); ++d)
+    inverse[static_cast<std::size_t>(order[d])] = static_cast<int>(d);
+  return reordered(file, inverse);
+}
+
+TensorDescription with_two_spatial(TensorDescription const& image) {
+  if (image.layout.rank() != 3) return image;
+  Layout const& from = image.layout;
+  Layout layout;
+  layout.shape = Shape(from.extent(0), from.extent(1), 1, from.extent(2));
+  Index const row = from.stride[2] * from.extent(2);
+  Index const strides[] = {from.stride[0], from.stride[1], row, from.stride[2]};
+  std::copy(strides, strides + 4, layout.stride);
+  return {image.type, layout};
+}
+
+TensorDescription dense_image(DataType type, TensorFormat format, Index n, Index c, Index h, Index w) {
+  checked_size({n, c, h, w}, type);
+  return describe(type, image_layout(format, n, c, h, w));
+}
+
+std::vector<int> image_file_order(TensorFormat format, int spatial) {
+  std::vector<int> order = file_order(format, 4);
+  if (spatial == 1) std::erase(order, 2);
+  return order;
+}
+
+void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest,
+               Index (&values)[2]) {
+  if (text.empty()) return;
+  auto const numbers = parse_indices(text, what);
+  for (Index const number : numbers)
+    if (number < lowest)
+      throw Error(ErrorCode::bad_request, what + ' ' + text + ": " + std::to_string(number) +
+                                              " is less than " + std::to_string(lowest));
+  if (numbers.size() > static_cast<std::size_t>(spatial))
+    throw Error(ErrorCode::bad_request, what + ' ' + text + " has " + std::to_string(numbers.size()) +
+                                            " numbers; an image with " + std::to_string(spatial) +
+                                            " spatial dimensions takes " +
+                                            (spatial == 1 ? "one" : "rows,columns, or one for both"));
+  values[1] = numbers.back();
+  if (spatial == 2) values[0] = numbers.front();
+}
+
+namespace {
+
+// ceil(input / stride) positions; an odd element of padding goes to the end (upper) or the beginning (lower).
+void same_padding(bool upper, Index const (&input)[2], Index const (&window)[2], Window& result) {
+  for (int d = 0; d < 2; ++d) {
+    Index const positions = (input[d] + result.stride[d] - 1) / result.stride[d];
+    Index const reach = (positions - 1) * result.stride[d] + (window[d] - 1) * result.dilation[d] + 1;
+    Index const total = std::max<Index>(reach - input[d], 0);
+    result.pad_begin[d] = upper ? total / 2 : total - total / 2;
+    result.pad_end[d] = total - result.pad_begin[d];
+  }
+}
+
+void read_padding(std::string const& text, int spatial, Window& result) {
+  auto const numbers = parse_indices(text, "--pad");
+  std::size_t const count = numbers.size();
+  for (Index const number : numbers)
+    if (number < 0)
+      throw Error(ErrorCode::bad_request,
+                  "--pad " + text + ": " + std::to_string(number) + " is less than 0");
+  auto const set = [&](int d, Index begin, Index end) {
+    result.pad_begin[d] = begin;
+    result.pad_end[d] = end;
+  };
+  if (spatial == 1 && count <= 2) {
+    set(1, numbers.front(), numbers.back());
+  } else if (spatial == 2 && count <= 2) {
+    set(0, numbers.front(), numbers.front());
+    set(1, numbers.back(), numbers.back());
+  } else if (spatial == 2 && count == 4) {
+    set(0, numbers[0], numbers[1]);
+    set(1, numbers[2], numbers[3]);
+  } else {
+    throw Error(ErrorCode::bad_request,
+                "--pad " + text + " has " + std::to_string(count) + " numbers; legal: " +
+                    (spatial == 1 ? "one, or left,right" : "one, rows,columns, or top,bottom,left,right") +
+                    ", or same-upper, same-lower, valid");
+  }
+}
+
+}  // namespace
+
+Window read_window(WindowText const& text, int spatial, Index const (&input)[2], Index const (&window)[2],
+                   Index const (&default_stride)[2]) {
+  Window result;
+  std::copy(default_stride, default_stride + 2, result.stride);
+  read_pair(text.stride, "--stride", spatial, 1, result.stride);
+  read_pair(text.dilation, "--dilation", spatial, 1, result.dilation);
+  if (text.pad == "same-upper" || text.pad == "same-lower")
+    same_padding(text.pad == "same-upper", input, window, result);
+  else if (!text.pad.empty() && text.pad != "valid")
+    read_padding(text.pad, spatial, result);
+  return result;
+}
+
+}  // namespace cosmati::cli

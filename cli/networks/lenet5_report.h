@@ -1,0 +1,39 @@
+// Training and prediction with LeNet-5 as the command line shows them.
+#pragma once
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "cli/options/options.h"
+
+namespace cosmati::cli {
+
+// Empty texts: not given.
+struct TrainRequest {
+  std::string data, save, resume, picture;
+  std::string variant, optimizer, schedule;
+  long long epochs = not_given, batch = not_given, gpus = 0;
+  bool explain = false;
+  double learning_rate = no_number, momentum = no_number, weight_decay = no_number;
+  Common common;
+};
+
+// Trains, printing a line for each epoch, then the confusion matrix; writes the model and the picture. False
+// if it was interrupted: then the checkpoint is written and how to resume is printed.
+// Under mpirun every process calls it, and they train together.
+bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted);
+
+struct PredictRequest {
+  std::string model, data;
+  std::string background;  // empty: white
+  std::vector<std::string> images;
+  Common common;
+};
+
+void predict_lenet5(PredictRequest const& request);
+
+// A table of labels (rows) against predictions (columns), [label][prediction].
+std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
+                           std::vector<std::string> const& classes);
+
+}  // namespace cosmati::cli

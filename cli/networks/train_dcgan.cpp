@@ -1,0 +1,220 @@
+// The body of `cosmati train dcgan`: settings from options, progress, files.
+#include "cli/networks/train_dcgan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/networks/output_files.h"
+#include "cli/networks/train_team.h"
+#include "cli/output/record.h"
+#include "cli/output/table.h"
+#include "nets/dcgan/picture.h"
+#include "nets/dcgan/training.h"
+
+namespace cosmati::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr long long most_steps = 100'000'000;
+
+[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
+
+void check_range(char const* option, long long given, long long low, long long high) {
+  if (given < low || given > high)
+    refuse(fmt::format("{} {} is out of range; expected {} to {}", option, given, low, high));
+}
+
+dcgan::Settings settings_of(TrainDcganRequest const& request) {
+  dcgan::Settings settings;
+  if (request.width != not_given) {
+    check_range("--width", request.width, 1, 1024);
+    settings.architecture = dcgan::architecture_of_width(request.width);
+  }
+  if (request.batch != not_given) settings.batch = request.batch;
+  check_range("--batch", settings.batch, 2, 65536);
+  if (request.steps != not_given) settings.steps = request.steps;
+  if (request.learning_rate != no_number) settings.rate = request.learning_rate;
+  if (!(settings.rate >= 0 && settings.rate <= 1))
+    refuse(fmt::format("--learning-rate {} is out of range; expected 0 to 1", settings.rate));
+  check_range("--seed", request.common.seed, 0, 1LL << 62);
+  settings.seed = static_cast<unsigned long long>(request.common.seed);
+  settings.compute = request.common.types.type_of("", DataType::f32);
+  if (request.common.types.compute == "tf32")
+    settings.compute = DataType::tf32;
+  else if (!request.common.types.compute.empty())
+    refuse("--compute " + request.common.types.compute + ": legal is tf32");
+  return settings;
+}
+
+std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
+                                               dcgan::Pictures const& pictures, nets::Team const& team) {
+  if (request.resume.empty()) return std::make_unique<dcgan::Training>(settings_of(request), pictures, team);
+  long long const steps = request.steps == not_given ? 0 : request.steps;
+  auto training = std::make_unique<dcgan::Training>(request.resume, steps, pictures, team);
+  auto const seed = training->settings().seed;
+  if (request.common.seed != Common().seed && static_cast<unsigned long long>(request.common.seed) != seed)
+    refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; leave out --seed",
+                       request.common.seed, request.resume, seed));
+  return training;
+}
+
+// Rows and columns of the pictures that a training reads.
+Index picture_size(TrainDcganRequest const& request) {
+  if (request.resume.empty()) settings_of(request);  // refuses before anything is read
+  return dcgan::image_size;
+}
+
+std::string clock_time(double seconds) {
+  auto const whole = static_cast<long long>(std::lround(std::max(seconds, 0.0)));
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+void print_report(dcgan::Report const& report, long long steps, Index batch, bool json) {
+  if (json) {
+    print_text(Record()
+                   .add("event", "progress")
+                   .add("step", report.step)
+                   .add("epoch", report.epoch)
+                   .add("discriminator_loss", report.discriminator)
+                   .add("generator_loss", report.generator)
+                   .add("images_per_second", report.images_per_second)
+                   .json());
+    return;
+  }
+  double const left =
+      static_cast<double>(steps - report.step) * static_cast<double>(batch) / report.images_per_second;
+  print_line(fmt::format(
+      "step {:>6}/{}  epoch {:>3}  discriminator {:.4f}  generator {:.4f}  {:6.0f} images/s  {} left",
+      report.step, steps, report.epoch, report.discriminator, report.generator, report.images_per_second,
+      clock_time(left)));
+  std::fflush(stdout);  // a training is long, and its lines may go to a file
+}
+
+// "samples.png" of epoch 3 is samples-003.png: a grid of what the same latent vectors draw as training goes
+// on.
+std::string numbered(std::string const& path, long long epoch) {
+  auto const dot = path.rfind('.');
+  return fmt::format("{}-{:03}{}", path.substr(0, dot), epoch, path.substr(dot));
+}
+
+}  // namespace
+
+bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& interrupted) {
+  constexpr Index sample_count = 64;
+  if (request.data.empty())
+    refuse("train dcgan needs --data PATH: a folder with MNIST's or Fashion-MNIST's IDX files, or with PNGs");
+  if (!request.resume.empty() &&
+      (request.batch != not_given || request.width != not_given || request.learning_rate != no_number ||
+       !request.common.types.all.empty() || !request.common.types.compute.empty()))
+    refuse("--resume continues with the settings of " + request.resume +
+           "; leave out --batch, --width, --learning-rate, --type and --compute");
+  if (request.steps != not_given) check_range("--steps", request.steps, 1, most_steps);
+  check_range("--report", request.report, 1, most_steps);
+  if (!request.samples.empty() && !request.samples.ends_with(".png"))
+    refuse("--samples " + request.samples + ": the name must end in .png");
+  std::string const save = !request.save.empty()     ? request.save
+                           : !request.resume.empty() ? request.resume
+                                                     : "dcgan.safetensors";
+  bool const json = request.common.json;
+  Index const size = picture_size(request);
+  parallel::ProcessGroup* const group = parallel::process_group();
+  bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
+  if (speaks) {
+    auto inputs = data_files("--data", request.data);
+    inputs.push_back({"--resume", request.resume});
+    bool const continues = request.save.empty() && !request.resume.empty();
+    check_files({{continues ? "--resume" : "--save", save, "--resume"},
+                 {"--generator", request.generator},
+                 {"--samples", request.samples.empty() ? "" : numbered(request.samples, 1)}},
+                inputs);
+  }
+  nets::Team const team = team_of(request.common, request.gpus, group);
+  Device const& device = team.devices[0];
+  dcgan::Pictures const pictures = dcgan::read_pictures(request.data, size, device.threads);
+  std::error_code failed;
+  auto const samples_folder = std::filesystem::path(request.samples).parent_path();
+  if (speaks && !request.samples.empty() && pictures.channels == 3 &&
+      std::filesystem::equivalent(samples_folder.empty() ? "." : samples_folder, request.data, failed))
+    refuse("--samples " + request.samples + ": its pictures would become data of --data " + request.data +
+           "; name another folder");
+  auto const training = make_training(request, pictures, team);
+  dcgan::Settings const& s = training->settings();
+  if (speaks) warn_of_tf32(s.compute, team);
+  if (!json && speaks)
+    print_line(fmt::format(
+        "DCGAN, {} to {} channels, {} pictures{}, batch {}, {} steps, Adam with rate {:g}, {}, seed {}; {} "
+        "backend{}{}",
+        s.architecture.channel(0), s.architecture.channel(3), pictures.count,
+        pictures.channels == 1 ? ", tinted" : "", s.batch, s.steps, s.rate, name_of(s.compute), s.seed,
+        name_of(device.backend),
+        device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads), team_text(team)));
+  std::string const continuation = continuation_of(
+      "dcgan",
+      {{"--data", request.data},
+       {"--resume", save},
+       {"--samples", request.samples},
+       {"--generator", request.generator},
+       {"--report", request.report == TrainDcganRequest().report ? "" : std::to_string(request.report)}},
+      request.common, request.gpus);
+  if (team.size() > 1 && speaks) training->save(save);  // whatever happens from now on
+  if (group != nullptr)
+    when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
+                           continuation + "\n"
+                     : "");
+
+  auto const start = Clock::now();
+  auto saved = start - std::chrono::minutes(1);  // a checkpoint is a hundred megabytes: one a minute suffices
+  dcgan::Callbacks callbacks;
+  callbacks.report_every = request.report;
+  callbacks.stop = &interrupted;
+  if (speaks)
+    callbacks.report = [&](dcgan::Report const& report) { print_report(report, s.steps, s.batch, json); };
+  if (speaks)
+    callbacks.epoch = [&](long long epoch) {
+      if (!request.samples.empty())
+        io::write_png(numbered(request.samples, epoch),
+                      dcgan::picture(training->sample(sample_count).data(), sample_count));
+      bool const last = training->steps_done() == s.steps;
+      if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;
+      training->save(save);
+      saved = Clock::now();
+    };
+  bool const done = run_or_tell(team, continuation, [&] { return training->run(callbacks); });
+  if (!done && speaks) {
+    training->save(save);
+    print_failure(fmt::format("interrupted after {} steps; {}", training->steps_done(), continuation));
+  }
+  if (group != nullptr) group->finish();
+  if (!done || !speaks) return done;
+  if (!request.generator.empty())
+    training->save_generator(
+        request.generator,
+        {{"command", fmt::format("cosmati train dcgan --data {} --steps {} --batch {} --seed {} --type {}",
+                                 request.data, s.steps, s.batch, s.seed, name_of(s.compute))},
+         {"backend", name_of(device.backend)},
+         {"device", device.backend == Backend::cuda ? device.gpu.name : "cpu"}});
+  double const seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (json) {
+    print_text(Record()
+                   .add("event", "result")
+                   .add("steps", training->steps_done())
+                   .add("seconds", seconds)
+                   .add("model", save)
+                   .add("generator", request.generator)
+                   .json());
+    return true;
+  }
+  print_line(
+      fmt::format("\n{} steps in {}; checkpoint {}", training->steps_done(), clock_time(seconds), save));
+  if (!request.generator.empty()) print_line("generator " + request.generator);
+  return true;
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,23 @@
+// What `cosmati train dcgan` was asked for.
+#pragma once
+#include <atomic>
+#include <string>
+
+#include "cli/options/options.h"
+
+namespace cosmati::cli {
+
+// Empty texts: not given.
+struct TrainDcganRequest {
+  std::string data, save, resume, samples, generator;
+  long long steps = not_given, batch = not_given, width = not_given, report = 100, gpus = 0;
+  double learning_rate = no_number;
+  Common common;
+};
+
+// Trains, printing a line every so many steps; writes a grid of samples after each pass over the data, and a
+// checkpoint, at most one a minute. False if it was interrupted: then the checkpoint is written and how to
+// resume is printed.
+bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& interrupted);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,363 @@
+// conv: from arrays of images and filters, or sizes, to a ConvolutionProblem.
+#include <algorithm>
+#include <array>
+
+#include "cli/networks/image.h"
+#include "cli/operations/composed_convolution.h"
+#include "cli/operations/convolution_notes.h"
+#include "cli/operations/subject.h"
+#include "cli/options/epilogue_options.h"
+#include "cli/output/text.h"
+#include "cosmati/epilogue/parse.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/gemm.h"
+
+namespace cosmati::cli {
+namespace {
+
+class Convolution final : public Subject {
+ public:
+  std::unique_ptr<Subject> clone() const override { return std::make_unique<Convolution>(*this); }
+  std::string name() const override { return "conv"; }
+  std::string about() const override {
+    return "convolution: forward, its gradients (data, filter, bias), transposed";
+  }
+  std::string run_example() const override {
+    return "--x X.npy --w W.npy --direction forward --stride 2 --pad 1,1,1,1 --operand bias=b.npy "
+           "--epilogue \"relu(acc + bias[k])\" --out Y.npy";
+  }
+  std::string size_example() const override { return "--size 2x3x17x17x8x5x5 --pad 2 --direction filter"; }
+
+  void add_parameters(Options& options) override {
+    options
+        .text("--direction", direction_, "NAME",
+              "forward, data, filter, transposed or bias; forward if not given")
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files: a filter is KCRS, KRSC or CRSK")
+        .text("--stride", window_.stride, "ROWS,COLUMNS", "1 if not given")
+        .text("--pad", window_.pad, "T,B,L,R",
+              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
+              "given")
+        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
+        .integer("--groups", groups_, "1 if not given")
+        .text("--input-size", input_size_, "H,W", "of dx, for --direction data")
+        .text("--filter-size", filter_size_, "R,S", "of dw, for --direction filter")
+        .text("--output-pad", output_pad_, "ROWS,COLUMNS",
+              "for transposed, without --pad same-...: added to the smallest output; 0 if not given")
+        .text("--output-size", output_size_, "H,W", "for transposed: instead of --output-pad")
+        .text("--algorithm", algorithm_, "NAME", "auto, or a kernel's name as for --kernel");
+    add_epilogue_options(options, epilogue_);
+  }
+
+  std::vector<FileOption> files() const override {
+    return {
+        {"x", TypeRole::a, false,
+         "(N,C,H,W); for transposed (N,K,P,Q); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
+        {"w", TypeRole::b, false,
+         "(K,C/groups,R,S); for transposed, those of the convolution whose data gradient it is"},
+        {"dy", TypeRole::a, false, "(N,K,P,Q), for data, filter and bias"},
+        {"out", TypeRole::a, true, "y (N,K,P,Q), dx (N,C,H,W), dw (K,C/groups,R,S) or db (K)"},
+        {"out-bias", TypeRole::a, true, "db (K), with --direction filter"}};
+  }
+  bool has_epilogue() const override { return true; }
+  bool sums_products() const override { return true; }
+  std::vector<std::string> letters() const override { return {"n", "c", "h", "w", "k", "r", "s"}; }
+
+  Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override;
+  std::vector<Index> draw(nets::Random& random) override;
+  std::string kernel() const override { return algorithm_ == "auto" ? "" : algorithm_; }
+  Job job(Inputs const& inputs, Common const& common) const override;
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<ConvolutionProblem>(backend);
+  }
+
+ private:
+  std::string direction() const {
+    return direction_.empty()
+               ? "forward"
+               : one_of(direction_, {"forward", "data", "filter", "transposed", "bias"}, "--direction");
+  }
+  TensorFormat format() const {
+    return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
+  }
+  // 1 or 2, as the array of option `name` has dimensions.
+  static int spatial_of(Inputs const& inputs, std::string const& name) {
+    return inputs.at(name, {3, 4}, "(N, C, H, W) in the order of --layout, or without H in one dimension")
+                       .layout.rank() == 3
+               ? 1
+               : 2;
+  }
+  // The array of option `name` as (n, c, h, w), or a filter as (k, c, r, s).
+  TensorDescription image(Inputs const& inputs, std::string const& name, int spatial) const {
+    char const* const meaning = spatial == 2 ? "of four dimensions, as the other arrays are"
+                                             : "of three dimensions, as the other arrays are";
+    return with_two_spatial(from_file(inputs.at(name, {spatial + 2}, meaning), format()));
+  }
+  void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
+                              Index (&input)[2]) const;
+  // What the files and options say of a problem's extents; fills the problem's inputs.
+  struct Extents {
+    Index n = 0, c = 0, k = 0;
+    Index input[2] = {1, 1}, filter[2] = {1, 1};
+  };
+  Extents read_extents(Inputs const& inputs, int spatial, ConvolutionProblem& problem) const;
+  void check_windows(Inputs const& inputs, ConvolutionProblem const& problem, Extents const& extents,
+                     int spatial) const;
+  void check_uses(std::string const& kind, bool made_here) const;
+  Job bias_job(Inputs const& inputs, Common const& common) const;
+  void add_epilogue(Inputs const& inputs, TensorDescription const& result, std::vector<int> const& order,
+                    ConvolutionProblem problem, Job& job) const;
+  Notes notes(ConvolutionProblem const& problem) const {
+    return convolution_notes(problem, direction(), name_of(format()), epilogue_.expression);
+  }
+
+  std::string direction_, layout_, input_size_, filter_size_, output_pad_, output_size_, algorithm_;
+  WindowText window_;
+  long long groups_ = 1;
+  EpilogueText epilogue_;
+};
+
+Inputs Convolution::inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const {
+  auto const [n, c, h, w, k, r, s] =
+      std::array{size[0], size[1], size[2], size[3], size[4], size[5], size[6]};
+  if (groups_ < 1 || c % groups_ != 0 || k % groups_ != 0)
+    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + " must divide c = " +
+                                            std::to_string(c) + " and k = " + std::to_string(k));
+  DataType const type = types.compute == "tf32" ? DataType::tf32 : DataType::f32;
+  Window const window = read_window(window_, 2, {h, w}, {r, s}, {1, 1});
+  auto const extent = [&](int d, Index input, Index filter) {
+    return convolution_extent(input, filter, window.stride[d], window.pad_begin[d], window.pad_end[d],
+                              window.dilation[d]);
+  };
+  Index const p = extent(0, h, r), q = extent(1, w, s);
+  auto const in_file = [&](DataType of, Index n0, Index c0, Index h0, Index w0) {
+    return reordered(dense_image(of, format(), n0, c0, h0, w0), file_order(format(), 4));
+  };
+  Inputs inputs;
+  inputs.made_here = true;
+  inputs.add("x", in_file(types.type_of(types.a, type), n, c, h, w));
+  inputs.add("w", in_file(types.type_of(types.b, type), k, c / groups_, r, s));
+  inputs.add("dy", in_file(types.type_of(types.a, type), n, k, p, q));
+  return inputs;
+}
+
+std::vector<Index> Convolution::draw(nets::Random& random) {
+  auto const open = [](std::string& text, std::string const& value) {
+    if (text.empty()) text = value;
+  };
+  open(direction_, draw_from<std::string>(random, {"forward", "data", "filter", "transposed", "bias"}));
+  open(layout_, draw_from<std::string>(random, {"nchw", "nchw", "nhwc", "chwn"}));
+  open(window_.stride, pair_text(draw_between(random, 1, 3), draw_between(random, 1, 3)));
+  open(window_.dilation, draw_from<std::string>(random, {"1", "1", "1,2", "2"}));
+  if (groups_ == 1) groups_ = draw_from<Index>(random, {1, 1, 1, 2, 3});
+  Index const r = draw_between(random, 1, 5), s = draw_between(random, 1, 5);
+  if (window_.pad.empty()) {
+    for (Index const extent : {r, r, s, s}) {
+      if (!window_.pad.empty()) window_.pad += ',';
+      window_.pad += std::to_string(draw_between(random, 0, extent - 1));
+    }
+  }
+  bool const epilogue = direction_ == "forward" || direction_ == "data" || direction_ == "transposed";
+  if (epilogue && epilogue_.expression.empty())
+    epilogue_.expression = draw_from<std::string>(
+        random, {"acc", "acc + bias[k]", "relu(acc + bias[k])", "tanh(0.5*acc) + bias[k]"});
+  Index const c = groups_ * draw_between(random, 1, 9), k = groups_ * draw_between(random, 1, 12);
+  return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
+}
+
+// Options that say nothing of what is computed. Where the program makes the data, the size has all extents,
+// and the window says how large dy is in every direction.
+void Convolution::check_uses(std::string const& kind, bool made_here) const {
+  std::string const here = made_here ? "with a size, which has all extents" : "with --direction " + kind;
+  std::string const only = made_here ? "cosmati run conv --direction " : "--direction ";
+  check_use(kind == "data" && !made_here, "--input-size", input_size_, here, only + "data");
+  check_use(kind == "filter" && !made_here, "--filter-size", filter_size_, here, only + "filter");
+  check_use(kind == "transposed" && !made_here, "--output-pad", output_pad_, here, only + "transposed");
+  check_use(kind == "transposed" && !made_here, "--output-size", output_size_, here, only + "transposed");
+  check_use(output_size_.empty(), "--output-pad", output_pad_, "with --output-size " + output_size_,
+            "outputs whose size is not given");
+  check_use(!window_.pad.starts_with("same"), "--output-pad", output_pad_, "with --pad " + window_.pad,
+            "padding in numbers; --output-size H,W says which of the possible sizes is meant");
+  if (kind != "bias" || made_here) return;
+  std::string const windows = "the directions in which a filter slides over an image";
+  check_use(false, "--stride", window_.stride, here, windows);
+  check_use(false, "--pad", window_.pad, here, windows);
+  check_use(false, "--dilation", window_.dilation, here, windows);
+  check_use(false, "--groups", groups_ == 1 ? "" : std::to_string(groups_), here, windows);
+}
+
+// The extents of dx: as asked for, or the smallest that dy and the filter allow, and --output-pad.
+void Convolution::set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
+                                         Index (&input)[2]) const {
+  if (!output_size_.empty()) return read_pair(output_size_, "--output-size", spatial, 1, input);
+  Index stride[2] = {1, 1}, extra[2] = {0, 0};
+  read_pair(window_.stride, "--stride", spatial, 1, stride);
+  read_pair(output_pad_, "--output-pad", spatial, 0, extra);
+  for (int d = 0; d < 2; ++d) input[d] = dy.extent(2 + d) * stride[d];
+  if (window_.pad.starts_with("same")) return;
+  Window const window = read_window(window_, spatial, input, filter, {1, 1});
+  for (int d = 0; d < 2; ++d)
+    input[d] = (dy.extent(2 + d) - 1) * window.stride[d] + window.dilation[d] * (filter[d] - 1) + 1 +
+               extra[d] - window.pad_begin[d] - window.pad_end[d];
+}
+
+Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial,
+                                               ConvolutionProblem& problem) const {
+  std::string const kind = direction();
+  bool const forward = kind == "forward", filter_gradient = kind == "filter";
+  Extents e;
+  if (!filter_gradient) {
+    problem.w = image(inputs, "w", spatial);
+    e.k = problem.w.extent(0);
+    e.c = problem.w.extent(1) * groups_;
+    for (int d = 0; d < 2; ++d) e.filter[d] = problem.w.extent(2 + d);
+  }
+  if (!forward) {
+    problem.y = image(inputs, kind == "transposed" && !inputs.made_here ? "x" : "dy", spatial);
+    e.n = problem.y.extent(0);
+    e.k = problem.y.extent(1);
+  }
+  if (forward || filter_gradient || inputs.made_here) {
+    problem.x = image(inputs, "x", spatial);
+    e.n = problem.x.extent(0);
+    e.c = problem.x.extent(1);
+    for (int d = 0; d < 2; ++d) e.input[d] = problem.x.extent(2 + d);
+  } else if (kind == "transposed") {
+    set_transposed_extents(problem.y, e.filter, spatial, e.input);
+  } else {
+    if (input_size_.empty())
+      throw Error(ErrorCode::bad_request, "--direction data needs --input-size H,W, the extents of dx");
+    read_pair(input_size_, "--input-size", spatial, 1, e.input);
+  }
+  if (filter_gradient && inputs.made_here) {
+    auto const w = image(inputs, "w", spatial);
+    for (int d = 0; d < 2; ++d) e.filter[d] = w.extent(2 + d);
+  } else if (filter_gradient) {
+    if (filter_size_.empty())
+      throw Error(ErrorCode::bad_request, "--direction filter needs --filter-size R,S, the extents of dw");
+    read_pair(filter_size_, "--filter-size", spatial, 1, e.filter);
+  }
+  return e;
+}
+
+// dy has as many positions as a window finds in dx, in the words of the options that say how large dx is.
+void Convolution::check_windows(Inputs const& inputs, ConvolutionProblem const& problem,
+                                Extents const& extents, int spatial) const {
+  bool const data = direction() == "data", same = window_.pad.starts_with("same");
+  std::string const dy = data ? "dy" : "x";
+  if (problem.w.extent(0) != extents.k)
+    throw Error(ErrorCode::bad_request, inputs.say("w") + ", has " + std::to_string(problem.w.extent(0)) +
+                                            " filters, but " + inputs.say(dy) + ", has " +
+                                            std::to_string(extents.k) + " channels; they must be equal");
+  std::string const given = data                    ? "--input-size " + input_size_
+                            : !output_size_.empty() ? "--output-size " + output_size_
+                            : !output_pad_.empty()  ? "--output-pad " + output_pad_
+                                                    : "--pad " + window_.pad;
+  for (int d = 2 - spatial; d < 2; ++d) {
+    Index const stride = problem.stride[d], pads = problem.pad_begin[d] + problem.pad_end[d];
+    Index const positions = problem.y.extent(2 + d), span = problem.dilation[d] * (extents.filter[d] - 1) + 1;
+    Index const size = extents.input[d];
+    if (size >= 0 && positions >= 1 &&
+        convolution_extent(size, extents.filter[d], stride, problem.pad_begin[d], problem.pad_end[d],
+                           problem.dilation[d]) == positions)
+      continue;
+    Index const smallest = (positions - 1) * stride + (same ? 1 : span - pads);
+    std::string const lines = d == 0 ? " rows" : " columns", reach = std::to_string(smallest + stride - 1);
+    std::string legal = "no size is legal: --pad " + window_.pad + " leaves nothing of them";
+    if (smallest >= 0) legal = "legal: " + std::to_string(smallest);
+    if (smallest < 0 && smallest + stride - 1 >= 0) legal = "legal: 0";
+    if (smallest + stride - 1 > std::max<Index>(smallest, 0)) legal += " to " + reach;
+    if (smallest >= 0 && given.starts_with("--output-pad")) {
+      legal = "legal: an --output-pad of 0";
+      if (stride > 1) legal += " to " + std::to_string(stride - 1) + ", below the stride";
+    }
+    throw Error(ErrorCode::bad_request, given + " asks for " + std::to_string(size) + lines + "; " +
+                                            inputs.say(dy) + ", has " + std::to_string(positions) + lines +
+                                            " of windows of " + std::to_string(span) + lines + ", " +
+                                            std::to_string(stride) + " apart; " + legal);
+  }
+}
+
+Job Convolution::bias_job(Inputs const& inputs, Common const& common) const {
+  ConvolutionProblem problem;
+  problem.direction = ConvolutionDirection::bias;
+  problem.y = image(inputs, "dy", spatial_of(inputs, "dy"));
+  DataType const type = output_type(common.types, problem.y.type, problem.y.type, true);
+  problem.db = describe(type, Shape(problem.y.extent(1)));
+  Job job;
+  job.outputs.push_back({"db", "out", {0}});
+  job.task = make_task(problem, notes(problem));
+  return job;
+}
+
+void Convolution::add_epilogue(Inputs const& inputs, TensorDescription const& result,
+                               std::vector<int> const& order, ConvolutionProblem problem, Job& job) const {
+  BoundEpilogue epilogue(epilogue_, epilogue::convolution_indices, inputs.made_here);
+  problem.epilogue = epilogue.complete(
+      inputs,
+      {{"n", result.extent(0)}, {"k", result.extent(1)}, {"p", result.extent(2)}, {"q", result.extent(3)}},
+      result);
+  for (auto const& store : problem.epilogue.expression.stores())
+    job.outputs.push_back({"store " + store.name, "store " + store.name, order});
+  job.warnings = epilogue.warnings();
+  Notes what = notes(problem);
+  what.exact = epilogue.exact();
+  what.transcendental = !what.exact;
+  what.slope = epilogue.slope();
+  job.task = make_task(std::move(problem), std::move(what), {}, epilogue.scalars());
+}
+
+Job Convolution::job(Inputs const& inputs, Common const& common) const {
+  std::string const kind = direction();
+  bool const forward = kind == "forward", filter_gradient = kind == "filter", bias = kind == "bias";
+  if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
+    throw Error(ErrorCode::bad_request,
+                "--direction " + kind + " has no epilogue; forward, data and transposed have");
+  if (groups_ < 1)
+    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
+  check_uses(kind, inputs.made_here);
+  if (bias) return bias_job(inputs, common);
+  bool const renamed = kind == "transposed" && !inputs.made_here;  // --x lies at y's place
+  std::string const first_input = forward || filter_gradient || renamed ? "x" : "dy";
+  int const spatial = spatial_of(inputs, first_input);
+
+  ConvolutionProblem problem;
+  problem.groups = groups_;
+  Extents const e = read_extents(inputs, spatial, problem);
+  copy_window(read_window(window_, spatial, e.input, e.filter, {1, 1}), problem);
+  if (!forward && !filter_gradient && !inputs.made_here) check_windows(inputs, problem, e, spatial);
+  DataType const first = forward || filter_gradient ? problem.x.type : problem.y.type;
+  DataType const second = filter_gradient ? problem.y.type : problem.w.type;
+  check_accumulator(common.types, first, second);
+  DataType const type = output_type(common.types, first, second, true);
+  auto const extent = [&](int d) {
+    return convolution_extent(e.input[d], e.filter[d], problem.stride[d], problem.pad_begin[d],
+                              problem.pad_end[d], problem.dilation[d]);
+  };
+
+  Job job;
+  std::vector<int> const order = image_file_order(format(), spatial);
+  if (filter_gradient) {
+    problem.direction = ConvolutionDirection::filter;
+    problem.w = dense_image(type, format(), e.k, e.c / groups_, e.filter[0], e.filter[1]);
+    if (inputs.made_here || inputs.wanted.contains("out-bias")) problem.db = describe(type, Shape(e.k));
+    job.outputs = {{"dw", "out", order}, {"db", "out-bias", {0}}};
+    job.task = make_task(problem, notes(problem));
+  } else if (forward) {
+    problem.y = dense_image(type, format(), e.n, e.k, extent(0), extent(1));
+    job.outputs.push_back({"y", "out", order});
+    add_epilogue(inputs, problem.y, order, problem, job);
+  } else {
+    problem.direction = ConvolutionDirection::data;
+    problem.x = dense_image(type, format(), e.n, e.c, e.input[0], e.input[1]);
+    if (renamed) job.input_options["dy"] = "x";
+    job.outputs.push_back({"dx", "out", order});
+    add_epilogue(inputs, problem.x, order, problem, job);
+  }
+  return job;
+}
+
+}  // namespace
+
+std::unique_ptr<Subject> make_convolution() { return std::make_unique<Convolution>(); }
+
+}  // namespace cosmati::cli

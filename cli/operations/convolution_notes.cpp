@@ -1,0 +1,50 @@
+// What a convolution is called, and what it costs.
+#include "cli/operations/convolution_notes.h"
+
+namespace cosmati::cli {
+namespace {
+
+std::string geometry_text(ConvolutionProblem const& problem) {
+  auto const number = [](Index value) { return std::to_string(value); };
+  std::string text = " c" + number(problem.x.extent(1)) + ' ' + number(problem.x.extent(2)) + 'x' +
+                     number(problem.x.extent(3)) + " k" + number(problem.y.extent(1)) + ' ' +
+                     number(problem.w.extent(2)) + 'x' + number(problem.w.extent(3)) + " stride " +
+                     pair_text(problem.stride[0], problem.stride[1]) + " pad " +
+                     pair_text(problem.pad_begin[0], problem.pad_end[0]) + ',' +
+                     pair_text(problem.pad_begin[1], problem.pad_end[1]);
+  if (problem.dilation[0] != 1 || problem.dilation[1] != 1)
+    text += " dilation " + pair_text(problem.dilation[0], problem.dilation[1]);
+  if (problem.groups != 1) text += " groups " + number(problem.groups);
+  return text;
+}
+
+}  // namespace
+
+std::string pair_text(Index rows, Index columns) {
+  return std::to_string(rows) + ',' + std::to_string(columns);
+}
+
+Notes convolution_notes(ConvolutionProblem const& problem, std::string const& direction,
+                        std::string const& format, std::string const& expression) {
+  Notes notes;
+  auto const& y = problem.y;
+  auto const& w = problem.w;
+  Index const positions = y.extent(0) * y.extent(2) * y.extent(3);
+  notes.label = direction + " n" + std::to_string(y.extent(0));
+  notes.terms = positions;
+  notes.operations = static_cast<double>(positions) * static_cast<double>(y.extent(1));
+  notes.linear = true;
+  notes.exact = true;
+  if (problem.direction != ConvolutionDirection::bias) {
+    notes.label += geometry_text(problem);
+    Index const taps = w.extent(2) * w.extent(3);
+    notes.operations *= 2.0 * static_cast<double>(w.extent(1) * taps);
+    if (problem.direction == ConvolutionDirection::forward) notes.terms = w.extent(1) * taps;
+    if (problem.direction == ConvolutionDirection::data) notes.terms = w.extent(0) / problem.groups * taps;
+  }
+  notes.label += ' ' + format;
+  if (!expression.empty()) notes.label += ' ' + expression;
+  return notes;
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,45 @@
+// What verify and bench must know of a problem beyond its tensors: of those that subjects make of options and
+// files, and of recorded ones.
+#pragma once
+#include <string>
+
+#include "cli/operations/task.h"
+#include "cli/options/epilogue_options.h"
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/gemm.h"
+#include "cosmati/ops/normalization.h"
+#include "cosmati/ops/optimizer.h"
+#include "cosmati/ops/pooling.h"
+#include "cosmati/ops/softmax.h"
+
+namespace cosmati::cli {
+
+// `format`: of images, "nchw". `letters`: how the operands lie, "tn"; `expression`: of the label, empty for
+// the default.
+Notes notes_of(GemmProblem const& problem, BoundEpilogue const& epilogue, std::string const& letters,
+               std::string const& expression);
+Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue);
+Notes notes_of(PoolingProblem const& problem, std::string const& format);
+Notes notes_of(ActivationProblem const& problem);
+Notes notes_of(BatchNormProblem const& problem, std::string const& format);
+Notes notes_of(LrnProblem const& problem, std::string const& format);
+Notes notes_of(SoftmaxProblem const& problem);
+Notes notes_of(CrossEntropyProblem const& problem);
+Notes notes_of(RbfProblem const& problem);
+Notes notes_of(AddProblem const& problem);
+Notes notes_of(DropoutProblem const& problem);
+Notes notes_of(TransformProblem const& problem, std::string const& from, std::string const& to);
+Notes notes_of(ReduceProblem const& problem);
+Notes notes_of(OptimizerProblem const& problem);
+
+// Whether a batch is given by arrays of pointers, which a product's label says.
+bool is_by_pointers(Notes const& notes);
+
+// "nchw", "nhwc" or "chwn" of an array whose first dimensions are n and c, in that order; "strided" if it is
+// none of them without gaps.
+std::string format_text(TensorDescription const& tensor);
+
+}  // namespace cosmati::cli

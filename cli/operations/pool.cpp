@@ -1,0 +1,167 @@
+// pool: from arrays of images, or sizes, to a PoolingProblem.
+#include "cosmati/ops/pooling.h"
+
+#include "cli/networks/image.h"
+#include "cli/operations/notes.h"
+#include "cli/operations/primitive_composition.h"
+#include "cli/operations/subject.h"
+#include "cli/output/text.h"
+
+namespace cosmati::cli {
+
+template <>
+struct Composer<PoolingProblem> : PrimitiveComposer<PoolingProblem> {};
+namespace {
+
+class Pool final : public Subject {
+ public:
+  std::unique_ptr<Subject> clone() const override { return std::make_unique<Pool>(*this); }
+  std::string name() const override { return "pool"; }
+  std::string about() const override { return "maximum or average over the windows of an image"; }
+  std::string run_example() const override {
+    return "--x X.npy --mode max --window 3 --stride 2 --pad 1 --ceil --indices I.npy --out Y.npy";
+  }
+  std::string size_example() const override {
+    return "--size 2x3x17x17 --mode average --window 3 --stride 2";
+  }
+
+  void add_parameters(Options& options) override {
+    options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
+        .text("--mode", mode_, "NAME",
+              "max, average (over the elements inside the image) or average-with-padding; max if not given")
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files; nchw if not given")
+        .text("--window", size_, "ROWS,COLUMNS", "2 if not given")
+        .text("--stride", window_.stride, "ROWS,COLUMNS", "the window if not given")
+        .text("--pad", window_.pad, "T,B,L,R",
+              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
+              "given")
+        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
+        .flag("--ceil", ceil_,
+              "round the number of windows up instead of down; of backward, dy's extents tell, and must be "
+              "these")
+        .text("--storage-order", storage_order_, "NAME",
+              "how --indices counts within a plane: row (along its rows) or column; row if not given");
+  }
+  std::vector<FileOption> files() const override {
+    return {{"x", TypeRole::a, false, "(N,C,H,W); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
+            {"dy", TypeRole::a, false, "(N,C,P,Q), for backward"},
+            {"out", TypeRole::a, true, "y (N,C,P,Q), or dx"},
+            {"indices", TypeRole::a, true,
+             "int64 place of each maximum in x, counted in the order of (N,C,H,W), as ONNX does"}};
+  }
+  std::vector<std::string> letters() const override { return {"n", "c", "h", "w"}; }
+  Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
+    Inputs inputs;
+    inputs.made_here = true;
+    auto const x =
+        dense_image(types.type_of(types.a, DataType::f32), format(), size[0], size[1], size[2], size[3]);
+    inputs.add("x", reordered(x, file_order(format(), 4)));
+    return inputs;
+  }
+  std::vector<Index> draw(nets::Random& random) override;
+  Job job(Inputs const& inputs, Common const& common) const override;
+  std::vector<std::string> kernels(Backend backend) const override {
+    return kernel_names<PoolingProblem>(backend);
+  }
+
+ private:
+  void check_uses(PoolingProblem const& problem, Inputs const& inputs) const;
+  TensorFormat format() const {
+    return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
+  }
+
+  std::string direction_, mode_, layout_, size_;
+  WindowText window_;
+  std::string storage_order_;  // empty: row
+  bool ceil_ = false;
+};
+
+std::vector<Index> Pool::draw(nets::Random& random) {
+  auto const open = [](std::string& text, std::string const& value) {
+    if (text.empty()) text = value;
+  };
+  open(direction_, draw_from<std::string>(random, {"forward", "forward", "backward"}));
+  open(mode_, draw_from<std::string>(random, {"max", "average", "average-with-padding"}));
+  open(layout_, draw_from<std::string>(random, {"nchw", "nhwc", "chwn"}));
+  open(size_, draw_from<std::string>(random, {"2", "3", "2,3", "3,2"}));
+  open(window_.stride, draw_from<std::string>(random, {"1", "2", "3", "2,1"}));
+  open(window_.pad, draw_from<std::string>(random, {"0", "0", "1", "1,0,0,1", "same-upper"}));
+  open(window_.dilation, draw_from<std::string>(random, {"1", "1", "2"}));
+  ceil_ = ceil_ || (window_.stride != "3" && draw_between(random, 0, 1) == 1);
+  return {draw_between(random, 1, 3), draw_between(random, 1, 17), draw_between(random, 7, 19),
+          draw_between(random, 7, 19)};
+}
+
+void Pool::check_uses(PoolingProblem const& problem, Inputs const& inputs) const {
+  bool const backward = problem.direction == Direction::backward;
+  bool const indices = inputs.wanted.contains("indices");
+  if (!storage_order_.empty()) one_of(storage_order_, {"row", "column"}, "--storage-order");
+  std::string const here =
+      backward ? "with --direction backward" : "with --mode " + std::string(name_of(problem.mode));
+  check_use(!backward && problem.mode == PoolingMode::max, "--indices", indices ? "FILE" : "", here,
+            "--direction forward with --mode max");
+  check_use(indices || inputs.made_here, "--storage-order", storage_order_,
+            backward ? here : "without --indices FILE", "how those are counted");
+}
+
+Job Pool::job(Inputs const& inputs, Common const& common) const {
+  PoolingProblem problem;
+  if (is_backward(direction_)) problem.direction = Direction::backward;
+  if (!mode_.empty())
+    problem.mode = parse_pooling_mode(one_of(mode_, {"max", "average", "average-with-padding"}, "--mode"));
+  check_uses(problem, inputs);
+  TensorDescription const& file = inputs.at("x", {3, 4}, "(N, C, H, W), or without H in one dimension");
+  int const spatial = file.layout.rank() - 2;
+  problem.x = with_two_spatial(from_file(file, format()));
+  if (spatial == 1) problem.window[0] = 1;
+  read_pair(size_, "--window", spatial, 1, problem.window);
+  Index const input[2] = {problem.x.extent(2), problem.x.extent(3)};
+  copy_window(read_window(window_, spatial, input, problem.window, problem.window), problem);
+  auto const extent = [&](int d) {
+    return pooling_extent(input[d], problem.window[d], problem.stride[d], problem.pad_begin[d],
+                          problem.pad_end[d], problem.dilation[d], ceil_);
+  };
+  DataType const type = output_type(common.types, problem.x.type, problem.x.type, false);
+  auto const image = [&](DataType of) {
+    return dense_image(of, format(), problem.x.extent(0), problem.x.extent(1), extent(0), extent(1));
+  };
+
+  Job job;
+  auto const order = image_file_order(format(), spatial);
+  bool const backward = problem.direction == Direction::backward;
+  if (backward) {
+    problem.y =
+        inputs.made_here
+            ? image(problem.x.type)
+            : with_two_spatial(from_file(inputs.at("dy", {spatial + 2}, "of the rank of x"), format()));
+    for (int d = 0; d < 2; ++d)
+      if (ceil_ && problem.y.extent(2 + d) != extent(d))
+        throw Error(ErrorCode::bad_request,
+                    inputs.say("dy") + ", has " + std::to_string(problem.y.extent(2 + d)) +
+                        (d == 0 ? " rows" : " columns") + " of windows; with --ceil " + inputs.say("x") +
+                        ", has " + std::to_string(extent(d)));
+    if (problem.backward_needs_x() && type != problem.x.type)
+      throw Error(ErrorCode::bad_request, "--d-type " + common.types.d +
+                                              ": the gradient of a maximum is of x's type, " +
+                                              name_of(problem.x.type));
+    problem.x.type = inputs.made_here ? problem.x.type : type;
+    job.outputs.push_back({"dx", "out", order});
+  } else {
+    problem.y = image(type);
+    job.outputs.push_back({"y", "out", order});
+    if (inputs.wanted.contains("indices") || (inputs.made_here && problem.mode == PoolingMode::max)) {
+      problem.indices = image(DataType::s32);
+      bool const down_columns = storage_order_ == "column";
+      job.outputs.push_back({"indices", "indices", order, input[0] * input[1], down_columns ? input[0] : 0});
+    }
+  }
+  Notes const notes = notes_of(problem, name_of(format()));
+  job.task = make_task(std::move(problem), notes);
+  return job;
+}
+
+}  // namespace
+
+std::unique_ptr<Subject> make_pool() { return std::make_unique<Pool>(); }
+
+}  // namespace cosmati::cli

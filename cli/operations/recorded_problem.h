@@ -1,0 +1,24 @@
+// Lines of COSMATI_RECORD (src/plan/call_record.h) as tasks.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/operations/task.h"
+
+namespace cosmati::cli {
+
+struct RecordedCall {
+  std::size_t line = 0;  // of the file, from 1
+  std::string subject;   // "gemm"
+  long long runs = 0;
+  bool batch_invariant = false;
+  std::unique_ptr<Task> task;  // null: nothing that verify and bench know; then why
+  std::string reason = {};
+};
+
+// Scalars of epilogues, which are arguments of a run and not recorded, are 1.25, 1.75, ... Throws
+// Error(bad_file) that names the line, and the key or the value.
+std::vector<RecordedCall> read_recorded_calls(std::string const& path);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,167 @@
+// A subject of the command line (gemm, conv, pool, ...): its parameters, its files, and how they become a
+// problem.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/operations/task.h"
+#include "cli/options/options.h"
+#include "nets/random.h"
+
+namespace cosmati::cli {
+
+// Which of the type options names the type of a file's elements.
+enum class TypeRole : unsigned char { a, b, c, operand, labels };
+
+struct FileOption {
+  std::string name;  // "x": --x
+  TypeRole type = TypeRole::a;
+  bool output = false;
+  std::string help;
+  std::string updates = {};  // of an output: the input whose file it may replace
+};
+
+// The arrays that a problem is made for, by option name, with their dimensions in the order of the file.
+// Operands of an epilogue are "operand NAME".
+class Inputs {
+ public:
+  // `scalar`: the file's array has no dimensions; the description is of one element, (1).
+  void add(std::string const& name, TensorDescription const& description, std::string const& origin = "",
+           bool scalar = false);
+  bool has(std::string const& name) const { return entries_.contains(name); }
+  // Throws Error(bad_request) that asks for the option, or that names the ranks that would be legal.
+  TensorDescription const& at(std::string const& name) const;
+  TensorDescription const& at(std::string const& name, std::vector<int> const& ranks,
+                              char const* meaning) const;
+  // at(), of the same shape as `model`'s as far as being without dimensions goes.
+  TensorDescription const& at_like(std::string const& name, std::string const& model) const;
+  // The same, or where the program makes the data, the model itself.
+  TensorDescription const& at_or_like(std::string const& name, std::string const& model) const {
+    return at_like(made_here && !has(name) ? model : name, model);
+  }
+  TensorDescription const& at_or_like(std::string const& name, TensorDescription const& model) const {
+    return made_here && !has(name) ? model : at(name);
+  }
+  Shape shape(std::string const& name) const;  // of the file
+  // The order of an output of the shape of this array (Port::order).
+  std::vector<int> order_of(std::string const& name) const;
+  std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
+  std::vector<std::string> unused() const;         // those that nobody has asked for by at()
+  std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
+  // The program makes the data: what an epilogue names and nobody gave is made as well.
+  bool made_here = false;
+  std::set<std::string> wanted;  // options of the outputs that somebody wants to have
+
+ private:
+  std::map<std::string, std::string> entries_;
+  std::map<std::string, TensorDescription> descriptions_;
+  std::set<std::string> scalars_;
+  mutable std::set<std::string> used_;
+};
+
+// How a tensor of the problem meets a file: dimension d of the file is dimension order[d] of the tensor.
+struct Port {
+  std::string slot;    // the tensor's name in the problem
+  std::string option;  // the file's option: "x", "out"
+  std::vector<int> order;
+  // Not 0: the tensor holds s32 places within image planes of this size, and the file int64 places in the
+  // whole (N, C, H, W) array.
+  Index plane = 0;
+  Index plane_rows = 0;  // not 0: the file counts down the columns of a plane, which has this many rows
+};
+
+struct Job {
+  std::unique_ptr<Task> task;
+  std::vector<Port> outputs;
+  std::map<std::string, std::string> input_options;  // slot -> option, where the names differ
+  std::vector<std::string> warnings;
+  // Run first; its output is the input `before_output` of the task.
+  std::unique_ptr<Task> before;
+  std::string before_output;
+};
+
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual std::unique_ptr<Subject> clone() const = 0;
+  virtual std::string name() const = 0;
+  virtual std::string about() const = 0;         // one line of the help
+  virtual std::string run_example() const = 0;   // options after "cosmati run NAME"
+  virtual std::string size_example() const = 0;  // options after "cosmati verify NAME"
+  virtual void add_parameters(Options& options) = 0;
+  virtual std::vector<FileOption> files() const = 0;
+  virtual bool has_epilogue() const { return false; }
+  virtual bool sums_products() const { return false; }  // takes --accumulator and --compute
+
+  // The letters of a size, e.g. m, n, k, batch; those from `fewest_sizes` on are 1 where they are not given.
+  // No letters: a shape of any rank.
+  virtual std::vector<std::string> letters() const { return {}; }
+  virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
+  // Arrays of the program's own making for a problem of this size.
+  virtual Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const = 0;
+  // Sizes that the parameters name, in the place of --size; empty: none.
+  virtual std::vector<std::vector<Index>> sizes_of_parameters() const { return {}; }
+  // Each file option takes a list, of files for input "a[0]", "a[1]", ...
+  virtual bool takes_lists() const { return false; }
+  // Draws a size, and every parameter that was not given.
+  virtual std::vector<Index> draw(nets::Random& random) = 0;
+
+  // What the subject's own options say of the kernel; empty: nothing.
+  virtual std::string kernel() const { return {}; }
+  virtual Job job(Inputs const& inputs, Common const& common) const = 0;
+  virtual std::vector<std::string> kernels(Backend backend) const = 0;
+};
+
+std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
+
+PlanOptions plan_options(Subject const& subject, Common const& common);
+
+// Throws Error(bad_request) for an option that was given (its value is not empty, or it is a flag's "yes")
+// where it means nothing: "--ceil means nothing HERE; it is for THERE".
+void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,
+               std::string const& there);
+
+// "forward" unless asked for "backward".
+bool is_backward(std::string const& direction);
+
+// The extents of a shape of any rank as an array of the program's own making.
+TensorDescription dense_shape(DataType type, std::vector<Index> const& extents);
+std::string shape_text(Shape const& shape);  // "2x3x8x8"
+
+// Of sums of 8-bit integers: s32; of different types: the one that holds both.
+DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum);
+// `halves`: sums of f16 may be in f16.
+void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves = false);
+
+// `layout` with its dimensions in another order; dimensions that are left out have extent 1.
+Layout reordered(Layout const& layout, std::vector<int> const& order);
+TensorDescription reordered(TensorDescription const& description, std::vector<int> const& order);
+std::vector<int> identity_order(int rank);
+
+Index draw_between(nets::Random& random, Index low, Index high);
+template <class Choice>
+Choice draw_from(nets::Random& random, std::vector<Choice> const& choices) {
+  return choices[static_cast<std::size_t>(draw_between(random, 0, static_cast<Index>(choices.size()) - 1))];
+}
+
+std::unique_ptr<Subject> make_gemm();
+std::unique_ptr<Subject> make_convolution();
+std::unique_ptr<Subject> make_pool();
+std::unique_ptr<Subject> make_activation();
+std::unique_ptr<Subject> make_batch_norm();
+std::unique_ptr<Subject> make_lrn();
+std::unique_ptr<Subject> make_softmax();
+std::unique_ptr<Subject> make_cross_entropy();
+std::unique_ptr<Subject> make_rbf();
+std::unique_ptr<Subject> make_dropout();
+std::unique_ptr<Subject> make_transform();
+std::unique_ptr<Subject> make_reduce();
+std::unique_ptr<Subject> make_add();
+std::unique_ptr<Subject> make_elementwise();
+std::unique_ptr<Subject> make_sgd();
+std::unique_ptr<Subject> make_adam();
+
+}  // namespace cosmati::cli

@@ -1,0 +1,396 @@
+// A problem of any kind behind one interface, so that each verb is written once.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/find.h"
+#include "cosmati/ops/operation.h"
+#include "cosmati/ops/tuning.h"
+#include "src/jit/compile.h"
+#include "src/plan/call_record.h"
+#include "src/plan/measured_kernel.h"
+
+namespace cosmati {
+struct ConvolutionProblem;
+}
+
+namespace cosmati::cli {
+
+// What verify and bench must know beyond the tensors.
+struct Notes {
+  std::string label;             // "127x65x333 nn"
+  std::string transposition;     // of a matrix product: "nn"; else empty
+  Index terms = 1;               // values that are summed for one element of an output
+  double operations = 0;         // floating-point operations of one run
+  bool transcendental = false;   // exp, log, tanh, a power: libraries give them to about 64 units
+  double exponents = 0;          // rounding errors of exponents, in units: relative errors of what they make
+  bool linear = false;           // the outputs for absolute values of all inputs bound the rounding errors
+  bool exact = false;            // small integers give results without any rounding but the last
+  double slope = 1;              // ... of which a last, nonlinear step makes at most this much more
+  Index classes = 1;             // labels lie in [0, classes)
+  DataType sum = DataType::f32;  // of a matrix product: in which products are summed
+  bool plain = false;            // a product whose epilogue is alpha*acc + beta*c, of these numbers:
+  double alpha = 1, beta = 0;
+  // Of a matrix product: which index each dimension of a slot is, "batch", "m", "n" or "k".
+  std::map<std::string, std::vector<std::string>> axes = {};
+};
+
+struct Slot {
+  std::string name;
+  Role role = Role::input;
+  TensorDescription description;
+};
+
+struct Choice {
+  std::string kernel;
+  std::size_t workspace_bytes = 0;
+  std::vector<Considered> considered;
+};
+
+// What cosmati find measured for one problem.
+struct Findings {
+  struct Kernel {
+    Considered entry;
+    double seconds = 0;
+  };
+  std::vector<Kernel> kernels;     // the fastest first
+  std::string planned;             // the kernel that the plan takes without measurements
+  std::optional<TuningLine> line;  // of the fastest, where a tuning file has lines for the subject
+};
+
+// What there is to choose for one problem on one GPU, as cosmati tune measures it.
+class TuningChoices {
+ public:
+  virtual ~TuningChoices() = default;
+  virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own is the first
+  virtual std::vector<TuningContender> neighbours(TuningLine const& centre) const = 0;
+  // `line` as a contender; nothing if it does not fit any longer.
+  virtual std::vector<TuningContender> contender_of(TuningLine const& line) const = 0;
+};
+
+// Specialised beside the subjects whose kernels can be tuned.
+template <class Problem>
+struct Tuner {
+  static std::unique_ptr<TuningChoices> choices(Problem const&, Device const&, PlanOptions const&) {
+    return nullptr;
+  }
+};
+
+// What the run-time compiler makes the chosen kernel of.
+struct Composition {
+  jit::Source source;
+  std::vector<jit::Source> passes;  // of kernels that run before it
+  std::string kernel;
+  std::string recipe;    // its policy, for people
+  int shared_bytes = 0;  // that a launch asks for, beside those in the machine code
+};
+
+// Specialised beside the subjects whose kernels are composed.
+template <class Problem>
+struct Composer {
+  static std::optional<Composition> compose(Plan<Problem> const&) { return {}; }
+};
+
+// Specialised beside subjects with kernels whose results are further off than their sums' rounding explains:
+// by how much, before the epilogue, for each output of the operation.
+template <class Problem>
+struct AddedErrors {
+  static std::vector<Tensor> of(Plan<Problem> const&, typename Problem::Arguments const&) { return {}; }
+};
+
+template <class Work>
+double seconds_of(Work const& work) {
+  auto const start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Made ready to run. Pointers come in the order of the task's slots.
+class PreparedTask {
+ public:
+  virtual ~PreparedTask() = default;
+  // On a GPU this enqueues on `stream`; null is the default stream.
+  virtual void run(std::span<void* const> pointers, void* workspace, Stream stream = nullptr) const = 0;
+  // The same; returns the seconds of the operation itself, done when it returns.
+  virtual double timed_run(std::span<void* const> pointers, void* workspace) const {
+    return seconds_of([&] { run(pointers, workspace); });
+  }
+  virtual Choice const& choice() const = 0;
+  // The same call around a kernel that does nothing: its arguments are packed and checked. Null: not known.
+  virtual std::unique_ptr<PreparedTask> without_kernel() const { return nullptr; }
+};
+
+template <class Problem>
+class NoKernel final : public Kernel<Problem> {
+ public:
+  void enqueue(typename Problem::Arguments const&, std::byte*, Stream) const override {}
+};
+
+// The expression with the absolute value of x in the place of tanh(x), sigmoid(x) and erf(x), and the larger
+// in the place of the smaller of two; nothing where it has none of them.
+std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression);
+
+class Task {
+ public:
+  using Visit = std::function<void(char const* name, Role role, TensorDescription& description)>;
+
+  virtual ~Task() = default;
+  virtual std::unique_ptr<Task> clone() const = 0;
+  // Every tensor: those of visit_tensors, then "operand NAME" and "store NAME" of an epilogue. Descriptions
+  // may be changed.
+  virtual void visit(Visit const& visit) = 0;
+  virtual void make_scalars_absolute() = 0;
+  // Sums are in the type that follows from the tensors, whatever was asked for.
+  virtual void forget_accumulator() {}
+  // The same problem with the epilogue `acc`, or null where there is no other epilogue.
+  virtual std::unique_ptr<Task> accumulator_alone() const = 0;
+  // The same problem without the functions of its epilogue that level off, or null where there are none.
+  virtual std::unique_ptr<Task> without_saturation() const { return nullptr; }
+  virtual Choice plan(Device const& device, PlanOptions const& options) const = 0;
+  virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
+  // Nothing for kernels that no run-time compiler makes.
+  virtual std::optional<Composition> compose(Device const&, PlanOptions const&) const { return {}; }
+  // What the kernel of this plan may be off beyond the rounding of its sums, an array in f64 for each output
+  // but stores; empty: nothing. Pointers are the host's, in the order of the slots.
+  virtual std::vector<Tensor> added_errors(Device const&, PlanOptions const&, std::span<void* const>) const {
+    return {};
+  }
+  // Every kernel that accepts the problem, measured; `line`: wants a line for a tuning file.
+  virtual Findings find(Device const&, FindOptions const&, bool line) const = 0;
+  // Null where there is nothing to choose.
+  virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
+    return nullptr;
+  }
+  // Null if it is another operation.
+  virtual ConvolutionProblem const* convolution() const { return nullptr; }
+  // The problem as COSMATI_RECORD has it (docs/replay.md), without the number of runs; empty: nobody replays
+  // it.
+  virtual std::string recorded(Device const&, PlanOptions const&) const { return {}; }
+
+  std::vector<Slot> slots() {
+    std::vector<Slot> list;
+    visit([&list](char const* name, Role role, TensorDescription& description) {
+      list.push_back({name, role, description});
+    });
+    return list;
+  }
+
+  Notes notes;
+};
+
+template <class Problem>
+concept HasEpilogue = requires(Problem problem) {
+  problem.epilogue.expression;
+};
+template <class Problem>
+concept HasWeights = requires(Problem problem) {
+  problem.alpha, problem.beta, problem.a;
+};
+
+std::unique_ptr<PreparedTask> through_pointers(std::unique_ptr<PreparedTask> prepared, Device const& device,
+                                               std::vector<TensorDescription> tensors);
+int alignment_of_matrices(TensorDescription const& tensor);  // cli/data/pointer_arrays.h
+
+template <class Problem>
+class PreparedTaskOf final : public PreparedTask {
+ public:
+  PreparedTaskOf(Prepared<Problem> prepared, typename Problem::Arguments arguments,
+                 std::vector<double> scalars)
+      : prepared_(std::move(prepared)), arguments_(std::move(arguments)), scalars_(std::move(scalars)) {
+    auto const& plan = prepared_.plan();
+    choice_ = {plan.kernel, plan.workspace_bytes, plan.considered};
+  }
+
+  void run(std::span<void* const> pointers, void* workspace, Stream stream) const override {
+    typename Problem::Arguments arguments = arguments_;
+    Problem const& problem = prepared_.plan().problem;
+    std::size_t next = 0;
+    Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
+      arguments.*member = pointers[next++];
+    });
+    if constexpr (HasEpilogue<Problem>) {
+      std::size_t const operands = problem.epilogue.operands.size();
+      std::vector<void const*> const inputs(pointers.begin() + static_cast<std::ptrdiff_t>(next),
+                                            pointers.begin() + static_cast<std::ptrdiff_t>(next + operands));
+      arguments.operands = inputs;
+      arguments.scalars = scalars_;
+      arguments.stores = pointers.subspan(next + operands);
+      prepared_.run(arguments, workspace, stream);
+    } else {
+      prepared_.run(arguments, workspace, stream);
+    }
+  }
+  Choice const& choice() const override { return choice_; }
+  std::unique_ptr<PreparedTask> without_kernel() const override {
+    return std::make_unique<PreparedTaskOf>(
+        Prepared<Problem>(prepared_.plan(), std::make_unique<NoKernel<Problem>>()), arguments_, scalars_);
+  }
+
+ private:
+  Prepared<Problem> prepared_;
+  typename Problem::Arguments arguments_;
+  std::vector<double> scalars_;
+  Choice choice_;
+};
+
+// `arguments` holds what is not a tensor (rate, step); `scalars` those of the epilogue.
+template <class Problem>
+class TaskOf final : public Task {
+ public:
+  TaskOf(Problem problem, typename Problem::Arguments arguments, std::vector<double> scalars)
+      : problem_(std::move(problem)), arguments_(std::move(arguments)), scalars_(std::move(scalars)) {}
+
+  std::unique_ptr<Task> clone() const override { return std::make_unique<TaskOf>(*this); }
+
+  void visit(Visit const& visit) override {
+    Problem::visit_tensors(problem_, [&](char const* name, Role role, TensorDescription& description, auto) {
+      visit(name, role, description);
+    });
+    if constexpr (HasEpilogue<Problem>) {
+      auto const& expression = problem_.epilogue.expression;
+      for (std::size_t i = 0; i < expression.operands().size(); ++i)
+        visit(("operand " + expression.operands()[i].name).c_str(), Role::input,
+              problem_.epilogue.operands[i]);
+      for (std::size_t i = 0; i < expression.stores().size(); ++i)
+        visit(("store " + expression.stores()[i].name).c_str(), Role::output, problem_.epilogue.stores[i]);
+    }
+  }
+
+  void make_scalars_absolute() override {
+    for (double& scalar : scalars_) scalar = scalar < 0 ? -scalar : scalar;
+    if constexpr (HasWeights<Problem>) {
+      problem_.alpha = problem_.alpha < 0 ? -problem_.alpha : problem_.alpha;
+      problem_.beta = problem_.beta < 0 ? -problem_.beta : problem_.beta;
+    }
+  }
+
+  void forget_accumulator() override {
+    if constexpr (requires { problem_.accumulator.reset(); }) problem_.accumulator.reset();
+  }
+
+  std::unique_ptr<Task> accumulator_alone() const override {
+    if constexpr (HasEpilogue<Problem>) {
+      if (problem_.epilogue.expression == epilogue::Expression()) return nullptr;
+      auto alone = std::make_unique<TaskOf>(*this);
+      alone->problem_.epilogue = {};
+      alone->scalars_.clear();
+      if constexpr (requires { alone->problem_.c; }) alone->problem_.c = {};
+      return alone;
+    }
+    return nullptr;
+  }
+
+  std::unique_ptr<Task> without_saturation() const override {
+    if constexpr (HasEpilogue<Problem>)
+      if (auto const expression = unsaturated(problem_.epilogue.expression)) {
+        auto other = std::make_unique<TaskOf>(*this);
+        other->problem_.epilogue.expression = *expression;
+        return other;
+      }
+    return nullptr;
+  }
+
+  Choice plan(Device const& device, PlanOptions const& options) const override {
+    auto const made = make_plan(promised(), device, options);
+    return {made.kernel, made.workspace_bytes, made.considered};
+  }
+
+  std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const override {
+    auto prepared = std::make_unique<PreparedTaskOf<Problem>>(
+        cosmati::prepare(make_plan(promised(), device, options)), arguments_, scalars_);
+    if constexpr (TakesPointers<Problem>)
+      if (problem_.by_pointers) {
+        std::vector<TensorDescription> tensors;
+        Problem::visit_tensors(problem_, [&](char const*, Role, TensorDescription const& tensor, auto) {
+          tensors.push_back(tensor);
+        });
+        return through_pointers(std::move(prepared), device, std::move(tensors));
+      }
+    return prepared;
+  }
+
+  std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
+    return Composer<Problem>::compose(make_plan(promised(), device, options));
+  }
+
+  std::vector<Tensor> added_errors(Device const& device, PlanOptions const& options,
+                                   std::span<void* const> pointers) const override {
+    typename Problem::Arguments arguments = arguments_;
+    std::size_t next = 0;
+    Problem::visit_tensors(problem_, [&](char const*, Role, TensorDescription const&, auto member) {
+      arguments.*member = pointers[next++];
+    });
+    return AddedErrors<Problem>::of(make_plan(promised(), device, options), arguments);
+  }
+
+  std::unique_ptr<TuningChoices> tuning_choices(Device const& device,
+                                                PlanOptions const& options) const override {
+    return Tuner<Problem>::choices(problem_, device, options);
+  }
+
+  Findings find(Device const& device, FindOptions const& options, bool line) const override {
+    Problem const problem = promised();
+    auto const found = cosmati::find(problem, device, options);
+    Findings findings;
+    findings.planned = make_plan(problem, device, options.plan).kernel;
+    for (auto const& one : found)
+      for (Considered const& entry : one.prepared.plan().considered)
+        if (entry.kernel == one.prepared.plan().kernel) findings.kernels.push_back({entry, one.seconds});
+    if constexpr (plan::HasMeasuredClass<Problem>)
+      if (line) findings.line = tuning_line(found, options.plan);
+    return findings;
+  }
+
+  ConvolutionProblem const* convolution() const override {
+    if constexpr (std::is_same_v<Problem, ConvolutionProblem>) return &problem_;
+    return nullptr;
+  }
+
+  std::string recorded(Device const& device, PlanOptions const& options) const override {
+    return plan::recorded_call(make_plan(promised(), device, options));
+  }
+
+ private:
+  // Matrices by pointers are promised the alignment that all of them have.
+  Problem promised() const {
+    Problem problem = problem_;
+    if constexpr (TakesPointers<Problem>)
+      if (problem.by_pointers)
+        Problem::visit_tensors(problem, [](char const*, Role, TensorDescription& tensor, auto) {
+          tensor.alignment = alignment_of_matrices(tensor);
+        });
+    return problem;
+  }
+
+  Problem problem_;
+  typename Problem::Arguments arguments_;
+  std::vector<double> scalars_;
+};
+
+template <class Problem>
+std::unique_ptr<Task> make_task(Problem problem, Notes const& notes,
+                                typename Problem::Arguments arguments = {},
+                                std::vector<double> scalars = {}) {
+  validate(problem);
+  auto task = std::make_unique<TaskOf<Problem>>(std::move(problem), std::move(arguments), std::move(scalars));
+  task->notes = notes;
+  return task;
+}
+
+template <class Problem>
+std::vector<std::string> kernel_names(Backend backend) {
+  std::vector<std::string> names;
+  for (auto const& candidate : candidates<Problem>(backend)) names.emplace_back(candidate.name);
+  return names;
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,82 @@
+// Declaring options without the parser's header, and what the shared options say
+// (cli/options/shared_options.h).
+#pragma once
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cosmati/ops/operation.h"
+
+namespace CLI {
+class App;
+}
+
+namespace cosmati::cli {
+
+// Declares the options of one subcommand; the targets live as long as it does.
+class Options {
+ public:
+  explicit Options(CLI::App& app) : app_(app) {}
+  // `value_name` stands in the help: "--stride ROWS,COLUMNS". An option that is not given leaves its target
+  // alone.
+  Options& text(std::string const& name, std::string& value, char const* value_name, std::string const& help);
+  Options& texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
+                 std::string const& help);  // may be given more than once
+  // The same with several values behind one `name`, or without a name: one that does not begin with a dash.
+  Options& several(std::string const& name, std::vector<std::string>& values, char const* value_name,
+                   std::string const& help);
+  Options& number(std::string const& name, double& value, std::string const& help);
+  Options& integer(std::string const& name, long long& value, std::string const& help);
+  Options& flag(std::string const& name, bool& value, std::string const& help);
+  // With a value it goes to `value`, without one `given` becomes true.
+  Options& optional_text(std::string const& name, bool& given, std::string& value, char const* value_name,
+                         std::string const& help);
+  Options& group(std::string title);  // a head in the help for what follows
+
+ private:
+  CLI::App& app_;
+  std::string group_ = "Parameters";
+};
+
+// What an option's value is until it is given: no value that a user may mean.
+inline constexpr long long not_given = std::numeric_limits<long long>::lowest();
+inline constexpr double no_number = std::numeric_limits<double>::lowest();
+
+// Types as they were asked for; empty where nothing was said.
+struct TypeChoice {
+  std::string all, a, b, c, d;
+  std::string accumulator, compute;
+
+  // The number type of an operand: its own option, --type, or `otherwise`.
+  DataType type_of(std::string const& own, DataType otherwise) const;
+};
+
+struct Common {
+  std::string backend = "auto";
+  std::string kernel;
+  std::string policy;
+  std::string max_workspace;
+  std::string max_error;
+  std::string device_description;  // a GPU by name or file; empty: the one that is here
+  std::string cache;               // folder of compiled kernels; empty: the usual one
+  std::string tuning;              // file of measured choices; empty: none
+  long long device = 0;            // which GPU
+  long long threads = 0;
+  long long seed = 1;
+  bool deterministic = false;
+  bool batch_invariant = false;
+  bool json = false;
+  TypeChoice types;
+
+  // Throws Error(unavailable) if the backend is not here. --backend auto: the GPU, if there is one, else the
+  // CPU.
+  Device device_to_run_on() const;
+  Device device_to_plan_for() const;  // may be a GPU that is only described
+  PlanOptions plan_options() const;
+};
+
+// Applies --cache; before the first use of the cache, which then reads it.
+void use_cache_of(Common const& common);
+
+}  // namespace cosmati::cli

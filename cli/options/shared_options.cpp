@@ -1,0 +1,257 @@
+// The table of shared options.
+#include "cli/options/shared_options.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "cli/operations/subject.h"
+#include "cli/output/text.h"
+
+namespace cosmati::cli {
+namespace {
+
+using Meaning = bool (*)(Subject const& subject, std::string const& command);
+
+// What an option speaks of: an operation without it does not take the option.
+bool sums_products(Subject const& subject, std::string const&) { return subject.sums_products(); }
+bool draws_numbers(Subject const& subject, std::string const& command) {
+  return command != "run" || subject.name() == "dropout";
+}
+bool has_input(Subject const& subject, TypeRole role) {
+  auto const files = subject.files();
+  return std::any_of(files.begin(), files.end(),
+                     [role](FileOption const& file) { return !file.output && file.type == role; });
+}
+bool has_second_operand(Subject const& subject, std::string const&) {
+  return has_input(subject, TypeRole::b);
+}
+bool has_source(Subject const& subject, std::string const&) { return has_input(subject, TypeRole::c); }
+bool chooses_output_type(Subject const& subject, std::string const&) {
+  return subject.name() != "sgd" && subject.name() != "adam";  // which keep the parameter's
+}
+
+struct SharedOption {
+  char const* name;
+  std::string_view commands;  // that take it, between bars
+  Meaning meaning;            // null: for every operation
+  char const* operations;     // those that have this meaning, for messages
+  void (*declare)(Options& options, Common& common);
+};
+
+constexpr std::string_view operation_verbs = "run|verify|bench|explain|compile|find|tune|";
+
+SharedOption const machine_options[] = {
+    {"--backend",
+     "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
+     "dcgan",
+     nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--backend", common.backend, "NAME",
+                    "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu");
+     }},
+    {"--device",
+     "run|verify|bench|explain|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate dcgan",
+     nullptr, "",
+     [](Options& options, Common& common) {
+       options.integer("--device", common.device, "which GPU of this machine (default: 0)");
+     }},
+    {"--device-description", "run|verify|bench|explain|compile|find|replay|train lenet5|generate dcgan",
+     nullptr, "",
+     [](Options& options, Common& common) {
+       options.text(
+           "--device-description", common.device_description, "NAME|FILE",
+           "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, "
+           "rtx3090, rtx5090; or processor: sse2-only, avx2-laptop, "
+           "avx512-server, 64-core-server; or a file as cosmati info --describe prints; nothing runs "
+           "there, but with --backend emulator a GPU's kernels run here");
+     }},
+    {"--kernel", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--kernel", common.kernel, "NAME", "only this kernel (see: cosmati list kernels)");
+     }},
+    {"--policy", "run|verify|bench|explain|compile|find|replay|generate dcgan", sums_products,
+     "gemm and conv",
+     [](Options& options, Common& common) {
+       options.text("--policy", common.policy, "NAME|FIELD=VALUE,...",
+                    "of kernels that are composed; what is not said, the plan chooses");
+     }},
+    {"--threads",
+     "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
+     "dcgan",
+     nullptr, "",
+     [](Options& options, Common& common) {
+       options.integer("--threads", common.threads, "host threads (default: 0, one for each core)");
+     }},
+    {"--max-workspace", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--max-workspace", common.max_workspace, "BYTES",
+                    "kernels that need more scratch memory are refused");
+     }},
+    {"--max-error", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--max-error", common.max_error, "RATIO",
+                    "kernels that state a larger expected error (of rounding, as a share of the results) are "
+                    "refused");
+     }},
+    {"--tuning", "run|verify|bench|explain|compile|replay|generate dcgan", sums_products, "gemm and conv",
+     [](Options& options, Common& common) {
+       options.text(
+           "--tuning", common.tuning, "FILE",
+           "measured choices of kernels, as cosmati find and tune write them; the plan goes by them");
+     }},
+    {"--cache",
+     "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
+     "dcgan",
+     nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--cache", common.cache, "DIR", "folder of compiled kernels");
+     }},
+    {"--seed", "run|verify|bench|compile|tune|replay|train lenet5|train dcgan|generate dcgan", draws_numbers,
+     "dropout",
+     [](Options& options, Common& common) {
+       options.integer("--seed", common.seed, "seed of whatever is drawn at random (default: 1)");
+     }},
+    {"--deterministic", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.flag("--deterministic", common.deterministic,
+                    "only kernels that give the same bits from run to run: all of them do");
+     }},
+    {"--batch-invariant", "run|verify|bench|explain|compile|replay", nullptr, "",
+     [](Options& options, Common& common) {
+       options.flag("--batch-invariant", common.batch_invariant,
+                    "only kernels that give a row of a product, a matrix of a batch and an image the same "
+                    "bits however many others there are");
+     }},
+};
+
+SharedOption const type_options[] = {
+    {"--type", operation_verbs, nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--type", common.types.all, "TYPE",
+                    "of all operands; names the bit patterns of u16 and u8 files");
+     }},
+    {"--type", "train lenet5", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--type", common.types.all, "TYPE",
+                    "of activations and their gradients: f32, f16 or bf16 (default: f32)");
+     }},
+    {"--type", "train dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--type", common.types.all, "TYPE", "f32, tf32 or bf16 (default: f32)");
+     }},
+    {"--type", "generate dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--type", common.types.all, "TYPE",
+                    "of weights and activations: f32, tf32, f16 or bf16 (default: f32)");
+     }},
+    {"--a-type", operation_verbs, nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--a-type", common.types.a, "TYPE", "of the first operand: a, x, dy");
+     }},
+    {"--b-type", operation_verbs, has_second_operand, "operations with a second operand",
+     [](Options& options, Common& common) {
+       options.text("--b-type", common.types.b, "TYPE", "of the second operand: b, w, centres, gradient");
+     }},
+    {"--c-type", operation_verbs, has_source, "gemm",
+     [](Options& options, Common& common) {
+       options.text("--c-type", common.types.c, "TYPE", "of c, where the epilogue uses it");
+     }},
+    {"--d-type", operation_verbs, chooses_output_type, "operations other than sgd and adam",
+     [](Options& options, Common& common) {
+       options.text("--d-type", common.types.d, "TYPE",
+                    "of the output (default: the inputs', for sums of s8 or u8 s32)");
+     }},
+    {"--accumulator", operation_verbs, sums_products, "gemm and conv",
+     [](Options& options, Common& common) {
+       options.text("--accumulator", common.types.accumulator, "TYPE",
+                    "of the sums: f32, with f64 inputs f64, with integers s32");
+     }},
+    {"--compute", operation_verbs, sums_products, "gemm and conv",
+     [](Options& options, Common& common) {
+       options.text("--compute", common.types.compute, "TYPE",
+                    "tf32: cut f32 factors to TF32 before they are multiplied");
+     }},
+    {"--compute", "train lenet5|train dcgan", nullptr, "",
+     [](Options& options, Common& common) {
+       options.text("--compute", common.types.compute, "TYPE",
+                    "tf32: cut f32 factors to TF32 before they are multiplied");
+     }},
+};
+
+struct Hint {
+  std::string_view command, option, sentence;
+};
+constexpr Hint hints[] = {
+    {"find", "--tuning", "find measures what is there to choose; --out FILE adds to a tuning file"},
+    {"tune", "--tuning",
+     "tune compares with the plan without measurements; --out FILE adds to a tuning file"},
+    {"tune", "--policy", "tune chooses the policy; --kernel may be given"},
+    {"compile", "--device",
+     "compile needs no GPU; --arch or --device-description names the one to compile for"},
+    {"find", "--batch-invariant",
+     "find takes the fastest kernel, and --out FILE is for plans without the option"},
+    {"tune", "--batch-invariant", "tune chooses tiles and splits by how many rows there are"},
+    {"train lenet5", "--batch-invariant", "train plans a network's layers for whole batches"},
+    {"train dcgan", "--batch-invariant", "train plans a network's layers for whole batches"},
+    {"predict lenet5", "--batch-invariant", "predict plans a network's layers for whole batches"},
+    {"generate dcgan", "--batch-invariant", "generate plans a network's layers for whole batches"},
+    {"generate dcgan", "--compute", "its numbers are chosen by --type: f32, tf32, f16 or bf16"},
+};
+
+bool takes(SharedOption const& option, std::string_view command) {
+  auto const commands = split(option.commands, '|');
+  return std::find(commands.begin(), commands.end(), command) != commands.end();
+}
+
+// False if no option was declared.
+template <std::size_t count>
+void declare_those_of(SharedOption const (&table)[count], std::string const& title, Options& options,
+                      Common& common, std::string const& command, Subject const* subject) {
+  options.group(title);
+  for (SharedOption const& option : table)
+    if (takes(option, command) &&
+        (subject == nullptr || option.meaning == nullptr || option.meaning(*subject, command)))
+      option.declare(options, common);
+}
+
+}  // namespace
+
+void add_shared_options(Options& options, Common& common, std::string const& command, Subject const* subject,
+                        std::string* json_to_file) {
+  declare_those_of(machine_options, "Where and how", options, common, command, subject);
+  if (json_to_file != nullptr)
+    options.optional_text("--json", common.json, *json_to_file, "[FILE]",
+                          "JSON Lines on stdout instead of tables, or added to FILE beside the table");
+  else
+    options.flag("--json", common.json, "JSON Lines on stdout instead of tables");
+  declare_those_of(type_options,
+                   subject == nullptr ? "Types" : "Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32", options,
+                   common, command, subject);
+}
+
+std::string use_of_shared_option(std::string const& option, std::string const& path) {
+  // "run gemm" is the command run; "train lenet5" is one of its own.
+  std::string const verb = path.substr(0, path.find(' '));
+  bool const network = verb == "train" || verb == "predict" || verb == "generate";
+  std::string const& command = network ? path : verb;
+  for (Hint const& hint : hints)
+    if (hint.command == command && hint.option == option) return std::string(hint.sentence);
+  std::vector<std::string> commands;
+  std::string operations;
+  auto const collect = [&](auto const& table) {
+    for (SharedOption const& one : table) {
+      if (one.name != option) continue;
+      // A verb that takes it, but not for this operation, is told for which.
+      if (takes(one, command)) operations = one.operations;
+      for (std::string const& taker : split(one.commands, '|'))
+        if (!taker.empty() && taker != command) commands.push_back(taker);
+    }
+  };
+  collect(machine_options);
+  collect(type_options);
+  if (!operations.empty()) return command + " takes it for " + operations;
+  return commands.empty() ? "" : "it is for " + join(commands, ", ");
+}
+
+}  // namespace cosmati::cli

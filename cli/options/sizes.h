@@ -1,0 +1,32 @@
+// Sizes of the problems that verify, explain and bench make themselves.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/operations/subject.h"
+#include "cli/options/options.h"
+
+namespace cosmati::cli {
+
+struct SizeRequest {
+  std::string size;                            // "127x65x333"
+  std::map<std::string, std::string> letters;  // "m" -> "64:256:64"
+  std::string images;                          // "1,16": in the place of a suite's; empty: as it lists them
+
+  // For the options of a suite's problem: without a size.
+  SizeRequest for_suite() const { return {"", {}, images}; }
+};
+
+void add_size_options(Options& options, Subject const& subject, SizeRequest& request);
+
+// All combinations, each with one extent for each letter of the subject; empty if nothing was asked for.
+std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request);
+
+// The types of --type, which may be a list or "all" here; empty stands for the subject's own.
+std::vector<std::string> requested_types(Subject const& subject, std::string const& text);
+
+// A problem of this size on data that the program will make.
+Job made_job(Subject const& subject, std::vector<Index> const& size, Common const& common);
+
+}  // namespace cosmati::cli

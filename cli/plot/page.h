@@ -1,0 +1,20 @@
+// The report of `cosmati plot`: one HTML file that needs nothing beside it.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "cli/plot/records.h"
+
+namespace cosmati::cli {
+
+// cli/plot/plot.html, part of the program.
+std::string_view plot_template();
+
+// `text` with the value of NAME in the place of {{NAME}}; what values hold is not looked at again. Throws
+// std::logic_error for a name without a value.
+std::string filled(std::string_view text, std::map<std::string, std::string> const& values);
+
+std::string plot_page(PlotInput const& input);
+
+}  // namespace cosmati::cli

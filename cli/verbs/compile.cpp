@@ -1,0 +1,66 @@
+// cosmati compile: fills the cache of compiled kernels.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/options/problem_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/verbs/commands.h"
+#include "cli/verbs/compile_job.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_options(CLI::App& command, CompileRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Compilation")
+      .text("--arch", request.architecture, "NAME",
+            "sm_75, sm_80, sm_90a, ...: what NVRTC compiles for; plans for a GPU of that architecture, or "
+            "for the one of --device-description")
+      .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
+      .integer("--count", request.count, "random problems, as verify draws them, and larger ones")
+      .flag("--each-kernel", request.each_kernel,
+            "every kernel that takes the problem, not only the one that the plan chooses")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1");
+  add_placement_options(options, request.placement);
+  options.group("Parameters");
+  request.subject->add_parameters(options);
+  add_shared_options(options, request.common, "compile", request.subject.get());
+}
+
+CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem) {
+  CompileRequest one = request.copy();
+  one.size = request.size.for_suite();
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati compile " + subject->name() + ' ' + subject->size_example() +
+                 " --arch sm_90a");
+  auto const request = std::make_shared<CompileRequest>();
+  request->subject = std::move(subject);
+  command.when_read([command, request] { add_options(command, *request); });
+  command.callback([request] { compile_job(*request, with_options); });
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& program) {
+  Command const verb =
+      Command(program).add_subcommand("compile", "Compile kernels for a GPU that need not be here");
+  verb.require_subcommand();
+  verb.footer(
+      "Kernels go to the cache, where `run` on such a GPU finds them. --threads N compiles N at a time.\n"
+      "--count N compiles the kernels of random problems, all of them even if one fails; --seed chooses "
+      "others.\n"
+      "Example: cosmati compile gemm --suite figure9 --arch sm_90a");
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,60 @@
+// cosmati find: measures the kernels that the plan chooses from.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/options/problem_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/verbs/commands.h"
+#include "cli/verbs/find_job.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_options(CLI::App& command, FindRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Measurement")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--out", request.out, "FILE",
+            "a tuning file, to which the fastest is added for --tuning; of gemm and conv")
+      .number("--seconds", request.seconds, "for each kernel; 0.1 if not given")
+      .flag("--naive", request.naive, "the reference's loops as well, which else are measured alone only");
+  add_placement_options(options, request.placement);
+  options.group("Parameters");
+  request.subject->add_parameters(options);
+  add_shared_options(options, request.common, "find", request.subject.get());
+}
+
+FindRequest with_options(FindRequest const& request, ProblemOptions const& problem) {
+  FindRequest one = request.copy();
+  one.size = request.size.for_suite();
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Example: cosmati find " + subject->name() + ' ' + subject->size_example());
+  auto const request = std::make_shared<FindRequest>();
+  request->subject = std::move(subject);
+  command.when_read([command, request] { add_options(command, *request); });
+  command.callback([request] { find_job(*request, with_options); });
+}
+
+}  // namespace
+
+void add_find_command(CLI::App& program) {
+  Command const verb = Command(program).add_subcommand("find", "Measure every kernel that takes a problem");
+  verb.require_subcommand();
+  verb.footer(
+      "Within --max-workspace, --max-error and --deterministic; each kernel as the plan would run it, on "
+      "data "
+      "of the program's own. Results are not verified: see cosmati verify.\n"
+      "Example: cosmati find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
+}
+
+}  // namespace cosmati::cli

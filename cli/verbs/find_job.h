@@ -1,0 +1,36 @@
+// The body of `cosmati find`.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/operations/subject.h"
+#include "cli/options/options.h"
+#include "cli/options/placement.h"
+#include "cli/options/sizes.h"
+#include "cli/options/suites.h"
+
+namespace cosmati::cli {
+
+struct FindRequest {
+  std::unique_ptr<Subject> subject;
+  SizeRequest size;
+  std::string suite, shapes;  // a name, a file
+  std::string out;            // a tuning file; empty: none
+  double seconds = FindOptions().seconds;
+  bool naive = false;
+  Placement placement;
+  Common common;
+
+  FindRequest copy() const {
+    return {subject->clone(), size, suite, shapes, out, seconds, naive, placement, common};
+  }
+};
+
+// `with_options` gives a request with the options of a suite's problem over those of the command line.
+using WithFindOptions = std::function<FindRequest(FindRequest const&, ProblemOptions const&)>;
+
+// Adds a line to the file for each problem as soon as it is measured.
+void find_job(FindRequest const& request, WithFindOptions const& with_options);
+
+}  // namespace cosmati::cli

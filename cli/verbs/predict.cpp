@@ -1,0 +1,36 @@
+// cosmati predict lenet5: its options.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/networks/lenet5_report.h"
+#include "cli/options/shared_options.h"
+#include "cli/verbs/commands.h"
+
+namespace cosmati::cli {
+
+void add_predict_command(CLI::App& program) {
+  Command const predict = Command(program).add_subcommand("predict", "Run inference with a trained network");
+  predict.require_subcommand();
+  Command const lenet5 = predict.add_subcommand("lenet5", "Classify images with LeNet-5");
+  lenet5.footer(
+      "Pictures of any size are laid over a white page where they are transparent, made gray, inverted if "
+      "their "
+      "border is light, and scaled to 28x28.\n"
+      "Example: cosmati predict lenet5 --model lenet5.safetensors --image digit.png");
+  auto const request = std::make_shared<PredictRequest>();
+  Options options(lenet5);
+  options.text("--model", request->model, "FILE", "what `train lenet5` saved (required)")
+      .text("--data", request->data, "FOLDER", "classify its t10k images and compare with the labels")
+      .several("--image", request->images, "FILE", "PNG or BMP; several files, or the option more than once");
+  options.text(
+      "--background", request->background, "LEVEL",
+      "what transparent pixels of --image show: white, black, or a gray level from 0 to 255 (default: "
+      "white)");
+  add_shared_options(options, request->common, "predict lenet5");
+  lenet5.callback([request] {
+    use_cache_of(request->common);
+    predict_lenet5(*request);
+  });
+}
+
+}  // namespace cosmati::cli

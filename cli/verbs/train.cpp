@@ -1,0 +1,129 @@
+// cosmati train lenet5: its options, and what the terminal shows of it.
+#include <unistd.h>
+#include <csignal>
+
+#include <atomic>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/networks/lenet5_report.h"
+#include "cli/networks/train_dcgan.h"
+#include "cli/networks/train_team.h"
+#include "cli/options/options.h"
+#include "cli/options/shared_options.h"
+#include "cli/output/farewell.h"
+#include "cli/output/text.h"
+#include "cli/verbs/commands.h"
+
+namespace cosmati::cli {
+namespace {
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+extern "C" void note_interrupt(int signal) {
+  interrupted = true;
+  std::signal(signal, SIG_DFL);  // a second Ctrl-C ends the program at once
+}
+
+std::string* last_words = nullptr;
+
+extern "C" void end_at_once(int) {
+  [[maybe_unused]] auto const written = write(STDERR_FILENO, last_words->data(), last_words->size());
+  linger();
+  _exit(1);
+}
+
+void run(TrainRequest const& request) {
+  std::signal(SIGINT, note_interrupt);
+  std::signal(SIGTERM, note_interrupt);
+  if (!train_lenet5(request, interrupted)) std::exit(130);
+}
+
+void run(TrainDcganRequest const& request) {
+  std::signal(SIGINT, note_interrupt);
+  std::signal(SIGTERM, note_interrupt);
+  if (!train_dcgan(request, interrupted)) std::exit(130);
+}
+
+void add_dcgan(CLI::App& train) {
+  Command const dcgan =
+      Command(train).add_subcommand("dcgan", "Train a generator of 64x64 images against a discriminator");
+  dcgan.footer(
+      "Grey pictures (IDX) are tinted, each with a hue of its own. Ctrl-C saves a checkpoint and says how to "
+      "continue. Under mpirun the processes share each batch, each on a GPU of its own.\n"
+      "Example: cosmati train dcgan --data /usr/share/datasets/fashion-mnist --samples samples.png --save "
+      "dcgan.safetensors");
+  auto const request = std::make_shared<TrainDcganRequest>();
+  Options options(dcgan);
+  options
+      .text("--data", request->data, "PATH",
+            "folder of train-images-idx3-ubyte (plain or .gz) or of PNGs, or an IDX file (required)")
+      .text("--save", request->save, "FILE",
+            "a checkpoint after a pass over the data, at most one a minute; also for generate "
+            "(dcgan.safetensors)")
+      .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own settings")
+      .text("--samples", request->samples, "FILE.png",
+            "a grid of 64 images after each pass, to FILE-001.png, FILE-002.png, ...")
+      .text("--generator", request->generator, "FILE", "at the end, the generator alone in f16")
+      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)")
+      .integer("--report", request->report, "steps between lines of progress (100)")
+      .group("Hyperparameters")
+      .integer("--steps", request->steps, "steps in all (7000); with --resume, to continue further")
+      .integer("--batch", request->batch, "images a step, of the data and generated (256)")
+      .integer("--width", request->width, "channels before the last layer; generate draws with 64 (64)")
+      .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
+  add_shared_options(options, request->common, "train dcgan");
+  dcgan.callback([request] {
+    use_cache_of(request->common);
+    run(*request);
+  });
+}
+
+}  // namespace
+
+void when_lost(std::string text) {
+  static std::string words;
+  words = printable_text(text);
+  last_words = &words;
+  std::signal(SIGTERM, end_at_once);
+}
+
+void add_train_command(CLI::App& program) {
+  Command const train = Command(program).add_subcommand("train", "Train a network");
+  train.require_subcommand();
+  Command const lenet5 = train.add_subcommand("lenet5", "Train LeNet-5 on MNIST or Fashion-MNIST");
+  lenet5.footer(
+      "Ctrl-C saves a checkpoint and says how to continue. Under mpirun the processes share each batch, each "
+      "on "
+      "a GPU of its own or, with --backend cpu, on its share of the cores.\n"
+      "--type f16 or bf16: activations and their gradients in 16 bits, weights in f32; f16 with a loss scale "
+      "that "
+      "finds itself. --compute tf32: factors of products cut to TF32.\n"
+      "Example: cosmati train lenet5 --data /usr/share/datasets/fashion-mnist --save lenet5.safetensors");
+  auto const request = std::make_shared<TrainRequest>();
+  Options options(lenet5);
+  options.text("--data", request->data, "FOLDER", "with MNIST's four IDX files, plain or .gz (required)")
+      .text("--save", request->save, "FILE", "the model, a checkpoint after each epoch (lenet5.safetensors)")
+      .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own hyperparameters")
+      .flag("--explain", request->explain, "print the layers, their kernels and their memory; train nothing")
+      .text("--picture", request->picture, "FILE", "a PNG of sample answers and the training curve")
+      .group("Hyperparameters")
+      .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (modern)")
+      .integer("--epochs", request->epochs, "passes over the training images (modern 10, chapter 20)")
+      .integer("--batch", request->batch, "images a step (64)")
+      .text("--optimizer", request->optimizer, "NAME", "sgd, adam (modern sgd, chapter adam)")
+      .text("--schedule", request->schedule, "NAME", "constant, step, inverse, cosine, one-cycle (one-cycle)")
+      .number("--learning-rate", request->learning_rate, "base, or peak of one-cycle (each variant its own)")
+      .number("--momentum", request->momentum, "of sgd (0.9)")
+      .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
+      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)");
+  add_shared_options(options, request->common, "train lenet5");
+  lenet5.callback([request] {
+    use_cache_of(request->common);
+    run(*request);
+  });
+  add_dcgan(train);
+}
+
+}  // namespace cosmati::cli

@@ -1,0 +1,36 @@
+// The body of `cosmati tune`.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/operations/subject.h"
+#include "cli/options/options.h"
+#include "cli/options/placement.h"
+#include "cli/options/sizes.h"
+#include "cli/options/suites.h"
+#include "cli/verbs/gpu_tuning.h"
+
+namespace cosmati::cli {
+
+struct TuneRequest {
+  std::unique_ptr<Subject> subject;
+  SizeRequest size;
+  std::string suite, shapes;  // a name, a file
+  std::string out;
+  double budget_seconds = TuningRules().budget_seconds;
+  bool hot = false;
+  Placement placement;
+  Common common;
+
+  TuneRequest copy() const;
+};
+
+// `with_options` gives a request with the options of a suite's problem over those of the command line.
+using WithTuneOptions = std::function<TuneRequest(TuneRequest const&, ProblemOptions const&)>;
+
+// Adds a line to the file for each class of problems as soon as it is measured. Throws Error(wrong_result) at
+// the end if a kernel computed something wrong.
+void tune_job(TuneRequest const& request, WithTuneOptions const& with_options);
+
+}  // namespace cosmati::cli

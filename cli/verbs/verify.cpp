@@ -1,0 +1,72 @@
+// cosmati verify: operations on random data against the reference.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/options/problem_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/verbs/commands.h"
+#include "cli/verify/verify_job.h"
+
+namespace cosmati::cli {
+namespace {
+
+void add_options(CLI::App& command, VerifyRequest& request) {
+  Options options(command);
+  add_size_options(options, *request.subject, request.size);
+  options.group("Verification")
+      .integer("--count", request.count, "random problems where no size is given; 20 if not given")
+      .flag("--integers", request.small_integers,
+            "data from -3 to 3: where sums are exact, every bit must be right")
+      .text(
+          "--data", request.data, "NAME",
+          "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
+          "infinities, constant rows, exact cancellation; a third of the problems hard. Not given: mixed for "
+          "random problems, normal for sizes and suites")
+      .flag("--gaps", request.gaps,
+            "gaps between rows, planes and images, as parts of larger arrays have them")
+      .integer("--misalign", request.misalignment,
+               "bytes from a multiple of 64 to each array, rounded up to a multiple of its elements; the "
+               "plan is told")
+      .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .number("--most-operations", request.most_operations,
+              "larger problems of a suite are left out; 2e9 if not given, ten seconds' work")
+      .group("Parameters");
+  request.subject->add_parameters(options);
+  add_shared_options(options, request.common, "verify", request.subject.get());
+}
+
+VerifyRequest with_options(VerifyRequest const& request, ProblemOptions const& problem) {
+  VerifyRequest one = request.copy();
+  one.size = request.size.for_suite();
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
+
+void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+  Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
+  command.footer("Without a size, random problems are drawn.\nExample: cosmati verify " + subject->name() +
+                 ' ' + subject->size_example());
+  auto const request = std::make_shared<VerifyRequest>();
+  request->subject = std::move(subject);
+  command.when_read([command, request] { add_options(command, *request); });
+  command.callback([request] { verify_job(*request, with_options); });
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& program) {
+  Command const verb = Command(program).add_subcommand(
+      "verify", "Compare an operation with the reference in double precision");
+  verb.require_subcommand();
+  verb.footer(
+      "All outputs are compared, by an error bound that follows from the types and the number of summed "
+      "terms; they are\n"
+      "poisoned before the run and stand between guard bands. --type takes a list, or all.\n"
+      "Example: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
+  verb.when_read([verb] {
+    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+  });
+}
+
+}  // namespace cosmati::cli

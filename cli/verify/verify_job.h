@@ -1,0 +1,38 @@
+// The body of `cosmati verify`.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/operations/subject.h"
+#include "cli/options/options.h"
+#include "cli/options/sizes.h"
+#include "cli/options/suites.h"
+
+namespace cosmati::cli {
+
+struct VerifyRequest {
+  std::unique_ptr<Subject> subject;
+  SizeRequest size;
+  long long count = not_given;  // then 20
+  bool small_integers = false;
+  bool gaps = false;
+  long long misalignment = not_given;  // bytes
+  std::string data;                    // normal, hard or mixed; empty: as the help says
+  std::string suite, shapes;           // a name, a file
+  // Floating-point operations: larger problems of a suite are left out, and told.
+  double most_operations = 2e9;
+  Common common;
+  std::optional<Suite> workload = {};  // as BenchRequest has it
+
+  VerifyRequest copy() const;
+};
+
+// As for bench.
+using WithVerifyOptions = std::function<VerifyRequest(VerifyRequest const&, ProblemOptions const&)>;
+
+// Prints a row for each problem; throws Error(wrong_result) after the last if one of them was wrong.
+void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options);
+
+}  // namespace cosmati::cli

@@ -1,0 +1,116 @@
+// Opens OpenBLAS with one thread and the kernels that suit the processor.
+#include "src/backend/cpu/gemm/openblas.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
+#include "cosmati/epilogue/vector_level.h"
+#include "cosmati/ops/error.h"
+#include "src/backend/cpu/runtime/address_space.h"
+#include "src/backend/cpu/runtime/environment_setting.h"
+
+namespace cosmati::cpu {
+namespace {
+
+using Dgemm = void (*)(int order, int transposed_a, int transposed_b, int m, int n, int k, double alpha,
+                       double const* a, int lda, double const* b, int ldb, double beta, double* c, int ldc);
+
+struct Library {
+  Dgemm dgemm = nullptr;
+  std::string description;
+};
+
+// Threads of its own would spin beside ours.
+void* open_library() {
+  EnvironmentSetting const threads("OPENBLAS_NUM_THREADS", "1");
+  EnvironmentSetting const core("OPENBLAS_CORETYPE", openblas_core_type(), true);
+  return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+}
+
+// The threads of a library that somebody else in this process has opened are not ours to set.
+bool used_by_others(std::string& description) {
+  void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  auto const threads = reinterpret_cast<int (*)()>(dlsym(handle, "openblas_get_num_threads"));
+  int const count = threads == nullptr ? 0 : threads();
+  dlclose(handle);
+  if (count == 1) return false;
+  description = "libopenblas.so.0 is used by another part of this process, with " + std::to_string(count) +
+                " threads; one would be needed here";
+  return true;
+}
+
+// It takes a buffer for each thread and, where it gets none, tries again for ever.
+bool leaves_too_little(std::string& description) {
+  constexpr std::size_t for_each_thread = std::size_t{64} << 20;
+  std::size_t const enough = (4 + std::size_t{std::thread::hardware_concurrency()}) * for_each_thread;
+  if (address_space_has(enough)) return false;
+  description = "a limit of this process (ulimit -v) leaves less than the " + std::to_string(enough >> 20) +
+                " MiB of address space that libopenblas.so.0 may take";
+  return true;
+}
+
+Library load() {
+  Library library;
+  if (leaves_too_little(library.description)) return library;
+  if (used_by_others(library.description)) return library;
+  void* const handle = open_library();
+  if (handle == nullptr) {
+    char const* const reason = dlerror();
+    library.description = reason != nullptr ? reason : "libopenblas.so.0 cannot be opened";
+    return library;
+  }
+  library.dgemm = reinterpret_cast<Dgemm>(dlsym(handle, "cblas_dgemm"));
+  auto const set_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "openblas_set_num_threads"));
+  auto const config = reinterpret_cast<char const* (*)()>(dlsym(handle, "openblas_get_config"));
+  auto const core = reinterpret_cast<char const* (*)()>(dlsym(handle, "openblas_get_corename"));
+  if (library.dgemm == nullptr || set_threads == nullptr) {
+    library.dgemm = nullptr;
+    library.description = "libopenblas.so.0 lacks cblas_dgemm or openblas_set_num_threads";
+    return library;
+  }
+  set_threads(1);
+  library.description = std::string(config != nullptr ? config() : "OpenBLAS") + ", kernels for " +
+                        (core != nullptr ? core() : "an unknown core");
+  return library;
+}
+
+Library const& library() {
+  static Library const one = load();
+  return one;
+}
+
+}  // namespace
+
+char const* openblas_core_type() {
+  using epilogue::VectorLevel;
+  bool const limited = epilogue::vector_level_limit().has_value();
+  VectorLevel const level = epilogue::best_vector_level();
+  if (limited && level == VectorLevel::baseline) return "Prescott";  // SSE3: its least
+  if (char const* const chosen = std::getenv("OPENBLAS_CORETYPE")) {
+    std::string_view const name = chosen;
+    bool const avx512 = name == "SkylakeX" || name == "Cooperlake" || name == "SapphireRapids";
+    return limited && level == VectorLevel::v3 && avx512 ? "Haswell" : chosen;
+  }
+  if (limited && level == VectorLevel::v3) return "Haswell";
+  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed.
+  return level == VectorLevel::v4 ? "SkylakeX" : nullptr;
+}
+
+bool openblas_available() { return library().dgemm != nullptr; }
+std::string const& openblas_description() { return library().description; }
+
+void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                    double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
+                    Index ldd) {
+  if (m == 0 || n == 0) return;
+  constexpr int row_major = 101, as_it_is = 111, transposed = 112;
+  library().dgemm(row_major, transposed_a ? transposed : as_it_is, transposed_b ? transposed : as_it_is,
+                  static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a,
+                  static_cast<int>(lda), b, static_cast<int>(ldb), beta, d, static_cast<int>(ldd));
+}
+
+}  // namespace cosmati::cpu

@@ -1,0 +1,50 @@
+// The epilogue of a product on one tile at a time, while the sums lie in the cache of the thread that made
+// them.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "cosmati/ops/gemm.h"
+#include "src/backend/cpu/gemm/tiles.h"
+#include "src/backend/cpu/pointwise.h"
+
+namespace cosmati::cpu {
+
+// A product seen so that kernels need to know one form only: the columns of d are contiguous, or neither rows
+// nor columns are. Where it must, it is d^T = b^T * a^T; operands keep the names of their indices.
+struct OrientedGemm {
+  explicit OrientedGemm(GemmProblem const& given);
+
+  GemmProblem problem;
+  bool transposed;
+  std::span<std::string_view const> indices;  // of the batch, of problem's rows and of its columns
+  GemmProblem::Arguments arguments(GemmProblem::Arguments given) const {
+    if (transposed) std::swap(given.a, given.b);
+    return given;
+  }
+};
+
+class TileEpilogue {
+ public:
+  // The sums are of type `accumulator`; the epilogue is evaluated in double or in float.
+  TileEpilogue(OrientedGemm const& product, TileGrid const& grid, DataType accumulator, bool in_double);
+
+  std::size_t workspace_bytes() const;  // of one thread
+
+  // Writes d and the stores in the tile. `sums` are (rows, columns) without gaps; `arguments` those of the
+  // whole product, as it was given or transposed.
+  void run(Tile const& tile, void const* sums, GemmProblem::Arguments const& arguments,
+           std::byte* workspace) const;
+
+ private:
+  std::size_t shape_of(Tile const& tile) const {
+    return (tile.rows != grid_.tile_m ? 2u : 0u) + (tile.columns != grid_.tile_n ? 1u : 0u);
+  }
+
+  TileGrid grid_;
+  TensorDescription source_, result_;
+  std::vector<TensorDescription> operands_, stores_;   // with the shape of the result
+  std::array<std::optional<Pointwise>, 4> pointwise_;  // by shape_of
+};
+
+}  // namespace cosmati::cpu

@@ -1,0 +1,164 @@
+// What the asynchronous instructions of a block and of its threads keep: barriers, copies, products. Made by
+// the first of them that a block meets.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cosmati/arch/emulator_async.h"
+#include "src/backend/emulator/machine/ordinary_writes.h"
+#include "src/backend/emulator/machine/tensor_map.h"
+
+namespace cosmati::emulator {
+
+class Block;
+struct Thread;
+
+// An mbarrier.
+struct TransactionBarrier {
+  std::ptrdiff_t offset;       // in shared memory
+  int arrivals, missing;       // of a phase; still to come in this one
+  std::int64_t bytes = 0;      // expected in this phase; less what copies have brought
+  std::int64_t in_flight = 0;  // bytes of copies that have been started
+  int after_copies = 0;        // arrivals that come with a thread's cp.async
+  std::int64_t phase = 0;
+  bool published = false;
+  int maker = 0;          // the thread that made it
+  char sync[2] = {0, 0};  // what ThreadSanitizer takes for synchronisation
+};
+
+// A box on its way into shared memory.
+struct TileLoad {
+  Tiling tiling;
+  int coordinate[5];
+  std::ptrdiff_t to;
+  int barrier;
+  void const* caller;
+  int offset[2] = {0, 0};  // in im2col mode
+};
+
+// An arrival that waits for the copies that a thread has issued before it.
+struct ArrivalAfterCopies {
+  Thread* thread;
+  std::int64_t copies;
+  int barrier;
+};
+
+struct NamedBarrier {
+  int threads = 0, arrived = 0;
+  std::int64_t round = 0;
+  char sync[2] = {0, 0};
+};
+
+// A wgmma of a warpgroup: its threads come to it one by one.
+struct Product {
+  WarpgroupProduct const* what = nullptr;
+  unsigned long long a = 0, b = 0;
+  bool accumulate = false, a_in_registers = false;
+  std::int64_t group = 0;
+  int arrived = 0, first = 0;  // first: the thread that came first
+  unsigned* sums[128];
+  unsigned a_registers[128][4];
+};
+// A change of a warpgroup's registers, which its threads make one by one.
+struct RegisterSetting {
+  int registers, arrived = 0;
+  bool is_made = false;
+};
+struct Warpgroup {
+  static constexpr int most_in_flight = 64;
+  std::vector<Product> products = std::vector<Product>(most_in_flight);  // product i at i % most_in_flight
+  std::int64_t started = 0, done = 0;
+  char sync = 0;  // what ThreadSanitizer takes for synchronisation: operands have been read
+  std::vector<RegisterSetting> settings;
+  int registers = 0;  // of each thread; 0: as at the start
+};
+
+class Async {
+ public:
+  explicit Async(Block& block);
+  void reset();
+
+  OrdinaryWrites writes;
+  std::vector<TransactionBarrier> barriers;
+  std::vector<TileLoad> loads;
+  std::vector<ArrivalAfterCopies> arrivals;
+  NamedBarrier named[16];
+  std::vector<Warpgroup> warpgroups;
+
+  // The index of the barrier at `offset`; -1: none.
+  int find(std::ptrdiff_t offset) const;
+  // Ends the phase of a barrier if nothing but copies in flight, which then land, holds it up.
+  void complete(TransactionBarrier& barrier, void const* caller);
+  // What misses for the end of its phase: "1 of 2 arrivals and 4096 bytes".
+  std::string missing(TransactionBarrier const& barrier) const;
+  // A warpgroup whose products in flight read [offset, offset + bytes) of shared memory; -1: none.
+  int reader_of(std::ptrdiff_t offset, int bytes) const;
+  // What the block leaves unfinished, if anything.
+  std::optional<std::string> left_over() const;
+
+ private:
+  void land(TileLoad const& load, void const* caller);
+  Block& block_;
+};
+
+// The barrier of `block` at `address`, which is one in the shared memory of the thread's own block. Where
+// there is none the thread fails, by doing `what`; null if it is on its way out.
+TransactionBarrier* find_barrier(Thread& thread, void const* address, Block& block, char const* what);
+
+// A box on its way to global memory.
+struct TileStore {
+  Tiling tiling;
+  int coordinate[5];
+  std::ptrdiff_t from;
+  std::int64_t group;
+  void const* caller;
+  std::vector<unsigned char> bytes;  // what it has read from shared memory, if anything
+};
+
+// Registers that hold the sums of products in flight.
+struct Sums {
+  unsigned* registers = nullptr;  // the thread's own, poisoned
+  int count = 0;
+  std::int64_t group = -1;  // of the last product of them; -1: none is in flight
+  std::vector<unsigned> values;
+};
+
+// Registers that hold A of a product, and what they held when it was begun.
+struct OperandRegisters {
+  unsigned const* registers = nullptr;  // the thread's own
+  unsigned values[4] = {};
+  std::int64_t product = 0, group = -1;  // group: -1: none is in flight
+};
+
+// A map that a kernel has changed, and whose address a thread knows since it acquired it.
+struct AcquiredMap {
+  arch::TensorMap const* map;
+  unsigned char const* address;
+};
+
+// Of a thread.
+struct AsyncThread {
+  std::vector<arch::TensorMap*> changed_maps;  // not released yet
+  std::vector<AcquiredMap> acquired_maps;
+  std::vector<TileStore> stores;
+  std::int64_t store_groups = 0;
+  std::vector<Sums> sums;
+  std::vector<OperandRegisters> operands;
+  std::int64_t begun_at = 0;  // products before the last warpgroup_begin()
+  std::int64_t products = 0, product_groups = 0;
+  bool begun = false;  // warpgroup_begin() since it last had sums
+  int registers = 0, register_settings = 0;
+  bool at_cluster = false;  // has arrived, not yet waited
+  std::int64_t cluster_phase = 0;
+
+  void reset();
+  void read_stores(std::int64_t before, Block const& block);
+  void write_stores(std::int64_t before);
+};
+
+// What is wrong with the use of a map that a kernel may have changed; empty: nothing.
+std::string mistake_of_change(AsyncThread const& thread, arch::TensorMap const& map);
+
+}  // namespace cosmati::emulator

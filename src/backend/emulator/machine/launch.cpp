@@ -1,0 +1,77 @@
+// launch(): checks what is asked for and runs the schedule on this and other host threads.
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "cosmati/ops/error.h"
+#include "src/backend/emulator/machine/schedule.h"
+
+namespace cosmati::emulator {
+namespace {
+
+constexpr int most_threads = 1024;     // in a block
+constexpr int most_blocks_yz = 65535;  // along y and z
+constexpr int most_blocks_of_cluster = 16;
+
+std::string text(Grid const& grid) {
+  return std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z);
+}
+
+void check(Grid const& grid, Grid const& cluster, int threads, int host_threads) {
+  if (grid.x < 0 || grid.y < 0 || grid.z < 0)
+    throw Error(ErrorCode::bad_request, "a launch of " + text(grid) + " blocks; no extent may be negative");
+  if (grid.y > most_blocks_yz || grid.z > most_blocks_yz)
+    throw Error(ErrorCode::bad_request,
+                "a launch of " + text(grid) + " blocks; y and z may be 65535 at most");
+  if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
+      std::int64_t{cluster.x} * cluster.y * cluster.z > most_blocks_of_cluster)
+    throw Error(ErrorCode::bad_request,
+                "a launch of clusters of " + text(cluster) +
+                    " blocks; each extent must be 1 or more, their product 16 at most");
+  if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+    throw Error(ErrorCode::bad_request,
+                "a launch of " + text(grid) + " blocks, no multiple of its clusters of " + text(cluster));
+  if (threads < 1 || threads > most_threads)
+    throw Error(ErrorCode::bad_request, "a launch with " + std::to_string(threads) +
+                                            " threads a block; legal are 1 to " +
+                                            std::to_string(most_threads));
+  if (host_threads < 0)
+    throw Error(ErrorCode::bad_request,
+                "a launch on " + std::to_string(host_threads) +
+                    " host threads; legal are 1 and more, and 0 for one for each core");
+  if (running != nullptr) throw Error(ErrorCode::bad_request, "a launch from within an emulated kernel");
+}
+
+}  // namespace
+
+void launch(Grid grid, int threads, unsigned shared_bytes, void (*body)(void const*), void const* params,
+            int host_threads) {
+  launch_clusters(grid, {}, threads, shared_bytes, body, params, host_threads);
+}
+
+void launch_clusters(Grid grid, Grid cluster, int threads, unsigned shared_bytes, void (*body)(void const*),
+                     void const* params, int host_threads) {
+  check(grid, cluster, threads, host_threads);
+  Work const work{grid, threads, shared_bytes, body, params, cluster};
+  if (work.clusters() == 0) return;
+  if (host_threads == 0) host_threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  int const workers = static_cast<int>(std::min<std::int64_t>(host_threads, work.clusters()));
+
+  Schedule schedule(work, workers);
+  std::vector<std::thread> others;
+  others.reserve(static_cast<std::size_t>(workers - 1));
+  for (int worker = 1; worker < workers; ++worker) {
+    try {
+      others.emplace_back(&Schedule::run, &schedule, worker);
+    } catch (std::system_error const&) {  // the system gives no more threads: fewer do all the work
+      schedule.leave_out(worker);
+    }
+  }
+  schedule.run(0);
+  for (std::thread& other : others) other.join();
+  schedule.conclude();
+}
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,34 @@
+// What is said of a launch that failed: who, where, and what each thread waits for.
+#pragma once
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "src/backend/emulator/machine/block.h"
+
+namespace cosmati::emulator {
+
+// Why a launch ends early.
+struct Failure {
+  std::int64_t block = 0;
+  bool only_waits = false;  // its threads wait for others, whose failure may be the cause
+  std::string message;
+  std::exception_ptr cause;  // what left the kernel
+};
+
+// Of a block that has failed, or that waits where nothing can go on.
+Failure explain(Block const& block);
+
+// Throws what launch() throws for it: an Error, which holds the kernel's own exception nested.
+[[noreturn]] void raise(Failure const& failure);
+
+std::string describe(Block const& block);    // "block (1, 0, 0)"
+std::string describe(Thread const& thread);  // "block (1, 0, 0), thread 37 (warp 1, lane 5)"
+std::string describe_damage(SharedMemory const& memory);
+std::string describe_bad_mask(char const* name, unsigned mask, int lane, int lanes_of_warp);
+std::string describe_misaligned(SharedMemory const& memory, void const* address, int bytes);
+std::string describe_outside(SharedMemory const& memory, void const* address, int bytes);
+std::string describe_unpublished(Block const& block, OrdinaryWrites::Write const& write);
+std::string describe_bad_copy(int bytes, int valid);
+
+}  // namespace cosmati::emulator

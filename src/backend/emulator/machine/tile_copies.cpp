@@ -1,0 +1,208 @@
+// PTX ISA, "cp.async.bulk.tensor": boxes land when their barrier is waited for, and stores read shared memory
+// when their thread waits for that.
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+#include "src/backend/emulator/machine/cluster.h"
+#include "src/backend/emulator/machine/report.h"
+#include "src/backend/emulator/machine/sanitizers.h"
+
+namespace cosmati::emulator {
+namespace {
+
+constexpr int chunk = 16;
+
+// Never becomes a call of memcpy; see copies.cpp.
+void put(unsigned char* to, int value) {
+  *static_cast<unsigned char volatile*>(to) = static_cast<unsigned char>(value);
+}
+
+// Where byte `byte` of the box at offset `start` of shared memory lies.
+std::ptrdiff_t place(std::ptrdiff_t start, int byte, Swizzle swizzle) {
+  return static_cast<std::ptrdiff_t>(swizzled(static_cast<unsigned long long>(start + byte), swizzle));
+}
+
+// What is wrong with a box of `map` at `shared`, as the thread asks for it; empty: nothing.
+std::string mistake(Thread const& thread, arch::TensorMap const& map, void const* shared, int rank,
+                    bool windowed) {
+  if (!is_tensor_map(map)) return "whose tensor map was not made by encode_tensor_map()";
+  if ((reinterpret_cast<std::uintptr_t>(&map) & 63) != 0)
+    return "whose tensor map is not aligned to 64 bytes";
+  std::string const of_change = mistake_of_change(thread.async, map);
+  if (!of_change.empty()) return of_change;
+  Tiling const tiling = tiling_of(map);
+  if (tiling.rank != rank)
+    return fmt::format("with {} coordinates, of a tensor map of rank {}", rank, tiling.rank);
+  if (tiling.windowed != windowed)
+    return windowed ? "in im2col mode, of a tensor map for tiles" : "of a tensor map for im2col mode";
+  SharedMemory const& memory = thread.block.shared_memory();
+  std::ptrdiff_t const at = memory.offset(shared);
+  if (!memory.reserves(shared) || at % 128 != 0)
+    return fmt::format("at byte {} of shared memory, which is no multiple of 128", at);
+  if (!memory.holds(shared, tiling.bytes()))
+    return fmt::format("of {} bytes at byte {} of the {} bytes of shared memory", tiling.bytes(), at,
+                       memory.size());
+  return {};
+}
+
+}  // namespace
+
+void Async::land(TileLoad const& load, void const* caller) {
+  Tiling const& tiling = load.tiling;
+  unsigned char* const shared = block_.shared_memory().data();
+  int const row_bytes = tiling.row_bytes();
+  for (int row = 0; row < tiling.rows(); ++row) {
+    BoxRow const existing = tiling.windowed ? row_of_windows(tiling, load.coordinate, load.offset, row)
+                                            : row_of_box(tiling, load.coordinate, row);
+    int const first = existing.first * tiling.element_bytes, last = existing.last * tiling.element_bytes;
+    if (existing.data != nullptr) sanitizers::reads(existing.data, last - first, load.caller);
+    for (int byte = 0; byte < row_bytes; byte += chunk) {
+      unsigned char* const to = shared + place(load.to, row * row_bytes + byte, tiling.swizzle);
+      sanitizers::writes(to, chunk, caller);
+      for (int i = byte; i < byte + chunk; ++i)
+        put(to + i - byte, existing.data != nullptr && i >= first && i < last ? existing.data[i - first] : 0);
+    }
+  }
+  writes.take(load.to, tiling.bytes(), tiling.swizzle, false);
+}
+
+namespace {
+
+// `offset`: null where the map is for tiles. `caller`: in the device's code.
+void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int rank, int const* coordinate,
+                 int const* offset, unsigned blocks, void const* caller) {
+  Thread& thread = running_thread();
+  Block& own = thread.block;
+  if (!own.can_wait()) return;
+  std::string wrong = mistake(thread, map, shared, rank, offset != nullptr);
+  if (wrong.empty() && offset != nullptr) wrong = mistake_of_windows(tiling_of(map), coordinate, offset);
+  if (!wrong.empty()) return own.fail(thread, "copies a box " + wrong);
+  Cluster& cluster = own.cluster();
+  if (blocks >> cluster.size() != 0)
+    return own.fail(thread,
+                    fmt::format("copies a box to blocks 0x{:x} of a cluster of {}", blocks, cluster.size()));
+  for (int to = 0; to < cluster.size(); ++to) {
+    Block& block = cluster.block(to);
+    if (blocks != 0 ? (blocks >> to & 1) == 0 : &block != &own) continue;
+    TransactionBarrier* const barrier = find_barrier(thread, address, block, "copies a box for a barrier");
+    if (barrier == nullptr) return;
+    if (!barrier->published)
+      return own.fail(thread,
+                      fmt::format("copies a box for the barrier at byte {} of shared memory, which was not "
+                                  "published (publish_barriers()) after init()",
+                                  barrier->offset));
+    Async& async = *block.async();
+    cluster.attribute_writes(thread);
+    TileLoad load{tiling_of(map),
+                  {},
+                  own.shared_memory().offset(shared),
+                  static_cast<int>(barrier - async.barriers.data()),
+                  caller};
+    for (int i = 0; i < rank; ++i) load.coordinate[i] = coordinate[i];
+    for (int i = 0; i < 2 && offset != nullptr; ++i) load.offset[i] = offset[i];
+    int const bytes = load.tiling.bytes();
+    if (auto const write = async.writes.unpublished(load.to, bytes))
+      return own.fail(thread, "copies a box over " + describe_unpublished(own, *write));
+    if (int const reader = async.reader_of(load.to, bytes); reader >= 0)
+      return own.fail(thread,
+                      fmt::format("copies a box over byte {} of shared memory, which products of warpgroup "
+                                  "{} of {} read; nobody has waited for them (warpgroup_wait())",
+                                  load.to, reader, describe(block)));
+    unsigned char* const destination = block.shared_memory().data() + load.to;
+    sanitizers::writes(destination, bytes, load.caller);
+    for (int i = 0; i < bytes; ++i) put(destination + i, 0xff);
+    async.writes.take(load.to, bytes, load.tiling.swizzle, true);
+    async.loads.push_back(load);
+    barrier->in_flight += bytes;
+    sanitizers::release(&barrier->sync[barrier->phase % 2]);
+  }
+}
+
+}  // namespace
+
+void load_tile(void* shared, arch::TensorMap const& map, void* barrier, int rank, int const* coordinate,
+               unsigned blocks) {
+  ask_for_box(shared, map, barrier, rank, coordinate, nullptr, blocks, __builtin_return_address(0));
+}
+
+void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int const* coordinate,
+                  int const* offset) {
+  ask_for_box(shared, map, barrier, 4, coordinate, offset, 0, __builtin_return_address(0));
+}
+
+void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate) {
+  Thread& thread = running_thread();
+  Block& block = thread.block;
+  if (!block.can_wait()) return;
+  std::string const wrong = mistake(thread, map, shared, rank, false);
+  if (!wrong.empty()) return block.fail(thread, "stores a box " + wrong);
+  OrdinaryWrites& writes = block.start_async().writes;
+  block.cluster().attribute_writes(thread);
+  TileStore store{tiling_of(map),
+                  {},
+                  block.shared_memory().offset(shared),
+                  thread.async.store_groups,
+                  __builtin_return_address(0),
+                  {}};
+  for (int i = 0; i < rank; ++i) store.coordinate[i] = coordinate[i];
+  if (auto const write = writes.unpublished(store.from, store.tiling.bytes()))
+    return block.fail(thread, "stores a box that holds " + describe_unpublished(block, *write));
+  thread.async.stores.push_back(std::move(store));
+}
+
+void commit_stores() { ++running_thread().async.store_groups; }
+
+void wait_stores(int in_flight, bool only_read) {
+  Thread& thread = running_thread();
+  if (!thread.block.can_wait()) return;
+  std::int64_t const before = thread.async.store_groups - in_flight;
+  thread.async.read_stores(before, thread.block);
+  if (!only_read) thread.async.write_stores(before);
+}
+
+void publish_to_async() {
+  Thread& thread = running_thread();
+  if (!thread.block.can_wait()) return;
+  thread.block.start_async();
+  Cluster const& cluster = thread.block.cluster();
+  for (auto const& block : cluster.blocks())
+    if ((block.get() == &thread.block || cluster.reaches_others) && block->async() != nullptr)
+      block->async()->writes.publish(thread.writer());
+}
+
+void AsyncThread::read_stores(std::int64_t before, Block const& block) {
+  unsigned char const* const shared = block.shared_memory().data();
+  for (TileStore& store : stores) {
+    if (store.group >= before || !store.bytes.empty()) continue;
+    int const bytes = store.tiling.bytes();
+    sanitizers::reads(shared + store.from, bytes, store.caller);
+    store.bytes.resize(static_cast<std::size_t>(bytes));
+    for (int byte = 0; byte < bytes; ++byte)
+      store.bytes[static_cast<std::size_t>(byte)] = shared[place(store.from, byte, store.tiling.swizzle)];
+  }
+}
+
+void AsyncThread::write_stores(std::int64_t before) {
+  for (TileStore const& store : stores) {
+    if (store.group >= before || store.bytes.empty()) continue;
+    Tiling const& tiling = store.tiling;
+    for (int row = 0; row < tiling.rows(); ++row) {
+      BoxRow const existing = row_of_box(tiling, store.coordinate, row);
+      if (existing.data == nullptr) continue;
+      int const first = existing.first * tiling.element_bytes;
+      // The hardware writes whole units, as an H200 showed: what follows a row that ends within one is lost.
+      constexpr int unit = 16;  // bytes
+      int const before_box = store.coordinate[0] * tiling.element_bytes;
+      int const end = before_box + existing.last * tiling.element_bytes;
+      int const last = std::min(tiling.row_bytes(), (end + unit - 1) / unit * unit - before_box);
+      sanitizers::writes(existing.data, last - first, store.caller);
+      for (int byte = first; byte < last; ++byte)
+        put(existing.data + byte - first,
+            store.bytes[static_cast<std::size_t>(row * tiling.row_bytes() + byte)]);
+    }
+  }
+  std::erase_if(stores, [&](TileStore const& store) { return store.group < before && !store.bytes.empty(); });
+}
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,205 @@
+// The matrices of Winograd's convolution in the workspace, and the parameters of its launches.
+#include "src/plan/conv/winograd/winograd.h"
+
+#include <algorithm>
+
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/launch.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+int to_int(Index value) { return static_cast<int>(value); }
+Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+// A plan asks what lies where before there is a workspace.
+std::byte* at_offset(std::byte* workspace, std::size_t offset) {
+  return workspace == nullptr ? nullptr : workspace + offset;
+}
+
+WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines, DataType type, int width,
+                      void* data) {
+  WinogradMatrix made;
+  made.data = data;
+  made.type = type;
+  made.lines = to_int(lines);
+  made.places = to_int(places);
+  made.pitch = pitch;
+  made.matrix_pitch = pitch * pitch_lines;
+  Index const runs = parts(places, width);
+  made.lanes_shift = 0;
+  while ((1 << made.lanes_shift) < winograd_threads && (Index{1} << made.lanes_shift) < runs)
+    ++made.lanes_shift;
+  made.blocks_of_line = Divisor(std::max<Index>(1, parts(runs, Index{1} << made.lanes_shift)));
+  return made;
+}
+
+// Whole sectors of memory.
+Index pitch_of(Index places, DataType type) {
+  Index const unit = 32 / size_of(type);
+  return parts(places, unit) * unit;
+}
+
+Index tiles_of_image(SlidingForm const& form, WinogradRecipe const& recipe) {
+  return parts(form.window.rows.outputs, recipe.tile) * parts(form.window.columns.outputs, recipe.tile);
+}
+
+// Lines of tiles or of channels, for the tiles of `images` images in matrices for those of a slice.
+WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                            Index channels, bool channels_last, DataType type, std::byte* data) {
+  Index const of_image = tiles_of_image(form, recipe), tiles = images * of_image,
+              most = recipe.slice * of_image;
+  if (channels_last)
+    return matrix(tiles, channels, pitch_of(channels, type), most, type, winograd_channels(recipe), data);
+  return matrix(channels, tiles, pitch_of(most, type), channels, type, 1, data);
+}
+
+// (position, line, place) as dimensions of a matrix product, lines first or not.
+TensorDescription operand(WinogradMatrix const& from, int tile, bool lines_first) {
+  TensorDescription tensor;
+  tensor.type = from.type;
+  tensor.layout.shape = {Index{tile + 2} * (tile + 2), lines_first ? from.lines : from.places,
+                         lines_first ? from.places : from.lines};
+  Index const strides[2] = {from.pitch, 1};
+  tensor.layout.stride[0] = from.matrix_pitch;
+  tensor.layout.stride[1] = strides[lines_first ? 0 : 1];
+  tensor.layout.stride[2] = strides[lines_first ? 1 : 0];
+  return tensor;
+}
+
+void turn(WindowAxis& axis, Index& filter_base) {
+  if (axis.tap_step > 0) return;
+  axis.origin += axis.tap_step * (axis.taps - 1);
+  axis.tap_step = -axis.tap_step;
+  filter_base += axis.filter_stride * (axis.taps - 1);
+  axis.filter_stride = -axis.filter_stride;
+}
+
+}  // namespace
+
+SlidingForm winograd_form(Problem const& problem) {
+  SlidingForm form = sliding_forms(problem, ConvolutionAlgorithm::winograd).front();
+  turn(form.window.rows, form.filter_base);
+  turn(form.window.columns, form.filter_base);
+  return form;
+}
+
+Index winograd_blocks(WinogradMatrix const& matrix, int width) {
+  if (matrix.lines == 0 || matrix.places == 0) return 0;
+  Index const lanes = Index{1} << matrix.lanes_shift, others = winograd_threads / lanes;
+  return parts(matrix.places, width * lanes) * parts(matrix.lines, others);
+}
+
+WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
+                                           void const* filter, std::byte* workspace) {
+  SlidingArguments const window = sliding_arguments(form, nullptr, filter);
+  bool const inputs_last = recipe.filter_inputs_last;
+  Index const inputs = window.inputs, outputs = window.outputs;
+  WinogradFilterParameters made;
+  made.filter = window.filter;
+  made.type = (form.form.image_is_a ? form.form.b : form.form.a).type;
+  made.row_stride = window.rows.filter_stride;
+  made.column_stride = window.columns.filter_stride;
+  made.line_stride = inputs_last ? window.filter_output : window.filter_input;
+  made.place_stride = inputs_last ? window.filter_input : window.filter_output;
+  Index const lines = inputs_last ? outputs : inputs, places = inputs_last ? inputs : outputs;
+  made.to = matrix(lines, places, pitch_of(places, recipe.type), lines, recipe.type, 1,
+                   at_offset(workspace, recipe.filter));
+  return made;
+}
+
+DigitSteps winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                          Index image_stride) {
+  ProductIndex const& pixels = form.form.image_outer();
+  Index extent[3];
+  DigitStep step[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    extent[i] = 1;
+    switch (pixels[i].letter) {
+      case 'n': extent[i] = images, step[i].stride = image_stride; break;
+      case 'p': extent[i] = parts(form.window.rows.outputs, recipe.tile), step[i].down = recipe.tile; break;
+      case 'q':
+        extent[i] = parts(form.window.columns.outputs, recipe.tile), step[i].right = recipe.tile;
+        break;
+      default: break;
+    }
+  }
+  return {{Divisor(std::max<Index>(1, extent[1])), Divisor(std::max<Index>(1, extent[2]))},
+          step[0],
+          step[1],
+          step[2]};
+}
+
+WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
+                                         void const* image, Index first, Index count, std::byte* workspace) {
+  SlidingForm moved = form;
+  moved.image_base += first * form.window.image_stride;
+  SlidingArguments const window = sliding_arguments(moved, image, nullptr);
+  WinogradImageParameters made;
+  made.image = window.image;
+  made.type = form.form.image().type;
+  made.tiles = winograd_tiles(form, recipe, count, window.image_stride);
+  made.top = window.rows.origin;
+  made.left = window.columns.origin;
+  made.height = window.rows.size;
+  made.width = window.columns.size;
+  made.row_stride = window.rows.image_stride;
+  made.column_stride = window.columns.image_stride;
+  made.channel_stride = window.image_input;
+  made.to = tiles_matrix(form, recipe, count, window.inputs, recipe.image_channels_last, recipe.type,
+                         at_offset(workspace, recipe.image));
+  return made;
+}
+
+WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                           std::byte* workspace) {
+  return tiles_matrix(form, recipe, images, form.window.outputs, recipe.run == WinogradRun::channels,
+                      DataType::f32, at_offset(workspace, recipe.sums));
+}
+
+Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
+  WinogradRecipe const& recipe = plan.recipe.winograd;
+  SlidingForm const form = winograd_form(plan.problem);
+  Plan<GemmProblem> product;
+  GemmProblem& gemm = product.problem;  // sums(tile, k) = image(tile, c) * filter(c, k) for each position
+  gemm.a = operand(image_parameters(form, recipe, nullptr, 0, recipe.slice, nullptr).to, recipe.tile,
+                   recipe.image_channels_last);
+  gemm.b =
+      operand(filter_parameters(form, recipe, nullptr, nullptr).to, recipe.tile, !recipe.filter_inputs_last);
+  gemm.d = operand(sums_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
+                   recipe.run == WinogradRun::channels);
+  product.device = plan.device;
+  product.kernel = name_of(plan.recipe.product.policy.main_loop);
+  product.recipe = plan.recipe.product;
+  product.workspace_bytes = recipe.filter;
+  return product;
+}
+
+WinogradConvolution::WinogradConvolution(Plan<Problem> const& plan)
+    : problem_(plan.problem),
+      recipe_(plan.recipe.winograd),
+      form_(winograd_form(plan.problem)),
+      product_(prepare(winograd_product(plan))) {}
+
+void WinogradConvolution::enqueue(Problem::Arguments const& arguments, std::byte* workspace,
+                                  Stream stream) const {
+  ConvolutionPointers const pointers = pointers_of(problem_, form_.form, arguments);
+  bool const first_is_image = form_.form.image_is_a;
+  void const* const image = first_is_image ? pointers.a : pointers.b;
+  transform_filter(filter_parameters(form_, recipe_, first_is_image ? pointers.b : pointers.a, workspace),
+                   stream);
+  GemmProblem::Arguments product;
+  product.a = workspace + recipe_.image;
+  product.b = workspace + recipe_.filter;
+  product.d = workspace + recipe_.sums;
+  Index const images = form_.window.images;
+  for (Index first = 0; first < images; first += recipe_.slice) {
+    Index const count = std::min(recipe_.slice, images - first);
+    transform_image(image_parameters(form_, recipe_, image, first, count, workspace), stream);
+    product_.run(product, workspace, stream);  // of a whole slice: what lies behind its images stays unread
+    store_results(arguments, first, count, workspace, stream);
+  }
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,141 @@
+// The bound in double precision, tile by tile.
+#include "src/plan/conv/winograd/winograd_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cosmati/conv/winograd_matrices.h"
+#include "src/plan/conv/launch.h"
+#include "src/plan/conv/winograd/winograd.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+// left value right^T, and the same of absolute values.
+struct Both {
+  std::vector<double> plain, absolute;
+};
+template <int size, int taken, class Matrix>
+Both transformed(Matrix const& matrix, double const (&value)[taken][taken]) {
+  Both made{std::vector<double>(size * size), std::vector<double>(size * size)};
+  for (int i = 0; i < size; ++i)
+    for (int j = 0; j < size; ++j)
+      for (int r = 0; r < taken; ++r)
+        for (int s = 0; s < taken; ++s) {
+          double const factor = static_cast<double>(matrix(i, r)) * static_cast<double>(matrix(j, s));
+          auto const at = static_cast<std::size_t>(i * size + j);
+          made.plain[at] += factor * value[r][s];
+          made.absolute[at] += std::fabs(factor * value[r][s]);
+        }
+  return made;
+}
+
+double unit_roundoff(DataType type) {
+  return type == DataType::f32 ? 0x1p-24 : type == DataType::bf16 ? 0x1p-8 : 0x1p-11;
+}
+
+template <int tile>
+class Bound {
+  using Matrices = WinogradMatrices<tile>;
+  static constexpr int size = Matrices::size;
+
+ public:
+  Bound(Plan<Problem> const& plan, Problem::Arguments const& arguments)
+      : problem_(plan.problem),
+        form_(winograd_form(plan.problem)),
+        kept_(unit_roundoff(plan.recipe.winograd.type)) {
+    ConvolutionPointers const pointers = pointers_of(problem_, form_.form, arguments);
+    bool const first = form_.form.image_is_a;
+    window_ = sliding_arguments(form_, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a);
+  }
+
+  Tensor of_result() {
+    bool const forward = problem_.direction == ConvolutionDirection::forward;
+    Tensor bound(DataType::f64, (forward ? problem_.y : problem_.x).shape());
+    for (int k = 0; k < window_.outputs; ++k)
+      for (int c = 0; c < window_.inputs; ++c) filters_.push_back(filter(k, c));
+    for (int n = 0; n < window_.images; ++n)
+      for (int row = 0; row < window_.rows.outputs; row += tile)
+        for (int column = 0; column < window_.columns.outputs; column += tile) of_tile(n, row, column, bound);
+    return bound;
+  }
+
+ private:
+  double element(void const* data, DataType type, Index offset) const { return load(type, data, offset); }
+
+  Both filter(int k, int c) const {
+    double value[3][3];
+    for (int r = 0; r < 3; ++r)
+      for (int s = 0; s < 3; ++s)
+        value[r][s] = element(window_.filter, problem_.w.type,
+                              k * window_.filter_output + c * window_.filter_input +
+                                  r * window_.rows.filter_stride + s * window_.columns.filter_stride);
+    return transformed<size>(&Matrices::filter, value);
+  }
+  Both image(int n, int c, int row, int column) const {
+    double value[size][size];
+    for (int i = 0; i < size; ++i)
+      for (int j = 0; j < size; ++j) {
+        int const h = window_.rows.origin + row + i, w = window_.columns.origin + column + j;
+        bool const inside = h >= 0 && h < window_.rows.size && w >= 0 && w < window_.columns.size;
+        value[i][j] = inside ? element(window_.image, form_.form.image().type,
+                                       n * window_.image_stride + c * window_.image_input +
+                                           h * window_.rows.image_stride + w * window_.columns.image_stride)
+                             : 0;
+      }
+    return transformed<size>(&Matrices::input, value);
+  }
+
+  void of_tile(int n, int row, int column, Tensor& bound) const {
+    constexpr double u = 0x1p-24;
+    constexpr std::size_t positions = size * size;
+    std::vector<Both> images;
+    for (int c = 0; c < window_.inputs; ++c) images.push_back(image(n, c, row, column));
+    double const terms = window_.inputs;
+    for (int k = 0; k < window_.outputs; ++k) {
+      double squares[positions] = {}, sums[positions] = {};
+      for (int c = 0; c < window_.inputs; ++c) {
+        Both const &f = filters_[static_cast<std::size_t>(k) * static_cast<std::size_t>(window_.inputs) +
+                                 static_cast<std::size_t>(c)],
+                   &v = images[static_cast<std::size_t>(c)];
+        for (std::size_t at = 0; at < positions; ++at) {
+          double const product = f.plain[at] * v.plain[at], of_f = f.absolute[at] * v.plain[at],
+                       of_v = f.plain[at] * v.absolute[at];
+          squares[at] += 2 * kept_ * kept_ * product * product + 8 * u * u * (of_f * of_f + of_v * of_v);
+          sums[at] += std::fabs(product);
+        }
+      }
+      for (int p = 0; p < tile && row + p < window_.rows.outputs; ++p)
+        for (int q = 0; q < tile && column + q < window_.columns.outputs; ++q) {
+          double square = 0, sum = 0;
+          for (int i = 0; i < size; ++i)
+            for (int j = 0; j < size; ++j) {
+              double const a = static_cast<double>(Matrices::output(p, i)) * Matrices::output(q, j);
+              auto const at = static_cast<std::size_t>(i * size + j);
+              square += a * a * (squares[at] + (terms + 4) * u * u * sums[at] * sums[at]);
+              sum += std::fabs(a) * sums[at];
+            }
+          bound.as<double>()[bound.layout().offset(n, k, row + p, column + q)] =
+              6 * std::sqrt(square) + 10 * u * sum;
+        }
+    }
+  }
+
+  Problem const& problem_;
+  SlidingForm form_;
+  SlidingArguments window_;
+  double kept_;
+  std::vector<Both> filters_;  // (outputs, inputs)
+};
+
+}  // namespace
+
+Tensor winograd_bound(Plan<Problem> const& plan, Problem::Arguments const& arguments) {
+  return plan.recipe.winograd.tile == 2 ? Bound<2>(plan, arguments).of_result()
+                                        : Bound<4>(plan, arguments).of_result();
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,293 @@
+// Which tile and which slices Winograd's convolution takes, what it costs, and how far off it is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cosmati/conv/winograd_matrices.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/make_plan.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr std::size_t buffer_alignment = 256;
+std::size_t up(std::size_t bytes) {
+  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
+
+double unit_roundoff(DataType type) {
+  switch (type) {
+    case DataType::tf32:
+    case DataType::f16: return 0x1p-11;
+    case DataType::bf16: return 0x1p-8;
+    case DataType::f64: return 0x1p-53;
+    case DataType::f32: return 0x1p-24;
+    default: return 0;  // integers
+  }
+}
+constexpr double mean_square_of_rounding =
+    0.18;  // (1 - 1/4) / (6 ln 2): of a logarithmically uniform mantissa
+
+// For independent inputs: the mean over a tile's outputs of the variance of an error in the transformed
+// factors over that of the same relative error in the factors themselves, in one dimension.
+template <int tile>
+double amplification() {
+  using Matrices = WinogradMatrices<tile>;
+  auto const square = [](double value) { return value * value; };
+  double sum = 0;
+  for (int position = 0; position < Matrices::size; ++position) {
+    double output = 0, filter = 0, input = 0;
+    for (int i = 0; i < tile; ++i) output += square(Matrices::output(i, position));
+    for (int i = 0; i < Matrices::taps; ++i) filter += square(Matrices::filter(position, i));
+    for (int i = 0; i < Matrices::size; ++i) input += square(Matrices::input(position, i));
+    sum += output * filter * input;
+  }
+  return sum / (tile * Matrices::taps);
+}
+
+DataType transformed_type(DataType type, int tile) {
+  // What the larger tile would lose of bf16's 8 bits, tf32's 11 keep.
+  return type == DataType::bf16 && tile == 4 ? DataType::tf32 : type;
+}
+
+bool computes(DataType type) {
+  return type == DataType::f32 || type == DataType::tf32 || type == DataType::f16 || type == DataType::bf16;
+}
+
+constexpr std::string_view field = "tile=";
+
+// "tile=4,main_loop=multistage" without its tile: 2, 4, or 0 if there is none.
+std::string without_tile(std::string const& policy, int& tile) {
+  tile = 0;
+  if (!names_tile(policy)) return policy;
+  std::size_t const at = policy.find(field);
+  std::size_t const end = std::min(policy.find(',', at), policy.size());
+  std::string const value = policy.substr(at + field.size(), end - at - field.size());
+  if (value != "2" && value != "4")
+    throw Error(ErrorCode::bad_request, "--policy tile=" + value + ": legal tiles of winograd are 2 and 4");
+  tile = value == "2" ? 2 : 4;
+  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
+  if (rest.ends_with(',')) rest.pop_back();
+  return rest;
+}
+
+double copy_seconds(double bytes, Gpu const& gpu) {
+  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // of the data sheet's
+  return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
+}
+
+class Tile {
+ public:
+  Tile(Problem const& problem, Device const& device, PlanOptions const& options, int tile)
+      : problem_(problem), device_(device), options_(options), form_(winograd_form(problem)) {
+    recipe_.algorithm = ConvolutionAlgorithm::winograd;
+    WinogradRecipe& own = recipe_.winograd;
+    ConvolutionForm const& form = form_.form;
+    own.tile = tile;
+    own.type = transformed_type(form.image().type, tile);
+    SlidingArguments const& window = form_.window;
+    auto const distance = [](Index stride) { return stride == 0 ? Index{1} << 62 : std::abs(stride); };
+    own.image_channels_last = distance(window.image_input) <
+                              std::min({distance(window.columns.image_stride),
+                                        distance(window.rows.image_stride), distance(window.image_stride)});
+    own.image_together = own.image_channels_last && is_together();
+    own.run = form.image_is_a                                          ? WinogradRun::channels
+              : window.columns.number == 1 && window.image_number != 1 ? WinogradRun::columns
+                                                                       : WinogradRun::pixel;
+    own.filter_inputs_last = own.type != DataType::f32;  // what tensor cores read without a detour
+  }
+
+  Offer<Problem> offer(std::string const& policy) {
+    Offer<Problem> offer;
+    WinogradRecipe& own = recipe_.winograd;
+    std::size_t const most = limit();
+    Index const images = form_.window.images;
+    own.slice = 1;
+    if (std::size_t const least = bytes(); least > most) {
+      own.slice = images;
+      offer.refusal = fmt::format(
+          "transformed with tiles of {0}x{0}, the filters and one image take {1} bytes of workspace, with "
+          "all images "
+          "{2}; at most {3}",
+          own.tile, least, bytes(), most);
+      return offer;
+    }
+    own.slice = largest_slice(images, [&](Index slice) {
+      own.slice = slice;
+      return bytes() <= most;
+    });
+    Plan<Problem> plan;
+    plan.problem = problem_, plan.device = device_, plan.recipe = recipe_;
+    PlanOptions of_product = options_;
+    of_product.kernel.clear();
+    of_product.policy = policy;
+    of_product.max_error.reset();
+    of_product.max_workspace =
+        options_.max_workspace - std::min(options_.max_workspace, bytes() + buffer_alignment);
+    try {
+      Plan<GemmProblem> const product = make_plan(winograd_product(plan).problem, device_, of_product);
+      if (product.kernel != name_of(product.recipe.policy.main_loop)) {
+        offer.refusal = "the product is for the kernel " + product.kernel;
+        return offer;
+      }
+      complete(offer, product);
+    } catch (Error const& error) {
+      if (error.code() != ErrorCode::bad_request) throw;
+      offer.refusal = error.what();
+    }
+    return offer;
+  }
+
+  double error() const {
+    return winograd_error(recipe_.winograd.tile, recipe_.winograd.type, form_.window.inputs);
+  }
+
+ private:
+  bool is_together() const {
+    SlidingArguments const& window = form_.window;
+    WindowForm const& image = form_.form.image();
+    int const channels = winograd_channels(recipe_.winograd);
+    auto const whole = [&](Index value) { return value % channels == 0; };
+    return window.image_input == 1 && image.alignment % (channels * size_of(image.type)) == 0 &&
+           whole(window.image_stride) && whole(window.rows.image_stride) &&
+           whole(window.columns.image_stride) && whole(form_.image_base);
+  }
+
+  std::size_t limit() const {
+    std::size_t most = options_.max_workspace;
+    if (device_.gpu.memory_bytes > 0)
+      most = std::min(most, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
+    return most;
+  }
+
+  static std::size_t bytes_of(WinogradMatrix const& matrix, int tile) {
+    return up(static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
+  }
+  // Of the matrices of a slice; they are placed behind `first`.
+  std::size_t bytes(std::size_t first = 0) {
+    WinogradRecipe& own = recipe_.winograd;
+    own.filter = up(first);
+    own.image = own.filter + bytes_of(filter_parameters(form_, own, nullptr, nullptr).to, own.tile);
+    own.sums =
+        own.image + bytes_of(image_parameters(form_, own, nullptr, 0, own.slice, nullptr).to, own.tile);
+    own.end = own.sums + bytes_of(sums_matrix(form_, own, own.slice, nullptr), own.tile);
+    return own.end;
+  }
+
+  void complete(Offer<Problem>& offer, Plan<GemmProblem> const& product) {
+    WinogradRecipe const& own = recipe_.winograd;
+    offer.workspace_bytes = bytes(product.workspace_bytes);
+    recipe_.product = product.recipe;
+    Index const images = form_.window.images, slices = (images + own.slice - 1) / own.slice;
+    recipe_.launches = static_cast<int>(1 + 3 * slices);
+    double const transforms = transform_seconds(slices);
+    double product_seconds = product.recipe.predicted_seconds;
+    for (Considered const& entry : product.considered)
+      if (entry.kernel == product.kernel) {
+        product_seconds = entry.predicted_seconds;
+        offer.text = fmt::format(", {} of {}: {}", product.kernel, name_of(own.type), entry.recipe);
+      }
+    offer.predicted_seconds = transforms + static_cast<double>(slices) * product_seconds;
+    offer.expected_error = error();
+    offer.recipe = recipe_;
+    offer.text = fmt::format(
+        "tiles of {0}x{0}, which one NaN fills, expected error {1:.2g}, transforms {2:.3g} us, {3} "
+        "launches{4}",
+        own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text);
+  }
+
+  double transform_seconds(Index slices) const {
+    WinogradRecipe const& own = recipe_.winograd;
+    SlidingArguments const& window = form_.window;
+    auto const real = [](auto value) { return static_cast<double>(value); };
+    ConvolutionForm const& form = form_.form;
+    double const image = real(window.images) * window.inputs * window.rows.size * window.columns.size *
+                         size_of(form.image().type);
+    double const filter =
+        real(window.inputs) * window.outputs * 9 * size_of((form.image_is_a ? form.b : form.a).type);
+    double const transformed = real(slices) * real(own.sums - own.image),
+                 sums = real(slices) * real(own.end - own.sums);
+    double const launches = real(slices - 1) * 2 * copy_seconds(0, device_.gpu);
+    return launches + copy_seconds(filter + real(own.image - own.filter), device_.gpu) +
+           copy_seconds(image + transformed, device_.gpu) +
+           copy_seconds(sums + real(form_.result_bytes()), device_.gpu);
+  }
+
+  Problem const& problem_;
+  Device const& device_;
+  PlanOptions const& options_;
+  SlidingForm form_;
+  ConvolutionRecipe recipe_;
+};
+
+}  // namespace
+
+bool names_tile(std::string const& policy) {
+  std::size_t const at = policy.find(field);
+  return at != std::string::npos && (at == 0 || policy[at - 1] == ',');
+}
+
+double sums_error(DataType sum, Index terms) {
+  return unit_roundoff(sum) * std::sqrt(mean_square_of_rounding * static_cast<double>(terms) / 2);
+}
+
+double winograd_error(int tile, DataType type, Index channels) {
+  double const k =
+      tile == 2 ? amplification<2>() : amplification<4>();  // the root of both dimensions' product
+  double const of_type = unit_roundoff(type), of_sum = unit_roundoff(DataType::f32);
+  return k * std::sqrt(mean_square_of_rounding *
+                       (2 * of_type * of_type + of_sum * of_sum * (static_cast<double>(channels) / 2 + 12)));
+}
+
+std::string winograd_violation(Problem const& problem) {
+  if (problem.direction != ConvolutionDirection::forward && problem.direction != ConvolutionDirection::data)
+    return "it computes results and data gradients, not those of filters";
+  Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
+  if (rows != 3 || columns != 3)
+    return fmt::format("the filter has {}x{} taps; the transforms are for 3x3", rows, columns);
+  for (int i = 0; i < 2; ++i)
+    if (problem.stride[i] != 1 || problem.dilation[i] != 1)
+      return fmt::format("stride {} and dilation {}; the transforms are for 1 and 1", problem.stride[i],
+                         problem.dilation[i]);
+  if (problem.groups != 1) return fmt::format("{} groups; the products are for 1", problem.groups);
+  DataType const image = (problem.direction == ConvolutionDirection::forward ? problem.x : problem.y).type;
+  if (image != problem.w.type || !computes(image))
+    return fmt::format("the factors are {} and {}; the transforms are for two of f32, tf32, f16 or bf16",
+                       name_of(image), name_of(problem.w.type));
+  if (problem.x.layout.size() == 0 || problem.y.layout.size() == 0) return "there is nothing to transform";
+  return {};
+}
+
+Offer<Problem> winograd(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> best;
+  best.refusal = problem_violation(problem, device.backend);
+  if (best.refusal.empty()) best.refusal = winograd_violation(problem);
+  if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
+  if (!best.refusal.empty()) return best;
+  int asked = 0;
+  std::string const policy = without_tile(options.policy, asked);
+  bool const by_name = options.kernel == "winograd";
+  for (int const tile : {4, 2}) {
+    if (asked != 0 && asked != tile) continue;
+    Tile candidate(problem, device, options, tile);
+    double const limit = options.max_error.value_or(by_name ? 1 : PlanOptions::default_max_error);
+    Offer<Problem> offer;
+    if (candidate.error() > limit)
+      offer.refusal = error_sentence(candidate.error(), limit) +
+                      (options.max_error ? "" : "; --max-error, or its name, allows more") +
+                      fmt::format(" (tiles of {0}x{0})", tile);
+    else
+      offer = candidate.offer(policy);
+    bool const first = best.text.empty() && best.refusal.empty();
+    bool const better =
+        offer.refusal.empty() && (!best.refusal.empty() || offer.predicted_seconds < best.predicted_seconds);
+    if (first || better || (!offer.refusal.empty() && !best.refusal.empty())) best = std::move(offer);
+  }
+  return best;
+}
+
+}  // namespace cosmati::plan

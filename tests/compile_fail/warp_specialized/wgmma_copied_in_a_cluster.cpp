@@ -1,0 +1,15 @@
+// What threads bring, no cluster shares.
+// expect: blocks of a cluster share only what the copy engine brings
+// names: OperandsByThreads<
+#include "tests/compile_fail/warp_specialized/wgmma.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.cluster_m = 2;
+  return changed;
+}();
+using Traits =
+    cosmati::WarpSpecializedTraits<policy, cosmati::StridedSource<cosmati::bf16, cosmati::Along::depth, 4>,
+                                   cosmati::TensorSource<cosmati::bf16, cosmati::Along::depth>, float,
+                                   cosmati::IdentityEpilogue<float>, cosmati::TensorDestination<float>>;
+auto const parameters = mistake::parameters<Traits>();

@@ -1,0 +1,11 @@
+// Warpgroups take turns in pairs.
+// expect: warp_specialized: one, two or three warpgroups multiply; with ping_pong each of two has a
+// names: Consumers<4, true>
+#include "tests/compile_fail/warp_specialized/wgmma.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.ping_pong = true;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy>>();

@@ -1,0 +1,12 @@
+// wgmma reads 8-bit operands along k only.
+// expect: multiply wgmma takes elements that have not 16 bits along k only
+// names: OperandsOfWgmma<
+#include "tests/compile_fail/warp_specialized/wgmma.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.block_k = 128;
+  return changed;
+}();
+auto const parameters =
+    mistake::parameters<mistake::Gemm<policy, cosmati::s8, cosmati::Along::outer, cosmati::s32>>();

@@ -1,0 +1,12 @@
+// Blocks that share a tile along k have no ranges of steps.
+// expect: with cluster_k the partition is tiles or split_k, not stream_k
+// names: ClusterAlongK<2, 1, 1, 64, false, true>
+#include "tests/compile_fail/warp_specialized/wgmma.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.cluster_k = 2;
+  changed.partition = cosmati::Partition::stream_k;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy>>();

@@ -1,0 +1,13 @@
+// A warpgroup has 64 rows, or 128.
+// expect: multiply wgmma: a warp has 16 or 32 rows, a quarter of its warpgroup
+// names: WarpTileOfWgmma<64,
+#include "tests/compile_fail/warp_specialized/wgmma.h"
+
+constexpr cosmati::GemmPolicy policy = [] {
+  cosmati::GemmPolicy changed = mistake::right;
+  changed.warp_m = 64;
+  changed.thread_m = 8;
+  changed.block_m = 256;
+  return changed;
+}();
+auto const parameters = mistake::parameters<mistake::Gemm<policy>>();

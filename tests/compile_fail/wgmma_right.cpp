@@ -1,5 +1,0 @@
-// Nothing is wrong here: the control of the mistakes with wgmma.
-// expect: nothing
-#include "tests/compile_fail/wgmma.h"
-
-auto const parameters = mistake::parameters<mistake::Gemm<>>();
