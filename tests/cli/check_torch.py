@@ -98,6 +98,9 @@ reduce --size 20x30 --axes 0 --operation sum-of-squares
 add --size 100x3
 add --size 100x3 --alpha 0.5 --beta 2
 transform --size 2x8x9x9 --to nhwc
+elementwise --size 2x3x4x5 --epilogue relu(acc*scale[c]+bias[c])+residual[n,c,h,w]
+elementwise --size 30x20 --epilogue select(acc>0.5,max(acc,b[n]),clamp(acc,-1,1)*a[m])
+elementwise --size 500 --epilogue tanh(acc)*gelu_tanh(acc)-abs(acc)
 """ + "".join(f"activation --size 500 --function {name}{direction}\n" for direction in ("", " --direction backward") for name in
               ("relu", "leaky_relu", "elu", "sigmoid", "tanh", "scaled_tanh", "gelu", "gelu_tanh", "silu"))
 
@@ -114,7 +117,7 @@ def with_pytorch():
         check(line.get("peer_verified") is True and line.get("peer_refusal") is None,
               f"{words}: {line.get('peer_verified')}, {line.get('peer_refusal')}")
     for words, why in (("conv --size 2x8x12x12x8x3x3 --pad 0,1,0,1", "pads both sides alike"), ("lrn --shape 2x8x5x5 --size 4", "window of 4"),
-                       ("dropout --size 100", "not for dropout"), ("gemm --size 8x8x8", "not for gemm")):
+                       ("dropout --size 100", "not for dropout"), ("elementwise --size 9 --set alpha=2 --epilogue alpha*acc", "without alpha"), ("gemm --size 8x8x8", "not for gemm")):
         line = line_of(call("bench", *words.split(), *quick, COSMATI_PYTHON=python))
         check(why in (line.get("peer_refusal") or ""), f"{words}: {line.get('peer_refusal')}")
 

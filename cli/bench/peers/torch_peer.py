@@ -8,7 +8,7 @@ where PyTorch does not compute what is asked for.
   {"forget_graphs": true}               single calls from now on
   {"result": true}                      computes the first set's outputs into the shared memory
 """
-import json, mmap, os, statistics, sys, time
+import json, mmap, os, re, statistics, sys, time
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)  # what a library prints must not become an answer
@@ -162,15 +162,13 @@ def softmax(p, inputs):
 
 
 def cross_entropy(p, inputs):
-    count = p["x"]["extents"][0]
-
     def gradient(s, logs, weight):
         of_logs = aten.nll_loss_backward(s["one"], logs, s["labels"], None, 1, -100, weight)
         return aten._log_softmax_backward_data(of_logs, logs, 1, logs.dtype)
 
     def prepare(s):
-        return {**s, "labels": s["labels"].long(), "one": s["x"].new_ones(()), "logs": torch.log_softmax(s["x"], 1),
-                "count": s["x"].new_full((), count)}
+        logs, labels = torch.log_softmax(s["x"], 1), s["labels"].long()
+        return {**s, "labels": labels, "one": s["x"].new_ones(()), "logs": logs, "count": aten.nll_loss_forward(logs, labels, None, 1, -100)[1]}
 
     def forward(s):
         if not p["dx"]:
@@ -202,8 +200,39 @@ def transform(p, inputs):
     return (lambda s: s), lambda s: (torch.empty_strided(y["extents"], y["strides"], dtype=TYPES[y["type"]], device=s["x"].device).copy_(s["x"]),)
 
 
+INDICES = {1: ["i"], 2: ["m", "n"], 3: ["batch", "m", "n"], 4: ["n", "c", "h", "w"], 5: ["n", "c", "d", "h", "w"]}  # by rank
+FUNCTIONS = {"abs": torch.abs, "clamp": torch.clamp, "elu": F.elu, "erf": torch.erf, "exp": torch.exp, "gelu": F.gelu,
+             "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "leaky_relu": F.leaky_relu, "log": torch.log, "max": torch.maximum,
+             "min": torch.minimum, "pow": torch.pow, "relu": F.relu, "round": torch.round, "rsqrt": torch.rsqrt,
+             "select": lambda condition, a, b: torch.where(condition != 0, a, b), "sigmoid": torch.sigmoid, "silu": F.silu, "sqrt": torch.sqrt,
+             "tanh": torch.tanh}
+
+
+def elementwise(p, inputs):
+    """The expression as Python: each name[indices] becomes a view of the operand that broadcasts against x."""
+    if p["epilogue"]["stores"]:
+        raise Refusal("PyTorch is timed for expressions with one output")
+    views = {}
+
+    def view(found):
+        name, indices = found[1], tuple(word.strip() for word in found[2].split(","))
+        return views.setdefault((name, indices), f"view{len(views)}")
+    text = re.sub(r"([A-Za-z_]\w*)\s*\[([^\]]*)\]", view, p["epilogue"]["expression"])
+    strange = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - set(FUNCTIONS) - set(views.values()) - {"acc"}
+    if strange:
+        raise Refusal(f"PyTorch is timed for expressions without {', '.join(sorted(strange))}")
+    function = eval(f"lambda acc, {', '.join(views.values())}: {text}", dict(FUNCTIONS))  # of a text that the program has parsed
+
+    def broadcast(tensor, indices):
+        letters = INDICES[len(p["x"]["extents"])]
+        order = sorted(range(len(indices)), key=lambda i: letters.index(indices[i]))
+        return tensor.permute(order)[tuple(slice(None) if letter in indices else None for letter in letters)]
+    return lambda s: {"acc": s["x"], **{key: broadcast(s["operand " + name], indices) for (name, indices), key in views.items()}}, \
+        lambda s: (function(**s).to(TYPES[p["y"]["type"]]),)
+
+
 SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": batchnorm, "lrn": lrn, "softmax": softmax,
-            "cross-entropy": cross_entropy, "reduce": reduce, "add": add, "transform": transform}
+            "cross-entropy": cross_entropy, "reduce": reduce, "add": add, "transform": transform, "elementwise": elementwise}
 
 
 class Way:
