@@ -362,9 +362,8 @@ void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group)
   auto const device = devices(request, &group).front();
   auto options = generator_options(request, device.backend);
   group.broadcast(&options.batch, sizeof options.batch);
-  std::vector<float> numbers(dcgan::Weights::number_count());
-  group.broadcast(numbers.data(), numbers.size() * sizeof(float));
-  dcgan::Pipeline pipeline(dcgan::FoldedWeights(dcgan::Weights::from(numbers)), device, options);
+  auto const weights = dcgan::broadcast(group, nullptr);
+  dcgan::Pipeline pipeline(dcgan::FoldedWeights(weights), device, options);
   group.barrier();
   dcgan::draw_for_rank_0(group, pipeline);
 }
@@ -382,15 +381,14 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   check_pictures(request, count);
   auto options = generator_options(request, list.front().backend);
   options.batch = batch_of(request, list.front().backend, count, options.batch);
-  auto numbers = weights.all();
   dcgan::Output output(output_request(request), count, options.image_type,
-                       key_of(request, options, list.front(), z, numbers), list.front().threads);
+                       key_of(request, options, list.front(), z, weights.all()), list.front().threads);
   GenerateReport report;
   std::vector<Lane> lanes;
   report.resumed = output.images();
   if (group != nullptr) {
     group->broadcast(&options.batch, sizeof options.batch);
-    group->broadcast(numbers.data(), numbers.size() * sizeof(float));
+    dcgan::broadcast(*group, &weights);
   }
   double const preparing = seconds_now();
   dcgan::Workers workers(dcgan::FoldedWeights(weights), list, options, request.measure != "device",
@@ -451,7 +449,10 @@ void generate_dcgan(GenerateRequest const& request) {
       check_count(request);
       options.batch = batch_of(request, device.backend, request.count, options.batch);
     }
-    print_plan(dcgan::plan_generator(device, options), options.batch, request.common.json);
+    dcgan::Architecture const architecture = request.weights.empty()
+                                                 ? dcgan::Architecture{}
+                                                 : dcgan::Weights::read(request.weights).architecture();
+    print_plan(dcgan::plan_generator(architecture, device, options), options.batch, request.common.json);
     return;
   }
   parallel::ProcessGroup* const group = parallel::process_group();

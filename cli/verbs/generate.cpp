@@ -24,7 +24,9 @@ void add_generate_command(CLI::App& program) {
   Options options(dcgan);
   options
       .text("--weights", request->weights, "FILE",
-            "network.bin or .safetensors (the one that comes with the program)")
+            "network.bin, or .safetensors of any number of hidden channels, as train dcgan saves it (the one "
+            "that "
+            "comes with the program)")
       .text("--input", request->input, "FILE", "latent vectors as text, or .npy (count, 100)")
       .integer("--count", request->count, "draw this many random latent vectors instead")
       .text("--output", request->output, "FILE", "the images as text, or (count, 64, 64, 3) in .npy")

@@ -71,7 +71,8 @@ void add_dcgan(CLI::App& train) {
       .group("Hyperparameters")
       .integer("--steps", request->steps, "steps in all (7000); with --resume, to continue further")
       .integer("--batch", request->batch, "images a step, of the data and generated (256)")
-      .integer("--width", request->width, "channels before the last layer; generate draws with 64 (64)")
+      .integer("--width", request->width,
+               "channels before the last layer, an eighth of those after the projection (64)")
       .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
   add_shared_options(options, request->common, "train dcgan");
   dcgan.callback([request] {

@@ -1,18 +1,26 @@
-// Which numbers make a generator and the discriminator that it is trained against.
+// The sizes of a generator and of the discriminator that it is trained against.
 #pragma once
 #include <vector>
 
-#include "nets/dcgan/weights.h"
+#include "cosmati/core/config.h"
 
 namespace cosmati::dcgan {
 
+inline constexpr Index latent_size = 100;  // z
+inline constexpr Index first_size = 4;     // rows and columns after the projection
+inline constexpr int layer_count = 4;      // transposed convolutions; each doubles rows and columns
+inline constexpr Index filter_size = 5;
+inline constexpr Index image_channels = 3;
+inline constexpr Index image_size = first_size << layer_count;  // 64
+inline constexpr Index image_elements = image_size * image_size * image_channels;
+
 // Images of channels.back() channels; each transposed convolution of the generator, and in the other
-// direction each convolution of the discriminator, doubles (halves) rows and columns. The shipped networks
-// are the default; smaller ones are for tests.
+// direction each convolution of the discriminator, doubles (halves) rows and columns. The default is the
+// report's network. The command line changes the hidden channels only (architecture_of_width); tests also use
+// fewer layers.
 struct Architecture {
   Index latent = latent_size;
-  std::vector<Index> channels = {dcgan::channels[0], dcgan::channels[1], dcgan::channels[2],
-                                 dcgan::channels[3], dcgan::channels[4]};
+  std::vector<Index> channels = {512, 256, 128, 64, image_channels};
 
   int layers() const { return static_cast<int>(channels.size()) - 1; }
   Index channel(int i) const { return channels[static_cast<std::size_t>(i)]; }

@@ -27,7 +27,7 @@ Affine batch_norm(Weights const& weights, int number) {
 }
 
 Affine identity() {
-  return {std::vector<double>(channels[layer_count], 1.0), std::vector<double>(channels[layer_count], 0.0)};
+  return {std::vector<double>(image_channels, 1.0), std::vector<double>(image_channels, 0.0)};
 }
 
 Layout filter_layout(Index inputs, Index outputs) {  // (c, k, r, s), stored as (r, s, k, c)
@@ -36,14 +36,15 @@ Layout filter_layout(Index inputs, Index outputs) {  // (c, k, r, s), stored as 
 
 }  // namespace
 
-FoldedWeights::FoldedWeights(Weights const& weights) {
+FoldedWeights::FoldedWeights(Weights const& weights) : architecture(weights.architecture()) {
   auto const &proj_w = weights["proj_w"], &proj_b = weights["proj_b"];
   Index const projected = static_cast<Index>(proj_b.size());
   projection = Tensor(DataType::f32, {latent_size, projected});
   projection_bias = Tensor(DataType::f32, Shape(projected));
   Affine const first = batch_norm(weights, 0);
   for (Index j = 0; j < projected; ++j) {
-    auto const c = static_cast<std::size_t>(j % channels[0]), column = static_cast<std::size_t>(j);
+    auto const c = static_cast<std::size_t>(j % architecture.channel(0)),
+               column = static_cast<std::size_t>(j);
     projection_bias.set(j, first.scale[c] * static_cast<double>(proj_b[column]) + first.shift[c]);
     for (Index i = 0; i < latent_size; ++i) {
       auto const at = static_cast<std::size_t>(i * projected + j);
@@ -54,7 +55,7 @@ FoldedWeights::FoldedWeights(Weights const& weights) {
     std::string const name = "tconv" + std::to_string(i + 1);
     auto const &w = weights[name + "_w"], &b = weights[name + "_b"];
     Affine const next = i + 1 < layer_count ? batch_norm(weights, i + 1) : identity();
-    Index const inputs = channels[i], outputs = channels[i + 1];
+    Index const inputs = architecture.channel(i), outputs = architecture.channel(i + 1);
     filter[i] = Tensor(describe(DataType::f32, filter_layout(inputs, outputs)));
     bias[i] = Tensor(DataType::f32, Shape(outputs));
     for (std::size_t at = 0; at < w.size(); ++at) {

@@ -36,10 +36,12 @@ std::string recipe(std::vector<Considered> const& considered, std::string const&
   return {};
 }
 
-LayerPlan planned(int layer, Method method, Device const& device, GeneratorOptions const& options) {
+LayerPlan planned(Architecture const& architecture, int layer, Method method, Device const& device,
+                  GeneratorOptions const& options) {
   LayerPlan result;
   DataType const out = layer + 1 < layer_count ? options.type : options.image_type;
-  result.form = layer_form(layer, method, options.batch, options.type, out, epilogue_of(layer, options));
+  result.form = layer_form(extents_of(architecture, layer), method, options.batch, options.type, out,
+                           epilogue_of(layer, options));
   PlanOptions plan_options = options.plan;
   if (method == Method::naive) plan_options.kernel = "direct";
   bool predicted = true;
@@ -54,18 +56,19 @@ LayerPlan planned(int layer, Method method, Device const& device, GeneratorOptio
   return result;
 }
 
-LayerPlan chosen(int layer, Device const& device, GeneratorOptions const& options) {
+LayerPlan chosen(Architecture const& architecture, int layer, Device const& device,
+                 GeneratorOptions const& options) {
   Method const asked = options.method[static_cast<std::size_t>(layer)];
-  if (asked != Method::automatic) return planned(layer, asked, device, options);
-  LayerPlan gradient = planned(layer, Method::gradient, device, options);
+  if (asked != Method::automatic) return planned(architecture, layer, asked, device, options);
+  LayerPlan gradient = planned(architecture, layer, Method::gradient, device, options);
   if (gradient.predicted_seconds <= 0) return gradient;
-  LayerPlan merged = planned(layer, Method::merged, device, options);
+  LayerPlan merged = planned(architecture, layer, Method::merged, device, options);
   bool const faster = merged.predicted_seconds > 0 && merged.predicted_seconds < gradient.predicted_seconds;
   return faster ? std::move(merged) : std::move(gradient);
 }
 
-GemmProblem projection_problem(GeneratorOptions const& options) {
-  Index const projected = first_size * first_size * channels[0];
+GemmProblem projection_problem(Architecture const& architecture, GeneratorOptions const& options) {
+  Index const projected = architecture.features();
   GemmProblem problem;
   DataType const type = Generator::projection_type(options.type);
   problem.a = describe(type, Shape(1, options.batch, latent_size));
@@ -85,10 +88,9 @@ PlanOptions projection_options(GeneratorOptions const& options) {
   return plan;
 }
 
-std::string size_text(Index batch, int layer) {
-  Index const size = first_size << layer;
-  return std::to_string(batch) + "x" + std::to_string(size) + "x" + std::to_string(size) + "x" +
-         std::to_string(channels[layer]);
+std::string size_text(Architecture const& architecture, Index batch, int layer) {
+  std::string const size = std::to_string(architecture.size(layer));
+  return std::to_string(batch) + "x" + size + "x" + size + "x" + std::to_string(architecture.channel(layer));
 }
 
 template <class Problem>
@@ -102,26 +104,29 @@ PlannedPart line(std::string name, std::string problem, Plan<Problem> const& pla
   return part;
 }
 
-void add_lines(std::vector<PlannedPart>& lines, int layer, LayerPlan const& plan,
-               GeneratorOptions const& options) {
+void add_lines(std::vector<PlannedPart>& lines, Architecture const& architecture, int layer,
+               LayerPlan const& plan, GeneratorOptions const& options) {
   // Each input meets each tap, but for those that reach over the edge: 5 of 2 size in each direction.
-  double const size = static_cast<double>(first_size << layer), taps = 5 * size - 3;
+  LayerExtents const extents = extents_of(architecture, layer);
+  double const size = static_cast<double>(extents.size), taps = 5 * size - 3;
   double const flops = 2.0 * static_cast<double>(options.batch) * taps * taps *
-                       static_cast<double>(channels[layer]) * static_cast<double>(channels[layer + 1]);
+                       static_cast<double>(extents.inputs) * static_cast<double>(extents.outputs);
   for (auto const& part : plan.parts) {
     lines.push_back(line("tconv" + std::to_string(layer + 1),
-                         size_text(options.batch, layer) + " -> " + size_text(options.batch, layer + 1),
+                         size_text(architecture, options.batch, layer) + " -> " +
+                             size_text(architecture, options.batch, layer + 1),
                          part));
     lines.back().method = plan.form.method;
     lines.back().useful_flops = flops / static_cast<double>(plan.parts.size());
   }
 }
 
-PlannedPart projection_line(Plan<GemmProblem> const& plan, GeneratorOptions const& options) {
-  PlannedPart part =
-      line("proj", std::to_string(options.batch) + "x100 -> " + size_text(options.batch, 0), plan);
+PlannedPart projection_line(Architecture const& architecture, Plan<GemmProblem> const& plan,
+                            GeneratorOptions const& options) {
+  PlannedPart part = line(
+      "proj", std::to_string(options.batch) + "x100 -> " + size_text(architecture, options.batch, 0), plan);
   part.useful_flops = 2.0 * static_cast<double>(options.batch) * static_cast<double>(latent_size) *
-                      static_cast<double>(first_size * first_size * channels[0]);
+                      static_cast<double>(architecture.features());
   return part;
 }
 
@@ -154,18 +159,20 @@ Generator::Generator(FoldedWeights const& weights, Device const& device, Generat
     workspace_bytes = std::max(workspace_bytes, prepared.workspace_bytes());
     return prepared;
   };
-  auto const projection = make_plan(projection_problem(options_), device, projection_options(options_));
-  parts_.push_back(projection_line(projection, options_));
+  Architecture const& architecture = weights.architecture;
+  auto const projection =
+      make_plan(projection_problem(architecture, options_), device, projection_options(options_));
+  parts_.push_back(projection_line(architecture, projection, options_));
   projection_ = make(projection);
   projection_filter_ =
       uploaded(device, copy(weights.projection, describe(latent_type(), weights.projection.shape())));
   projection_bias_ = uploaded(device, weights.projection_bias);
   for (int i = 0; i < layer_count; ++i) {
-    LayerPlan const plan = chosen(i, device, options_);
-    add_lines(parts_, i, plan, options_);
+    LayerPlan const plan = chosen(architecture, i, device, options_);
+    add_lines(parts_, architecture, i, plan, options_);
     Layer& layer = layer_[i];
-    layer.in =
-        DeviceMemory(device, static_cast<std::size_t>(image_description(options_.type, batch(), i).bytes()));
+    TensorDescription const in = input_description(options_.type, batch(), extents_of(architecture, i));
+    layer.in = DeviceMemory(device, static_cast<std::size_t>(in.bytes()));
     for (std::size_t p = 0; p < plan.parts.size(); ++p) {
       LayerPart const& part = plan.form.parts[p];
       layer.parts.push_back({make(plan.parts[p]), uploaded(device, filter_of(part, weights, i)),
@@ -206,11 +213,14 @@ void Generator::run(void const* z, void* images, Stream stream) {
   }
 }
 
-std::vector<PlannedPart> plan_generator(Device const& device, GeneratorOptions const& options) {
+std::vector<PlannedPart> plan_generator(Architecture const& architecture, Device const& device,
+                                        GeneratorOptions const& options) {
   check(options);
-  std::vector<PlannedPart> lines{
-      projection_line(make_plan(projection_problem(options), device, projection_options(options)), options)};
-  for (int i = 0; i < layer_count; ++i) add_lines(lines, i, chosen(i, device, options), options);
+  auto const projection =
+      make_plan(projection_problem(architecture, options), device, projection_options(options));
+  std::vector<PlannedPart> lines{projection_line(architecture, projection, options)};
+  for (int i = 0; i < layer_count; ++i)
+    add_lines(lines, architecture, i, chosen(architecture, i, device, options), options);
   return lines;
 }
 

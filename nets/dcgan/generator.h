@@ -1,7 +1,7 @@
 // The DCGAN generator: from latent vectors to images.
 //   z (100) -> projection, seen as 4x4x512 -> 8x8x256 -> 16x16x128 -> 32x32x64 -> 64x64x3, each by a 5x5
 //   transposed convolution of stride 2; batch normalisation with stored statistics and ReLU after all but the
-//   last, then tanh.
+//   last, then tanh. The hidden channels are those of the weights; 512, 256, 128 and 64 are the report's.
 // out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * w[r, s, k, c]: the data gradient of a convolution with
 // stride 2, padding 1 before and 2 after. Kernels for it visit only the taps that meet an input; no inserted
 // zero is multiplied.
@@ -73,7 +73,8 @@ class Generator {
   DeviceMemory workspace_;
 };
 
-// What the generator would do, without preparing it; for a GPU that need not be here.
-std::vector<PlannedPart> plan_generator(Device const& device, GeneratorOptions const& options);
+// What a generator of these sizes would do, without preparing it; for a GPU that need not be here.
+std::vector<PlannedPart> plan_generator(Architecture const& architecture, Device const& device,
+                                        GeneratorOptions const& options);
 
 }  // namespace cosmati::dcgan

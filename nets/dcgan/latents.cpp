@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "nets/dcgan/weights.h"
+#include "nets/dcgan/architecture.h"
 #include "nets/random.h"
 
 namespace cosmati::dcgan {

@@ -1,6 +1,8 @@
 // A transposed convolution as a data gradient, as two forward convolutions, or over inserted zeros.
 #include "nets/dcgan/layer.h"
 
+#include <numeric>
+
 #include "cosmati/epilogue/parse.h"
 
 namespace cosmati::dcgan {
@@ -24,55 +26,69 @@ Source source_of(Taps taps, Index outputs, Index n, Index t, Index q) {
   return {t, q, n};
 }
 
+TensorDescription output_description(DataType type, Index batch, LayerExtents const& layer) {
+  return describe(type,
+                  image_layout(TensorFormat::nhwc, batch, layer.outputs, 2 * layer.size, 2 * layer.size));
+}
+
+// What a tensor may promise that begins `bytes` past an aligned address.
+TensorDescription beginning_at(Index bytes, TensorDescription description) {
+  if (bytes > 0)
+    description.alignment = static_cast<int>(std::gcd(bytes, static_cast<Index>(description.alignment)));
+  return description;
+}
+
 Epilogue with_bias(std::string const& text, Index outputs) {
   return {
       epilogue::parse(text, epilogue::convolution_indices), {describe(DataType::f32, Shape(outputs))}, {}};
 }
 
-LayerPart gradient(int layer, Index batch, DataType in, DataType out, std::string const& epilogue) {
+LayerPart gradient(LayerExtents const& layer, Index batch, DataType in, DataType out,
+                   std::string const& epilogue) {
   LayerPart part;
   ConvolutionProblem& problem = part.problem;
   problem.direction = ConvolutionDirection::data;
-  problem.y = image_description(in, batch, layer);
+  problem.y = input_description(in, batch, layer);
   // (c, k, r, s), stored as (r, s, k, c)
-  problem.w = describe(
-      in, row_major({filter_size, filter_size, channels[layer + 1], channels[layer]}).permuted(3, 2, 0, 1));
-  problem.x = image_description(out, batch, layer + 1);
+  problem.w =
+      describe(in, row_major({filter_size, filter_size, layer.outputs, layer.inputs}).permuted(3, 2, 0, 1));
+  problem.x = output_description(out, batch, layer);
   for (int d : {0, 1}) {
     problem.stride[d] = 2;
     problem.pad_begin[d] = 1;
     problem.pad_end[d] = 2;
   }
-  problem.epilogue = with_bias(epilogue, channels[layer + 1]);
+  problem.epilogue = with_bias(epilogue, layer.outputs);
   return part;
 }
 
 // Rows 2u + parity of the output: of the input's rows u - 1 + t with the filter's row parity + 3 - 2t;
 // columns likewise, with both parities among the output channels.
-LayerPart rows_of_parity(int layer, int parity, Index batch, DataType in, DataType out,
+LayerPart rows_of_parity(LayerExtents const& layer, int parity, Index batch, DataType in, DataType out,
                          std::string const& epilogue) {
   LayerPart part;
   part.taps = parity == 0 ? Taps::even_rows : Taps::odd_rows;
-  Index const outputs = channels[layer + 1], size = first_size << layer;
+  Index const outputs = layer.outputs, size = layer.size;
   ConvolutionProblem& problem = part.problem;
   problem.direction = ConvolutionDirection::forward;
-  problem.x = image_description(in, batch, layer);
-  problem.w = describe(in, image_layout(TensorFormat::nhwc, 2 * outputs, channels[layer], 2 + parity, 3));
+  problem.x = input_description(in, batch, layer);
+  problem.w = describe(in, image_layout(TensorFormat::nhwc, 2 * outputs, layer.inputs, 2 + parity, 3));
   Index const row = 2 * size * outputs;  // elements of an output row
   Layout layout = image_layout(TensorFormat::nhwc, batch, 2 * outputs, size, size);
   layout.stride[0] = 2 * size * row;
   layout.stride[2] = 2 * row;
-  problem.y = describe(out, layout);
   part.out_offset = parity * row * size_of(out);
+  problem.y = beginning_at(part.out_offset, describe(out, layout));
   problem.pad_begin[0] = problem.pad_begin[1] = problem.pad_end[1] = 1;
   problem.pad_end[0] = parity;
   problem.epilogue = with_bias(epilogue, 2 * outputs);
   return part;
 }
 
-LayerForm over_zeros(int layer, Index batch, DataType in, DataType out, std::string const& epilogue) {
+LayerForm over_zeros(LayerExtents const& layer, Index batch, DataType in, DataType out,
+                     std::string const& epilogue) {
   LayerForm form;
-  Index const inputs = channels[layer], outputs = channels[layer + 1], size = first_size << layer;
+  Index const inputs = layer.inputs, outputs = layer.outputs, size = layer.size;
   constexpr Index before = 3, around = 4;  // three rows of zeros before, two after, one between
   Index const spread_size = 2 * size + around;
   LayerPart part;
@@ -80,18 +96,18 @@ LayerForm over_zeros(int layer, Index batch, DataType in, DataType out, std::str
   part.problem.direction = ConvolutionDirection::forward;
   part.problem.x = describe(in, image_layout(TensorFormat::nhwc, batch, inputs, spread_size, spread_size));
   part.problem.w = describe(in, image_layout(TensorFormat::nhwc, outputs, inputs, filter_size, filter_size));
-  part.problem.y = image_description(out, batch, layer + 1);
+  part.problem.y = output_description(out, batch, layer);
   part.problem.epilogue = with_bias(epilogue, outputs);
   TransformProblem spread;
-  spread.x = image_description(in, batch, layer);
+  spread.x = input_description(in, batch, layer);
   Layout places = image_layout(TensorFormat::nhwc, batch, inputs, size, size);
   places.stride[0] = spread_size * spread_size * inputs;
   places.stride[2] = 2 * spread_size * inputs;
   places.stride[3] = 2 * inputs;
-  spread.y = describe(in, places);
+  form.spread_offset = (before * spread_size + before) * inputs * size_of(in);
+  spread.y = beginning_at(form.spread_offset, describe(in, places));
   form.spread = spread;
   form.spread_bytes = part.problem.x.bytes();
-  form.spread_offset = (before * spread_size + before) * inputs * size_of(in);
   form.parts.push_back(std::move(part));
   return form;
 }
@@ -109,9 +125,8 @@ Method parse_method(std::string const& name) {
           "' is no way to compute a transposed convolution; there are auto, gradient, merged, naive, zeros");
 }
 
-TensorDescription image_description(DataType type, Index batch, int layer) {
-  Index const size = first_size << layer;
-  return describe(type, image_layout(TensorFormat::nhwc, batch, channels[layer], size, size));
+TensorDescription input_description(DataType type, Index batch, LayerExtents const& layer) {
+  return describe(type, image_layout(TensorFormat::nhwc, batch, layer.inputs, layer.size, layer.size));
 }
 
 Tensor filter_of(LayerPart const& part, FoldedWeights const& weights, int layer) {
@@ -123,7 +138,7 @@ Tensor filter_of(LayerPart const& part, FoldedWeights const& weights, int layer)
   for (Index n = 0; n < shape[0]; ++n)
     for (Index t = 0; t < shape[2]; ++t)
       for (Index q = 0; q < shape[3]; ++q) {
-        Source const at = source_of(part.taps, channels[layer + 1], n, t, q);
+        Source const at = source_of(part.taps, weights.architecture.channel(layer + 1), n, t, q);
         bool const exists = at.r >= 0 && at.s >= 0 && at.r < filter_size && at.s < filter_size;
         Index const read = at.k * from.stride[1] + at.r * from.stride[2] + at.s * from.stride[3];
         Index const write = n * to.stride[0] + t * to.stride[2] + q * to.stride[3];
@@ -136,11 +151,12 @@ Tensor filter_of(LayerPart const& part, FoldedWeights const& weights, int layer)
 
 Tensor bias_of(LayerPart const& part, FoldedWeights const& weights, int layer) {
   Tensor bias(part.problem.epilogue.operands.front());
-  for (Index n = 0; n < bias.size(); ++n) bias.set(n, weights.bias[layer].get(n % channels[layer + 1]));
+  Tensor const& stored = weights.bias[layer];
+  for (Index n = 0; n < bias.size(); ++n) bias.set(n, stored.get(n % stored.size()));
   return bias;
 }
 
-LayerForm layer_form(int layer, Method method, Index batch, DataType in, DataType out,
+LayerForm layer_form(LayerExtents const& layer, Method method, Index batch, DataType in, DataType out,
                      std::string const& epilogue) {
   LayerForm form;
   if (method == Method::zeros)

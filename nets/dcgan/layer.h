@@ -25,15 +25,24 @@ Method parse_method(std::string const& name);  // throws Error listing the legal
 
 // Filters and biases with the batch normalisation folded in: what is left to compute at run time.
 struct FoldedWeights {
-  Tensor projection;           // (latent_size, 8192)
-  Tensor projection_bias;      // (8192)
+  Architecture architecture;
+  Tensor projection;           // (latent_size, architecture.features())
+  Tensor projection_bias;      // (architecture.features())
   Tensor filter[layer_count];  // (C, K, 5, 5) as a convolution's filter, C innermost in memory
   Tensor bias[layer_count];    // (K)
   explicit FoldedWeights(Weights const& weights);
 };
 
-// NHWC images before (0) or after a layer.
-TensorDescription image_description(DataType type, Index batch, int layer);
+// A layer from (size, size, inputs) to (2 size, 2 size, outputs).
+struct LayerExtents {
+  Index inputs, outputs, size;
+};
+inline LayerExtents extents_of(Architecture const& architecture, int layer) {
+  return {architecture.channel(layer), architecture.channel(layer + 1), architecture.size(layer)};
+}
+
+// NHWC images that the layer reads.
+TensorDescription input_description(DataType type, Index batch, LayerExtents const& layer);
 
 // Which of the layer's filter taps a part multiplies, and in which order.
 enum class Taps : unsigned char { all, even_rows, odd_rows, turned };
@@ -57,7 +66,7 @@ struct LayerForm {
 };
 
 // `epilogue`: of acc and bias[k]. `in`: the type of inputs and filters; `out`: of the output.
-LayerForm layer_form(int layer, Method method, Index batch, DataType in, DataType out,
+LayerForm layer_form(LayerExtents const& layer, Method method, Index batch, DataType in, DataType out,
                      std::string const& epilogue);
 
 }  // namespace cosmati::dcgan

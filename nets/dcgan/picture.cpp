@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "nets/dcgan/weights.h"
+#include "nets/dcgan/architecture.h"
 
 namespace cosmati::dcgan {
 

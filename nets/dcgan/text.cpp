@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "cosmati/ops/error.h"
-#include "nets/dcgan/weights.h"
+#include "nets/dcgan/architecture.h"
 #include "src/io/file.h"
 
 namespace cosmati::dcgan {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "nets/dcgan/weights.h"
+#include "nets/dcgan/architecture.h"
 
 namespace cosmati::dcgan {
 namespace {

@@ -20,55 +20,64 @@ bool is_safetensors(std::span<std::byte const> bytes) {
   return length <= bytes.size() - 8;
 }
 
+// The hidden channels by the filters' shapes; the report's where a filter is missing or no filter, which the
+// comparison of all shapes then reports.
+Architecture architecture_of(io::SafetensorsFile const& tensors) {
+  Architecture result;
+  for (int i = 1; i <= layer_count; ++i) {
+    std::string const name = "tconv" + std::to_string(i) + "_w";
+    if (!tensors.contains(name)) continue;
+    Shape const shape = tensors.at(name).layout.shape;
+    if (shape.rank != 4 || shape[2] < 1 || shape[3] < 1) continue;
+    if (i == 1) result.channels[0] = shape[3];
+    if (i < layer_count) result.channels[static_cast<std::size_t>(i)] = shape[2];
+  }
+  return result;
+}
+
 }  // namespace
 
-Weights::Weights() {
-  auto const add = [this](std::string name, Shape shape) {
-    list_.push_back({std::move(name), shape, std::vector<float>(static_cast<std::size_t>(shape.size()))});
-  };
+Weights::Weights(Architecture const& architecture) : architecture_(architecture) {
+  auto const add = [this](std::string name, Shape shape) { list_.push_back({std::move(name), shape, {}}); };
   auto const add_batch_norm = [&](int i) {
     for (char const* part : {"_beta", "_gamma", "_mean", "_var"})
-      add("bn" + std::to_string(i) + part, Shape(channels[i]));
+      add("bn" + std::to_string(i) + part, Shape(architecture.channel(i)));
   };
-  Index const projected = first_size * first_size * channels[0];
-  add("proj_w", {latent_size, projected});
-  add("proj_b", Shape(projected));
+  add("proj_w", {architecture.latent, architecture.features()});
+  add("proj_b", Shape(architecture.features()));
   add_batch_norm(0);
   for (int i = 1; i <= layer_count; ++i) {
     std::string const name = "tconv" + std::to_string(i);
-    add(name + "_w", {filter_size, filter_size, channels[i], channels[i - 1]});
-    add(name + "_b", Shape(channels[i]));
+    add(name + "_w", {filter_size, filter_size, architecture.channel(i), architecture.channel(i - 1)});
+    add(name + "_b", Shape(architecture.channel(i)));
     if (i < layer_count) add_batch_norm(i);
   }
 }
 
 Weights Weights::read(std::string const& path) {
-  Weights weights;
   io::MappedFile const file(path);
-  if (is_safetensors(file.bytes())) {
-    auto const tensors = io::SafetensorsFile::open(path);
-    for (Weight& weight : weights.list_) {
-      DataType const type = tensors.tensor(weight.name).type();
-      Tensor const tensor = tensors.tensor(weight.name, DataType::f32);
-      if ((type != DataType::f32 && type != DataType::f16) || !(tensor.shape() == weight.shape))
-        throw Error(ErrorCode::bad_file, path + ": tensor " + weight.name + " is " +
-                                             to_string(describe(type, tensor.shape())) +
-                                             "; expected f32 or f16 " + to_string(weight.shape));
-      std::memcpy(weight.values.data(), tensor.data(), tensor.bytes());
-    }
-  } else {
-    Index count = 0;
-    for (Weight const& weight : weights.list_) count += weight.shape.size();
-    std::size_t const expected = static_cast<std::size_t>(count) * sizeof(float);
+  if (!is_safetensors(file.bytes())) {
+    std::size_t const count = number_count({}), expected = count * sizeof(float);
     if (file.bytes().size() != expected)
       throw Error(ErrorCode::bad_file, path + ": is " + std::to_string(file.bytes().size()) +
                                            " bytes long; a network.bin of " + std::to_string(count) +
                                            " f32 is " + std::to_string(expected));
-    std::byte const* next = file.bytes().data();
-    for (Weight& weight : weights.list_) {
-      std::memcpy(weight.values.data(), next, weight.values.size() * sizeof(float));
-      next += weight.values.size() * sizeof(float);
-    }
+    std::vector<float> all(count);
+    std::memcpy(all.data(), file.bytes().data(), expected);
+    Weights const weights = from({}, all);
+    weights.check(path);
+    return weights;
+  }
+  auto const tensors = io::SafetensorsFile::open(path);
+  Weights weights(architecture_of(tensors));
+  for (Weight& weight : weights.list_) {
+    DataType const type = tensors.tensor(weight.name).type();
+    Tensor const tensor = tensors.tensor(weight.name, DataType::f32);
+    if ((type != DataType::f32 && type != DataType::f16) || !(tensor.shape() == weight.shape))
+      throw Error(ErrorCode::bad_file, path + ": tensor " + weight.name + " is " +
+                                           to_string(describe(type, tensor.shape())) +
+                                           "; expected f32 or f16 " + to_string(weight.shape));
+    weight.values.assign(tensor.as<float>(), tensor.as<float>() + tensor.size());
   }
   weights.check(path);
   return weights;
@@ -93,20 +102,20 @@ std::vector<float> Weights::all() const {
   return result;
 }
 
-Weights Weights::from(std::vector<float> const& all) {
-  Weights weights;
+Weights Weights::from(Architecture const& architecture, std::vector<float> const& all) {
+  Weights weights(architecture);
   float const* next = all.data();
   for (Weight& weight : weights.list_) {
-    std::copy_n(next, weight.values.size(), weight.values.begin());
-    next += weight.values.size();
+    weight.values.assign(next, next + weight.shape.size());
+    next += weight.shape.size();
   }
   return weights;
 }
 
-std::size_t Weights::number_count() {
-  std::size_t count = 0;
-  for (Weight const& weight : Weights().list_) count += weight.values.size();
-  return count;
+std::size_t Weights::number_count(Architecture const& architecture) {
+  Index count = 0;
+  for (Weight const& weight : Weights(architecture).list_) count += weight.shape.size();
+  return static_cast<std::size_t>(count);
 }
 
 std::vector<float> const& Weights::operator[](std::string const& name) const {

@@ -8,7 +8,7 @@
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/memory.h"
 #include "cosmati/ops/operation.h"
-#include "nets/dcgan/weights.h"
+#include "nets/dcgan/architecture.h"
 
 namespace cosmati::dcgan {
 

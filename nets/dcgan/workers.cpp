@@ -108,6 +108,15 @@ constexpr std::size_t chunks_ahead = 2;  // of a rank: one is computed while the
 
 }  // namespace
 
+Weights broadcast(parallel::ProcessGroup& group, Weights const* mine) {
+  Architecture architecture = mine == nullptr ? Architecture{} : mine->architecture();
+  group.broadcast(architecture.channels.data(), architecture.channels.size() * sizeof(Index));
+  std::vector<float> numbers =
+      mine == nullptr ? std::vector<float>(Weights::number_count(architecture)) : mine->all();
+  group.broadcast(numbers.data(), numbers.size() * sizeof(float));
+  return Weights::from(architecture, numbers);
+}
+
 void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const& latents, Index image_bytes) {
   std::vector<std::deque<Chunk>> under_way(static_cast<std::size_t>(group.size()));
   while (!dealer.computed() && !dealer.failed()) {

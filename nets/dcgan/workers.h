@@ -49,6 +49,8 @@ class Workers {
   Warn warn_;
 };
 
+// The weights of rank 0 on all ranks, which call it together; `mine` is read on rank 0 alone.
+Weights broadcast(parallel::ProcessGroup& group, Weights const* mine);
 // Rank 0: deals chunks to the other ranks until all are computed, while Workers of its own take part. Chunks
 // of at most 1 GiB. Whoever dies takes the others with it (parallel/process_group.h).
 void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const& latents, Index image_bytes);

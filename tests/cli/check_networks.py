@@ -403,13 +403,68 @@ def check_dcgan_training(folder):
     refused(*base[:4], "--batch", 601, "--width", 1, saying="holds 600 pictures")
     refused(*base, "--resume", parts, saying="--resume")
     refused("train", "dcgan", "--data", data, "--resume", f"{folder}/m.safetensors", saying="lenet5")
-    refused("generate", "dcgan", "--weights", whole, "--count", 1, "--image", samples, saying="expected f32 or f16")
+    check_narrow_generator(folder, whole)
     for option in ("--steps", "--batch", "--width", "--learning-rate"):
         refused(*base[:4], option, -1, saying=f"{option} -1 is out of range")
     for option, name in (("--save", "none/m.safetensors"), ("--generator", "data"), ("--samples", "none/s.png")):
         refused(*base, option, f"{folder}/{name}", saying=f"{option} {folder}/{name.replace('s.png', 's-001.png')}: ")
     refused("train", "dcgan", "--data", data, "--resume", whole, "--steps", 8, "--threads", 2, "--seed", 9,
             saying="--seed 9: --resume continues with the seed of")
+
+
+def check_narrow_generator(folder, weights):
+    """What `train dcgan --width 2` saved, and the generator alone in f16: generate draws what the training's grid shows."""
+    npy, explained = f"{folder}/narrow.npy", f"{folder}/narrow.png"
+    run("generate", "dcgan", "--weights", weights, "--count", 64, "--seed", 1, "--backend", "cpu", "--image", explained)
+    expect("generate draws with --width 2", read(explained)[:4] == b"\x89PNG")
+    for file, bound in ((weights, 0), (f"{folder}/f16.safetensors", 1e-2)):
+        for options in ((), ("--type", "bf16"), ("--backend", "emulator")):
+            run("generate", "dcgan", "--weights", file, "--count", 2, "--seed", 1, "--output", npy, *options)
+            images = np.load(npy).astype(np.float64)
+            truth = narrow_images(weights, 2)
+            error = np.abs(images - truth).max()
+            expect(f"generate with {os.path.basename(file)} {options}", error <= bound + (1e-2 if "bf16" in options else 2e-5), error)
+    lines = run("generate", "dcgan", "--weights", weights, "--explain", "--json").stdout.splitlines()
+    shapes = [json.loads(line)["images"] for line in lines]
+    expect("explain has the channels of the weights", shapes[:2] == ["64x100 -> 64x4x4x16", "64x4x4x16 -> 64x8x8x8"], shapes)
+
+
+def narrow_images(path, count):
+    """The first images of seed 1 by a generator in a safetensors file, in float64."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header, data = json.loads(file.read(size)), file.read()
+    w = {name: np.frombuffer(data[slice(*entry["data_offsets"])], "<f4").reshape(entry["shape"]).astype(np.float64)
+         for name, entry in header.items() if name != "__metadata__"}
+    state, mask, z = seed_state(1), (1 << 64) - 1, []
+    for _ in range(count * 100):
+        state = (state + 0x9e3779b97f4a7c15) & mask
+        z.append(-1 + 2 * (mixed(state) >> 11) * 2.0 ** -53)
+    x = np.array(z, np.float32).astype(np.float64).reshape(count, 100) @ w["proj_w"] + w["proj_b"]
+    x = x.reshape(count, 4, 4, -1)
+    for i in range(1, 5):
+        beta, gamma, mean, var = (w[f"bn{i - 1}_{part}"] for part in ("beta", "gamma", "mean", "var"))
+        x = np.maximum(gamma * (x - mean) / np.sqrt(var + 1e-5) + beta, 0)
+        n, h = x.shape[:2]
+        y = np.zeros((n, 2 * h + 4, 2 * h + 4, w[f"tconv{i}_w"].shape[2]))
+        for r in range(5):
+            for s in range(5):
+                y[:, r:r + 2 * h:2, s:s + 2 * h:2] += x @ w[f"tconv{i}_w"][r, s].T
+        x = y[:, 1:1 + 2 * h, 1:1 + 2 * h] + w[f"tconv{i}_b"]
+    return np.tanh(x)
+
+
+def mixed(z):
+    """SplitMix64's output function."""
+    mask = (1 << 64) - 1
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & mask
+    z = (z ^ z >> 27) * 0x94d049bb133111eb & mask
+    return z ^ z >> 31
+
+
+def seed_state(seed):
+    """The state in which nets/random.h starts the stream of purpose 0."""
+    return mixed((seed + 0x9e3779b97f4a7c15) & (1 << 64) - 1)
 
 
 def check_shipped_generator(folder):

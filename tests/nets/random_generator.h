@@ -1,6 +1,7 @@
 // A generator whose weights are random.
 #pragma once
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "nets/dcgan/layer.h"
@@ -9,26 +10,31 @@
 
 namespace cosmati::dcgan {
 
-// Activations stay near 1: filters scaled by their depth, variances near 1.
-inline FoldedWeights const& random_generator() {
-  static FoldedWeights const folded = [] {
-    nets::Random random(11, 0);
-    std::vector<float> all;
-    auto const add = [&](Index count, double low, double high) {
-      for (Index i = 0; i < count; ++i) all.push_back(static_cast<float>(random.uniform(low, high)));
-    };
-    auto const add_batch_norm = [&](Index count) {
-      add(count, -0.3, 0.3), add(count, 0.7, 1.3), add(count, -0.3, 0.3), add(count, 0.7, 1.3);
-    };
-    add(latent_size * 8192, -0.2, 0.2), add(8192, -0.1, 0.1), add_batch_norm(512);
-    for (int i = 1; i <= layer_count; ++i) {
-      double const scale = 1.5 / std::sqrt(static_cast<double>(channels[i - 1]) * 6);
-      add(25 * channels[i] * channels[i - 1], -scale, scale), add(channels[i], -0.1, 0.1);
-      if (i < layer_count) add_batch_norm(channels[i]);
-    }
-    return FoldedWeights(Weights::from(all));
-  }();
-  return folded;
+// In the order of network.bin. Activations stay near 1: filters scaled by their depth, variances near 1.
+inline std::vector<float> random_numbers(Architecture const& a, unsigned long long seed = 11) {
+  nets::Random random(seed, 0);
+  std::vector<float> all;
+  auto const add = [&](Index count, double low, double high) {
+    for (Index i = 0; i < count; ++i) all.push_back(static_cast<float>(random.uniform(low, high)));
+  };
+  auto const add_batch_norm = [&](Index count) {
+    add(count, -0.3, 0.3), add(count, 0.7, 1.3), add(count, -0.3, 0.3), add(count, 0.7, 1.3);
+  };
+  add(a.latent * a.features(), -0.2, 0.2), add(a.features(), -0.1, 0.1), add_batch_norm(a.channel(0));
+  for (int i = 1; i <= layer_count; ++i) {
+    double const scale = 1.5 / std::sqrt(static_cast<double>(a.channel(i - 1)) * 6);
+    add(25 * a.channel(i) * a.channel(i - 1), -scale, scale), add(a.channel(i), -0.1, 0.1);
+    if (i < layer_count) add_batch_norm(a.channel(i));
+  }
+  return all;
+}
+
+inline FoldedWeights const& random_generator(Architecture const& architecture = {}) {
+  static std::map<std::vector<Index>, FoldedWeights> known;
+  auto const found = known.find(architecture.channels);
+  if (found != known.end()) return found->second;
+  auto const weights = Weights::from(architecture, random_numbers(architecture));
+  return known.emplace(architecture.channels, FoldedWeights(weights)).first->second;
 }
 
 }  // namespace cosmati::dcgan
