@@ -97,11 +97,11 @@ void print_report(dcgan::Report const& report, long long steps, Index batch, boo
   std::fflush(stdout);  // a training is long, and its lines may go to a file
 }
 
-// "samples.png" of epoch 3 is samples-003.png: a grid of what the same latent vectors draw as training goes
-// on.
-std::string numbered(std::string const& path, long long epoch) {
+// "samples.png" after step 3 is samples-000003.png: a grid of what the same latent vectors draw as training
+// goes on.
+std::string numbered(std::string const& path, long long step) {
   auto const dot = path.rfind('.');
-  return fmt::format("{}-{:03}{}", path.substr(0, dot), epoch, path.substr(dot));
+  return fmt::format("{}-{:06}{}", path.substr(0, dot), step, path.substr(dot));
 }
 
 }  // namespace
@@ -117,6 +117,10 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
            "; leave out --batch, --width, --learning-rate, --type and --compute");
   if (request.steps != not_given) check_range("--steps", request.steps, 1, most_steps);
   check_range("--report", request.report, 1, most_steps);
+  if (request.sample_every != not_given) {
+    if (request.samples.empty()) refuse("--sample-every is for --samples FILE.png");
+    check_range("--sample-every", request.sample_every, 1, most_steps);
+  }
   if (!request.samples.empty() && !request.samples.ends_with(".png"))
     refuse("--samples " + request.samples + ": the name must end in .png");
   std::string const save = !request.save.empty()     ? request.save
@@ -160,6 +164,7 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
       {{"--data", request.data},
        {"--resume", save},
        {"--samples", request.samples},
+       {"--sample-every", request.sample_every == not_given ? "" : std::to_string(request.sample_every)},
        {"--generator", request.generator},
        {"--report", request.report == TrainDcganRequest().report ? "" : std::to_string(request.report)}},
       request.common, request.gpus);
@@ -176,11 +181,14 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   callbacks.stop = &interrupted;
   if (speaks)
     callbacks.report = [&](dcgan::Report const& report) { print_report(report, s.steps, s.batch, json); };
+  if (request.sample_every != not_given) callbacks.sample_every = request.sample_every;
+  if (speaks && !request.samples.empty())
+    callbacks.sample = [&](long long step) {
+      io::write_png(numbered(request.samples, step),
+                    dcgan::picture(training->sample(sample_count).data(), sample_count));
+    };
   if (speaks)
-    callbacks.epoch = [&](long long epoch) {
-      if (!request.samples.empty())
-        io::write_png(numbered(request.samples, epoch),
-                      dcgan::picture(training->sample(sample_count).data(), sample_count));
+    callbacks.epoch = [&](long long) {
       bool const last = training->steps_done() == s.steps;
       if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;
       training->save(save);

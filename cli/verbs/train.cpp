@@ -64,7 +64,9 @@ void add_dcgan(CLI::App& train) {
             "(dcgan.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own settings")
       .text("--samples", request->samples, "FILE.png",
-            "a grid of 64 images after each pass, to FILE-001.png, FILE-002.png, ...")
+            "grids of 64 images as training goes on, to FILE-000001.png, FILE-000002.png, ...: numbered by step")
+      .integer("--sample-every", request->sample_every,
+               "steps between grids (if not given, a grid after 1, 2, 4, 8, ... steps and after each pass)")
       .text("--generator", request->generator, "FILE", "at the end, the generator alone in f16")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)")
       .integer("--report", request->report, "steps between lines of progress (100)")

@@ -125,7 +125,7 @@ void Replica::send_block(long long first_step, long long steps) {
     });
     nets::Random random(settings_.seed, latents_purpose + static_cast<unsigned long long>(at));
     float* const z = latents_host_.data() + static_cast<std::size_t>(i) * latent_stride;
-    for (Index e = 0; e < first_ * latent; ++e) random.uniform(-1, 1);  // those of other devices
+    random.skip(static_cast<unsigned long long>(first_ * latent));  // those of other devices
     for (Index e = 0; e < batch_ * latent; ++e) z[e] = static_cast<float>(random.uniform(-1, 1));
   }
   pictures_block_.upload(pictures_host_.data(), pictures_host_.size());

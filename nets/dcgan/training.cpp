@@ -1,6 +1,7 @@
 // The training loop, by all devices together.
 #include "nets/dcgan/training.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -13,6 +14,12 @@ double seconds_now() {
 }
 
 }  // namespace
+
+bool sample_is_due(long long step, long long steps, long long every, long long steps_an_epoch) {
+  if (step == steps) return true;
+  if (every > 0) return step % every == 0;
+  return std::has_single_bit(static_cast<unsigned long long>(step)) || step % steps_an_epoch == 0;
+}
 
 Training::Training(Settings const& settings, Pictures const& pictures, nets::Team const& team)
     : settings_(settings), pictures_(pictures), team_(team) {
@@ -99,6 +106,12 @@ bool Training::run(Callbacks const& callbacks) {
       if (callbacks.report) callbacks.report(report);
       reported = step_;
       start = seconds_now();
+    }
+    if (callbacks.sample && sample_is_due(step_, settings_.steps, callbacks.sample_every, steps_an_epoch())) {
+      wait(team_.devices[0]);
+      double const before = seconds_now();
+      callbacks.sample(step_);
+      start += seconds_now() - before;
     }
     if (epoch_ends || last) {
       wait(team_.devices[0]);

@@ -20,9 +20,16 @@ struct Report {
   double images_per_second = 0;  // of the data, since the last report
 };
 
+// Whether samples are drawn after step `step` (from 1) of `steps`: after every `every` steps and the last;
+// with `every` 0 after steps 1, 2, 4, 8, ..., after each pass of `steps_an_epoch`, and the last. It depends on
+// nothing else, so that a resumed training draws what an uninterrupted one draws.
+bool sample_is_due(long long step, long long steps, long long every, long long steps_an_epoch);
+
 struct Callbacks {
   long long report_every = 100;  // steps; then the losses are read from the device, which waits for it
   std::function<void(Report const&)> report = {};
+  long long sample_every = 0;  // see sample_is_due()
+  std::function<void(long long step)> sample = {};
   // After each pass over the pictures and after the last step; which pass, from 1.
   std::function<void(long long pass)> epoch = {};
   std::atomic<bool> const* stop = nullptr;  // checked after each step

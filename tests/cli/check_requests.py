@@ -31,6 +31,14 @@ def png(pixels, kind, extra=b""):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+def bmp(pixels):
+    """Blue, green, red and alpha (height, width, 4) as a BMP with a header of version 4."""
+    height, width = pixels.shape[:2]
+    header = struct.pack("<IiiHHIIiiII4I", 108, width, height, 1, 32, 3, pixels.size, 0, 0, 0, 0, 0xff0000, 0xff00, 0xff, 0xff000000)
+    body = header.ljust(108, b"\0") + pixels[::-1].astype(np.uint8).tobytes()
+    return b"BM" + struct.pack("<IHHI", 14 + len(body), 0, 0, 14 + 108) + body
+
+
 def says(done, *words):
     text = done.stderr
     program.check(text.startswith("cosmati: ") and text.count("\n") <= 3, f"one sentence: {text!r}")
@@ -205,6 +213,7 @@ def transparent_pictures(data):
     two, four = np.zeros((40, 36, 2), np.uint8), np.zeros((40, 36, 4), np.uint8)
     two[..., 1] = four[..., 3] = ink
     kinds = {"grey with alpha": png(two, 4), "color with alpha": png(four, 6),
+             "BMP with alpha": bmp(four),
              "palette with tRNS": png(ink[..., None], 3, chunk(b"PLTE", bytes(768)) + chunk(b"tRNS", bytes(range(256))))}
     answer = lambda *words: json.loads(program.call("predict", "lenet5", "--model", model, "--backend", "reference", "--json", *words).stdout)
     same = lambda x, y: (x["class"], x["probability"]) == (y["class"], y["probability"])
@@ -212,7 +221,7 @@ def transparent_pictures(data):
     white, black, gray = page("white.png", over(0, 255)), page("black.png", over(0, 0)), page("gray.png", over(0, 100))
     program.check(not same(white, black), f"the two pages differ: {white} {black}")
     for name, file in kinds.items():
-        path = write("clear.png", file)
+        path = write("clear.bmp" if name.startswith("BMP") else "clear.png", file)
         for words, wanted in (((), white), (("--background", "white"), white), (("--background", "255"), white), (("--background", "black"), black), (("--background", "100"), gray)):
             got = answer("--image", path, *words)
             program.check(same(got, wanted), f"{name} {words}: {got}, not {wanted}")

@@ -229,6 +229,8 @@ TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
                              found = download(three.generator_network().running);
     for (std::size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(found[i], expected[i], bound * (1 + std::abs(expected[i])));
+    auto const drawn = one.sample(2), drawn_by_three = three.sample(2);
+    for (std::size_t i = 0; i < drawn.size(); ++i) ASSERT_NEAR(drawn_by_three[i], drawn[i], bound) << i;
     three.save(folder.file("three"));  // any number of devices goes on
     Training resumed(folder.file("three"), 2, pictures, nets::Team({device, device}, nullptr));
     EXPECT_EQ(resumed.steps_done(), 1);
@@ -265,6 +267,19 @@ TEST(DcganTraining, ResumesToTheSameBits) {
     EXPECT_FALSE(contents(folder.file("whole")) == contents(folder.file("part")));
     EXPECT_EQ(whole.sample(3), resumed.sample(3));
   }
+}
+
+TEST(DcganTraining, SamplesAreDueByStepsAlone) {
+  auto const due = [](long long every, long long first, long long steps) {
+    std::vector<long long> found;
+    for (long long step = first; step <= steps; ++step)
+      if (sample_is_due(step, steps, every, 6)) found.push_back(step);
+    return found;
+  };
+  EXPECT_EQ(due(0, 1, 20), (std::vector<long long>{1, 2, 4, 6, 8, 12, 16, 18, 20}));
+  EXPECT_EQ(due(0, 7, 20), (std::vector<long long>{8, 12, 16, 18, 20}));
+  EXPECT_EQ(due(5, 1, 13), (std::vector<long long>{5, 10, 13}));
+  EXPECT_EQ(due(100, 1, 7), (std::vector<long long>{7}));
 }
 
 // What is shipped draws what the training drew, but for its rounding to f16.

@@ -57,6 +57,21 @@ def train(count, name, *more, network="lenet5"):
     return command + (["--save", f"{work}/{name}"] if name else [])
 
 
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def grids(name):
+    """What --samples NAME.png wrote, by what follows the name."""
+    files = sorted(file for file in os.listdir(work) if file.startswith(f"{name}-0") and file.endswith(".png"))
+    return {file[len(name) + 1:]: read(f"{work}/{file}") for file in files}
+
+
+def children_of(process):
+    return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]
+
+
 def run(count, name, *more, **options):
     done = subprocess.run(train(count, name, *more, **options), capture_output=True, text=True, timeout=120)
     expect(f"{count} processes, {more}", done.returncode == 0, done)
@@ -100,6 +115,28 @@ for count, gpus in ((2, 0), (1, 2)):
         for loss in ("discriminator_loss", "generator_loss"):
             expect(f"DCGAN by {count} processes", abs(line[loss] - truth_line[loss]) < 1e-4, (line, truth_line))
 
+# DCGAN loses nothing: one of two processes is killed after the first checkpoint; resumed, the checkpoint and all grids have
+# the bytes of a run that nobody killed.
+settings = ["--batch", "8", "--width", "2", "--learning-rate", "0.01", "--steps"]  # 16 steps a pass
+run(2, "whole.safetensors", *settings, "40", "--samples", f"{work}/whole.png", network="dcgan")
+run(1, "alone.safetensors", *settings, "40", "--samples", f"{work}/alone.png", network="dcgan")
+killed = f"{work}/gan.safetensors"
+process = subprocess.Popen(train(2, "gan.safetensors", *settings, "10000000", "--samples", f"{work}/gan.png", network="dcgan"),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+deadline = time.time() + 60
+while time.time() < deadline and not os.path.exists(f"{work}/gan-000032.png"):
+    time.sleep(0.01)
+os.kill(children_of(process)[-1], signal.SIGKILL)
+_, words = process.communicate(timeout=30)
+expect("a killed process ends a DCGAN training", process.returncode != 0 and f"--resume {killed}" in words, words)
+for name in grids("gan"):
+    os.remove(f"{work}/gan-{name}")
+run(2, None, "--resume", killed, "--steps", "40", "--samples", f"{work}/gan.png", network="dcgan")
+expect("a killed DCGAN training, resumed: the same bits", read(killed) == read(f"{work}/whole.safetensors"), killed)
+resumed, whole, alone = grids("gan"), grids("whole"), grids("alone")
+expect("grids of all", list(whole) == list(alone) == [f"{step:06}.png" for step in (1, 2, 4, 8, 16, 32, 40)], list(whole))
+expect("grids of the resumed", resumed.items() <= whole.items() and len(resumed) >= 2, (list(resumed), list(whole)))
+
 refused = subprocess.run(train(2, None, "--gpus", "2"), capture_output=True, text=True, timeout=60)
 expect("one GPU a process", refused.returncode == 2 and "each process trains on one GPU" in refused.stderr, refused)
 
@@ -108,10 +145,10 @@ settings = ["--epochs", "30000", "--batch", "64", "--learning-rate", "0.01"]
 process = subprocess.Popen(train(4, "killed.safetensors", *settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 for _ in range(3):
     process.stdout.readline()  # what is trained, two epochs
-children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+children = children_of(process)
 expect("4 processes", len(children) >= 4, children)
 start = time.time()
-os.kill(int(children[-1]), signal.SIGKILL)
+os.kill(children[-1], signal.SIGKILL)
 try:
     _, words = process.communicate(timeout=30)
 except subprocess.TimeoutExpired:
