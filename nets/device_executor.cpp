@@ -97,8 +97,12 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
   recorded_losses_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(most_steps_) * sizeof(float));
   auto const steps = static_cast<std::size_t>((count + assignment_.batch - 1) / assignment_.batch);
   host_rows_ = HostMemory(assignment_.device, steps * row_bytes_);
+  next_rows_ = HostMemory(assignment_.device, steps * row_bytes_);
   host_losses_ = HostMemory(assignment_.device, steps * sizeof(float));
   if (membership_.sums != nullptr) {
+    copies_ =
+        HostMemory(assignment_.device,
+                   values_.bytes() + states_.size() * static_cast<std::size_t>(parameters.state_bytes()));
     auto const network = assignment_.make(device_context(assignment_, true), 1);
     bucket_starts_ = bucket_starts(assignment_, *network);
     classes_ = network->classes();
@@ -194,23 +198,36 @@ std::pair<Index, Index> DeviceExecutor::share(Index size) const {
 
 void DeviceExecutor::begin(Epoch epoch) {
   queue_.wait();  // what the last epoch read and wrote
+  if (next_rows_of_ == epoch.steps_done && epoch.first == 0)
+    std::swap(host_rows_, next_rows_);
+  else
+    fill_rows(epoch, host_rows_);
+  next_rows_of_.reset();
   epoch_ = std::move(epoch);
   next_ = epoch_.first;
   enqueued_ = read_ = 0;
-  auto const count = static_cast<Index>(epoch_.order.size());
-  std::byte* row = host_rows_.as<std::byte>();
-  for (std::size_t step = 0; step < epoch_.rates.size(); ++step, row += row_bytes_) {
-    Index const first = epoch_.first + static_cast<Index>(step) * assignment_.batch;
+}
+
+void DeviceExecutor::prepare_epoch(Epoch const& epoch) {
+  fill_rows(epoch, next_rows_);
+  next_rows_of_ = epoch.steps_done;
+}
+
+void DeviceExecutor::fill_rows(Epoch const& epoch, HostMemory& rows) {
+  auto const count = static_cast<Index>(epoch.order.size());
+  std::byte* row = rows.as<std::byte>();
+  for (std::size_t step = 0; step < epoch.rates.size(); ++step, row += row_bytes_) {
+    Index const first = epoch.first + static_cast<Index>(step) * assignment_.batch;
     auto const mine = share(std::min(assignment_.batch, count - first));
     int* const order = reinterpret_cast<int*>(row);
     int* const labels = reinterpret_cast<int*>(row + batch_bytes_);
     for (Index i = mine.first; i < mine.second; ++i) {
-      Index const image = epoch_.order[static_cast<std::size_t>(first + i)];
+      Index const image = epoch.order[static_cast<std::size_t>(first + i)];
       order[i - mine.first] = static_cast<int>(image);
       labels[i - mine.first] = assignment_.data->labels[static_cast<std::size_t>(image)];
     }
-    StepNumbers const now = step_numbers(assignment_.optimizer, epoch_.rates[step],
-                                         epoch_.steps_done + static_cast<long long>(step) + 1);
+    StepNumbers const now = step_numbers(assignment_.optimizer, epoch.rates[step],
+                                         epoch.steps_done + static_cast<long long>(step) + 1);
     float const numbers[] = {static_cast<float>(now.rate), static_cast<float>(now.correction1),
                              static_cast<float>(now.correction2)};
     std::memcpy(row + 2 * batch_bytes_, numbers, sizeof(numbers));
@@ -220,6 +237,7 @@ void DeviceExecutor::begin(Epoch epoch) {
 Index DeviceExecutor::advance() {
   Index const left = static_cast<Index>(epoch_.order.size()) - next_;
   if (left == 0) return 0;
+  fingerprint_.reset();
   Index const size = std::min(assignment_.batch, left);
   Index const steps = std::min(most_steps_, left / size);
   auto const at = static_cast<std::size_t>(enqueued_);
@@ -254,10 +272,15 @@ void DeviceExecutor::fetch_parameters() {
 }
 
 std::uint64_t DeviceExecutor::fingerprint() {
+  if (fingerprint_) return *fingerprint_;
   queue_.wait();
   std::uint64_t result = nets::fingerprint(values_);
   for (DeviceMemory const& state : states_) result = nets::fingerprint(state, result);
   return result;
+}
+
+std::uint64_t DeviceExecutor::fingerprint_of_copies() const {
+  return nets::fingerprint({copies_.as<std::uint32_t>(), copies_.bytes() / sizeof(std::uint32_t)});
 }
 
 LossScale DeviceExecutor::loss_scale() {
@@ -270,24 +293,52 @@ LossScale DeviceExecutor::loss_scale() {
 
 std::vector<float> DeviceExecutor::scores(Dataset const& data, Index first, Index count) {
   if (count == 0) return {};
-  Index const size = std::min<Index>(count, 1000), batches = (count + size - 1) / size;
-  Batch& batch = scoring_batch(data, size);
+  Scoring& now = scoring(data, first, count);
+  Batch& batch = *now.batch;
+  // The first scores after a step take the fingerprint along: the host computes it while the device scores.
+  bool const copies = copies_.bytes() > 0 && !fingerprint_;
+  Moment copied;
+  if (copies) {
+    std::byte* to = copies_.as<std::byte>();
+    queue_.download(to, values_.data(), values_.bytes());
+    to += values_.bytes();
+    for (DeviceMemory const& state : states_) {
+      queue_.download(to, state.data(), state.bytes());
+      to += state.bytes();
+    }
+    copied = Moment(assignment_.device);
+    queue_.mark(copied);
+  }
   Index const classes = batch.network().classes();
+  std::size_t const bytes = now.scores.bytes();
+  for (Index b = 0; b * batch.size() < count; ++b) {
+    batch.gather(static_cast<int const*>(now.order.data()) + b * batch.size(), queue_);
+    batch.network().infer(values(), static_cast<float*>(now.scores.data()), queue_, narrow(false));
+    queue_.download(now.all.as<std::byte>() + static_cast<std::size_t>(b) * bytes, now.scores.data(), bytes);
+  }
+  if (copies) {
+    copied.wait();
+    fingerprint_ = fingerprint_of_copies();
+  }
+  queue_.wait();
+  return {now.all.as<float>(), now.all.as<float>() + count * classes};
+}
+
+DeviceExecutor::Scoring& DeviceExecutor::scoring(Dataset const& data, Index first, Index count) {
+  Scoring& known = scoring_[{&data, first, count}];
+  if (known.batch) return known;
+  Device const& device = assignment_.device;
+  Index const size = std::min<Index>(count, 1000), batches = (count + size - 1) / size;
+  known.batch = std::make_unique<Batch>(assignment_, false, resident(data), size);
   std::vector<int> order(static_cast<std::size_t>(batches * size));
   for (std::size_t i = 0; i < order.size(); ++i)
     order[i] = static_cast<int>(first + std::min(static_cast<Index>(i), count - 1));
-  DeviceMemory device_order(assignment_.device, order.size() * sizeof(int));
-  device_order.upload(order.data(), device_order.bytes());
-  auto const bytes = static_cast<std::size_t>(size * classes) * sizeof(float);
-  DeviceMemory device_scores(assignment_.device, bytes);
-  HostMemory const all(assignment_.device, static_cast<std::size_t>(batches) * bytes);
-  for (Index b = 0; b < batches; ++b) {
-    batch.gather(static_cast<int const*>(device_order.data()) + b * size, queue_);
-    batch.network().infer(values(), static_cast<float*>(device_scores.data()), queue_, narrow(false));
-    queue_.download(all.as<std::byte>() + static_cast<std::size_t>(b) * bytes, device_scores.data(), bytes);
-  }
-  queue_.wait();
-  return {all.as<float>(), all.as<float>() + count * classes};
+  known.order = DeviceMemory(device, order.size() * sizeof(int));
+  known.order.upload(order.data(), known.order.bytes());
+  known.scores =
+      DeviceMemory(device, static_cast<std::size_t>(size * known.batch->network().classes()) * sizeof(float));
+  known.all = HostMemory(device, static_cast<std::size_t>(batches) * known.scores.bytes());
+  return known;
 }
 
 Resident const& DeviceExecutor::resident(Dataset const& data) {
@@ -299,12 +350,6 @@ Resident const& DeviceExecutor::resident(Dataset const& data) {
 Batch& DeviceExecutor::training_batch(Index size) {
   auto& known = training_[size];
   if (!known) known = std::make_unique<Batch>(assignment_, true, resident(*assignment_.data), size);
-  return *known;
-}
-
-Batch& DeviceExecutor::scoring_batch(Dataset const& data, Index size) {
-  auto& known = scoring_[{&data, size}];
-  if (!known) known = std::make_unique<Batch>(assignment_, false, resident(data), size);
   return *known;
 }
 

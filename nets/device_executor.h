@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,7 @@ class DeviceExecutor final : public Executor {
   explicit DeviceExecutor(Assignment const& assignment, Membership const& membership = {});
 
   void begin(Epoch epoch) override;
+  void prepare_epoch(Epoch const& epoch) override;
   Index advance() override;
   double loss_sum() override;
   void fetch_parameters() override;
@@ -56,7 +59,8 @@ class DeviceExecutor final : public Executor {
   // The team, together: sums as large as those of a step, before the first is recorded.
   void warm_up();
   Index classes() const { return classes_; }
-  // A number that depends on every bit of the parameters and the optimiser's state.
+  // A number that depends on every bit of the parameters and the optimiser's state. Known already after
+  // scores(), if the device is one of a team.
   std::uint64_t fingerprint();
 
  private:
@@ -64,9 +68,18 @@ class DeviceExecutor final : public Executor {
 
   float* values() { return static_cast<float*>(values_.data()); }
   float* gradients() { return static_cast<float*>(gradients_.data()); }
+  // What one call of scores() needs, kept for the next: the batch, which images are in each, their scores.
+  struct Scoring {
+    std::unique_ptr<Batch> batch;
+    DeviceMemory order, scores;
+    HostMemory all;
+  };
+
   Resident const& resident(Dataset const& data);
   Batch& training_batch(Index size);
-  Batch& scoring_batch(Dataset const& data, Index size);
+  Scoring& scoring(Dataset const& data, Index first, Index count);
+  void fill_rows(Epoch const& epoch, HostMemory& rows);
+  std::uint64_t fingerprint_of_copies() const;
   // Of a batch of `size` images, the range that this device computes; it may be empty.
   std::pair<Index, Index> share(Index size) const;
   double weight(Index size) const;  // of that range in sums over the team
@@ -90,7 +103,7 @@ class DeviceExecutor final : public Executor {
   std::vector<DeviceMemory> states_;
   std::map<Dataset const*, std::unique_ptr<Resident>> residents_;
   std::map<Index, std::unique_ptr<Batch>> training_;
-  std::map<std::pair<Dataset const*, Index>, std::unique_ptr<Batch>> scoring_;
+  std::map<std::tuple<Dataset const*, Index, Index>, Scoring> scoring_;
   Prepared<OptimizerProblem> update_;
   // Of 16 bits: the values so; of f16 as well the state of the loss scale: scale, sum of the gradients, good
   // steps.
@@ -102,6 +115,10 @@ class DeviceExecutor final : public Executor {
   std::size_t batch_bytes_ = 0, row_bytes_ = 0;
   DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording
   HostMemory host_rows_, host_losses_;                       // of an epoch
+  HostMemory next_rows_;                                     // of the next one
+  std::optional<long long> next_rows_of_;                    // its steps_done, once prepared
+  HostMemory copies_;                                        // of values and states, for their fingerprint
+  std::optional<std::uint64_t> fingerprint_;                 // of what they are now
   std::map<std::pair<Index, Index>, Recording> recordings_;  // by batch and steps
   Epoch epoch_;                               // its first and loss_sum: of the steps whose losses were read
   Index next_ = 0, enqueued_ = 0, read_ = 0;  // image; steps since begin()

@@ -56,6 +56,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void begin(Epoch epoch) = 0;
+  // What begin() will need of the host for `epoch`, the next one, now: while the last steps of this one are
+  // on their way. May be left out.
+  virtual void prepare_epoch([[maybe_unused]] Epoch const& epoch) {}
   // Takes, or enqueues, one or a few steps; returns how many. 0: the epoch is over.
   virtual Index advance() = 0;
   // The sum over the epoch's images so far; waits for the steps that are on their way.

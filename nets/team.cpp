@@ -7,11 +7,15 @@
 
 namespace cosmati::nets {
 
+std::uint64_t fingerprint(std::span<std::uint32_t const> words, std::uint64_t so_far) {
+  for (std::uint32_t const word : words) so_far = (so_far ^ word) * 0x100000001b3ULL;  // FNV-1a, by words
+  return so_far;
+}
+
 std::uint64_t fingerprint(DeviceMemory const& memory, std::uint64_t so_far) {
   std::vector<std::uint32_t> words(memory.bytes() / sizeof(std::uint32_t));
   memory.download(words.data(), words.size() * sizeof(std::uint32_t));
-  for (std::uint32_t const word : words) so_far = (so_far ^ word) * 0x100000001b3ULL;  // FNV-1a, by words
-  return so_far;
+  return fingerprint(std::span<std::uint32_t const>(words), so_far);
 }
 
 void check_same(std::vector<std::uint64_t> const& found, int first, parallel::ProcessGroup* group) {

@@ -1,6 +1,7 @@
 // The devices that train a network together.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Membership {
 };
 
 // A number that depends on `so_far` and on every bit of the memory, of 4-byte elements.
+std::uint64_t fingerprint(std::span<std::uint32_t const> words, std::uint64_t so_far = 0);
 std::uint64_t fingerprint(DeviceMemory const& memory, std::uint64_t so_far = 0);
 // Together, all processes: throws Error(system) if one of the fingerprints, of the devices of this process
 // from number `first` on, is not that of device 0.

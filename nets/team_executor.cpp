@@ -50,6 +50,10 @@ class TeamExecutor final : public Executor {
     check_same(found, first_, assignment_.group);
   }
 
+  void prepare_epoch(Epoch const& epoch) override {
+    crew_.run([&](int i) { member(i).prepare_epoch(epoch); });
+  }
+
   Index advance() override {
     Index steps = 0;
     crew_.run([&](int i) {

@@ -17,8 +17,8 @@ struct TrainDcganRequest {
 };
 
 // Trains, printing a line every so many steps; writes grids of samples as training goes on, and a checkpoint
-// after a pass over the data, at most one a minute. False if it was interrupted: then the checkpoint is written and how to
-// resume is printed.
+// after a pass over the data, at most one a minute. False if it was interrupted: then the checkpoint is
+// written and how to resume is printed.
 bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& interrupted);
 
 }  // namespace cosmati::cli

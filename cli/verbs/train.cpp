@@ -64,7 +64,8 @@ void add_dcgan(CLI::App& train) {
             "(dcgan.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own settings")
       .text("--samples", request->samples, "FILE.png",
-            "grids of 64 images as training goes on, to FILE-000001.png, FILE-000002.png, ...: numbered by step")
+            "grids of 64 images as training goes on, to FILE-000001.png, FILE-000002.png, ...: numbered by "
+            "step")
       .integer("--sample-every", request->sample_every,
                "steps between grids (if not given, a grid after 1, 2, 4, 8, ... steps and after each pass)")
       .text("--generator", request->generator, "FILE", "at the end, the generator alone in f16")

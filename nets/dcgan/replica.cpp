@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 
 #include "cosmati/epilogue/parse.h"
 #include "nets/dataset.h"
@@ -76,6 +77,8 @@ Replica::Replica(Settings const& settings, Pictures const& pictures, Device cons
   auto const steps = static_cast<std::size_t>(block_steps_);
   pictures_block_ = DeviceMemory(device_, steps * picture_stride_);
   latents_block_ = DeviceMemory(device_, steps * latent_stride_);
+  pictures_host_ = HostMemory(device_, steps * picture_stride_);
+  latents_host_ = HostMemory(device_, steps * latent_stride_);
 }
 
 void Replica::initialise() {
@@ -107,31 +110,44 @@ void Replica::refresh_factors() {
       bench_->workspace());
 }
 
-void Replica::send_block(long long first_step, long long steps) {
+// Into the host's memory; nothing else uses it, nor order_, meanwhile.
+void Replica::draw_block(long long first_step, long long steps) {
   Index const elements = settings_.architecture.image_elements(), latent = settings_.architecture.latent;
-  std::size_t const latent_stride = latent_stride_ / sizeof(float);
-  pictures_host_.resize(static_cast<std::size_t>(steps) * picture_stride_);
-  latents_host_.resize(static_cast<std::size_t>(steps) * latent_stride);
   for (long long i = 0; i < steps; ++i) {
     long long const at = first_step + i, epoch = at / steps_an_epoch();
     if (epoch != order_epoch_) order_ = nets::shuffled(pictures_.count, settings_.seed, epoch);
     order_epoch_ = epoch;
     Index const first = at % steps_an_epoch() * settings_.batch + first_;
-    unsigned char* const to = pictures_host_.data() + static_cast<std::size_t>(i) * picture_stride_;
-    cpu::parallel_parts(device_.threads, [&](int part, int parts) {
-      auto const share = cpu::share(batch_, part, parts);
-      for (Index n = share.first; n < share.last; ++n)
-        pictures_.draw(order_[static_cast<std::size_t>(first + n)], to + n * elements);
-    });
+    auto* const to = pictures_host_.as<unsigned char>() + static_cast<std::size_t>(i) * picture_stride_;
+    for (Index n = 0; n < batch_; ++n)
+      pictures_.draw(order_[static_cast<std::size_t>(first + n)], to + n * elements);
     nets::Random random(settings_.seed, latents_purpose + static_cast<unsigned long long>(at));
-    float* const z = latents_host_.data() + static_cast<std::size_t>(i) * latent_stride;
+    auto* const z = reinterpret_cast<float*>(latents_host_.as<std::byte>() +
+                                             static_cast<std::size_t>(i) * latent_stride_);
     random.skip(static_cast<unsigned long long>(first_ * latent));  // those of other devices
     for (Index e = 0; e < batch_ * latent; ++e) z[e] = static_cast<float>(random.uniform(-1, 1));
   }
-  pictures_block_.upload(pictures_host_.data(), pictures_host_.size());
-  latents_block_.upload(latents_host_.data(), latents_host_.size() * sizeof(float));
-  block_first_ = first_step;
-  block_end_ = first_step + steps;
+}
+
+// The block that begins with step `first`, drawn before; the next one is drawn while the device works.
+void Replica::send_block(long long first) {
+  auto const steps_from = [this](long long step) { return std::min(block_steps_, settings_.steps - step); };
+  bool const drawn = drawn_.valid() && drawn_first_ == first;
+  if (drawn_.valid()) drawn_.get();
+  if (!drawn) draw_block(first, steps_from(first));
+  auto const steps = static_cast<std::size_t>(steps_from(first));
+  pictures_block_.upload(pictures_host_.data(), steps * picture_stride_);
+  latents_block_.upload(latents_host_.data(), steps * latent_stride_);
+  block_first_ = first;
+  block_end_ = drawn_first_ = first + steps_from(first);
+  if (block_end_ == settings_.steps) return;
+  try {
+    drawn_ = std::async(std::launch::async, [this, next = block_end_, count = steps_from(block_end_)] {
+      draw_block(next, count);
+    });
+  } catch (std::system_error const&) {
+    // The system refuses a thread: the block is drawn when it is needed.
+  }
 }
 
 void Replica::update(Network& network, Prepared<OptimizerProblem> const& optimizer,
@@ -151,8 +167,7 @@ void Replica::update(Network& network, Prepared<OptimizerProblem> const& optimiz
 }
 
 void Replica::step(long long step) {
-  if (step < block_first_ || step >= block_end_)
-    send_block(step, std::min(block_steps_, settings_.steps - step));
+  if (step < block_first_ || step >= block_end_) send_block(step);
   auto const at = static_cast<std::size_t>(step - block_first_);
   auto const* const pictures = static_cast<std::byte*>(pictures_block_.data()) + at * picture_stride_;
   auto const* const z = static_cast<std::byte*>(latents_block_.data()) + at * latent_stride_;

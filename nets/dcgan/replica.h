@@ -1,10 +1,12 @@
 // One device's part in training a DCGAN: both networks, its share of each batch, and a step.
 #pragma once
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <vector>
 
 #include "cosmati/ops/optimizer.h"
+#include "cosmati/ops/queue.h"
 #include "nets/dcgan/discriminator.h"
 #include "nets/dcgan/generator_training.h"
 #include "nets/dcgan/pictures.h"
@@ -51,7 +53,8 @@ class Replica {
   Network generator_values, discriminator_values;
 
  private:
-  void send_block(long long first, long long steps);
+  void draw_block(long long first, long long steps);
+  void send_block(long long first);
   void update(Network& network, Prepared<OptimizerProblem> const& optimizer,
               Prepared<TransformProblem> const& convert, long long step);
   long long steps_an_epoch() const { return pictures_.count / settings_.batch; }
@@ -73,10 +76,11 @@ class Replica {
   DeviceMemory pictures_block_, latents_block_;
   std::size_t picture_stride_ = 0, latent_stride_ = 0;  // bytes a step
   long long block_first_ = 0, block_end_ = 0, block_steps_ = 1;
-  std::vector<unsigned char> pictures_host_;
-  std::vector<float> latents_host_;
+  HostMemory pictures_host_, latents_host_;
   std::vector<Index> order_;
   long long order_epoch_ = -1;
+  long long drawn_first_ = -1;  // of the block that drawn_ draws
+  std::future<void> drawn_;     // last: it uses the rest
 };
 
 }  // namespace cosmati::dcgan

@@ -21,8 +21,8 @@ struct Report {
 };
 
 // Whether samples are drawn after step `step` (from 1) of `steps`: after every `every` steps and the last;
-// with `every` 0 after steps 1, 2, 4, 8, ..., after each pass of `steps_an_epoch`, and the last. It depends on
-// nothing else, so that a resumed training draws what an uninterrupted one draws.
+// with `every` 0 after steps 1, 2, 4, 8, ..., after each pass of `steps_an_epoch`, and the last. It depends
+// on nothing else, so that a resumed training draws what an uninterrupted one draws.
 bool sample_is_due(long long step, long long steps, long long every, long long steps_an_epoch);
 
 struct Callbacks {

@@ -135,15 +135,29 @@ double Training::learning_rate(long long step) const {
   return hyperparameters_.schedule.rate_at(step, steps_an_epoch * hyperparameters_.epochs);
 }
 
+// The rest of epoch `epoch` behind `images` images; `steps` since the beginning of the training.
+nets::Epoch Training::epoch_from(int epoch, Index images, double loss_sum, long long steps) const {
+  nets::Epoch result;
+  result.order = nets::shuffled(train_.count(), hyperparameters_.seed, epoch);
+  result.first = images;
+  result.loss_sum = loss_sum;
+  result.steps_done = steps;
+  Index const batch = hyperparameters_.batch, count = (train_.count() - images + batch - 1) / batch;
+  for (Index step = 0; step < count; ++step) result.rates.push_back(learning_rate(steps + step));
+  return result;
+}
+
 void Training::begin_epoch() {
-  nets::Epoch epoch;
-  epoch.order = nets::shuffled(train_.count(), hyperparameters_.seed, epoch_);
-  epoch.first = images_;
-  epoch.loss_sum = loss_sum_;
-  epoch.steps_done = steps_;
-  Index const batch = hyperparameters_.batch, steps = (train_.count() - images_ + batch - 1) / batch;
-  for (Index step = 0; step < steps; ++step) epoch.rates.push_back(learning_rate(steps_ + step));
-  executor_->begin(std::move(epoch));
+  if (!next_epoch_) next_epoch_ = epoch_from(epoch_, images_, loss_sum_, steps_);
+  executor_->begin(std::move(*next_epoch_));
+  next_epoch_.reset();
+}
+
+// The host's part of it, while the device works on what it has: no device shortens it.
+void Training::prepare_next_epoch() {
+  if (epoch_ + 1 == hyperparameters_.epochs) return;
+  next_epoch_ = epoch_from(epoch_ + 1, 0, 0, steps_);
+  executor_->prepare_epoch(*next_epoch_);
 }
 
 void Training::take_loss() {
@@ -174,6 +188,7 @@ bool Training::run(Callbacks const& callbacks) {
         return false;
       }
     }
+    prepare_next_epoch();
     take_loss();
     double const trained = seconds_now();
     EpochReport report;

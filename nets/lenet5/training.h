@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,9 @@ class Training {
 
  private:
   void prepare();
+  nets::Epoch epoch_from(int epoch, Index images, double loss_sum, long long steps) const;
   void begin_epoch();
+  void prepare_next_epoch();
   void take_loss();
   double learning_rate(long long step) const;
 
@@ -91,6 +94,7 @@ class Training {
   nets::LossScale loss_scale_;  // at the beginning
   std::unique_ptr<Model> model_;
   std::unique_ptr<nets::Executor> executor_;
+  std::optional<nets::Epoch> next_epoch_;  // prepared
   std::vector<EpochReport> history_;
   int epoch_ = 0;        // finished ones
   Index images_ = 0;     // seen of the current epoch

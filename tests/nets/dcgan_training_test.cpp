@@ -269,6 +269,25 @@ TEST(DcganTraining, ResumesToTheSameBits) {
   }
 }
 
+// Steps of the second block, whose pictures and latent vectors are drawn during the first one, and the same
+// steps where nothing was drawn ahead.
+TEST(DcganTraining, ABlockDrawnAheadIsThatOfItsSteps) {
+  Folder const folder;
+  Pictures const pictures = discs(9, tiny.image_size());
+  Device const device = this_device(Backend::cpu, 1);
+  for (nets::Team const& team : {nets::Team(device), nets::Team({device, device}, nullptr)}) {
+    Training whole(tiny_settings(70), pictures, team), part(tiny_settings(66), pictures, team);
+    whole.run({});
+    whole.save(folder.file("whole"));
+    part.run({});
+    part.save(folder.file("part"));
+    Training resumed(folder.file("part"), 70, pictures, team);
+    resumed.run({});
+    resumed.save(folder.file("resumed"));
+    EXPECT_TRUE(contents(folder.file("whole")) == contents(folder.file("resumed")));
+  }
+}
+
 TEST(DcganTraining, SamplesAreDueByStepsAlone) {
   auto const due = [](long long every, long long first, long long steps) {
     std::vector<long long> found;

@@ -126,6 +126,48 @@ TEST_P(EachVariantOnADevice, ThreeTogetherEqualOne) {
 }
 
 // A checkpoint of one backend goes on in another; accuracies are those of its parameters.
+// Two epochs, the second one prepared during the first or not, or another one in its place.
+TEST(LeNet5OnADevice, AnEpochPreparedAheadIsTheSame) {
+  auto const data = easy_images(37, 1);
+  Index const batch = 16, steps = 3;
+  Device const cpu = this_device(Backend::cpu, 1);
+  auto const values_after = [&](std::vector<int> const& prepared, bool team) {
+    Model model(Variant::modern, 1);
+    model.initialise(3);
+    model.statistics = nets::pixel_statistics(data);
+    nets::Assignment assignment = model.assignment(cpu);
+    if (team) assignment.others = {cpu};
+    assignment.data = &data;
+    assignment.batch = batch;
+    auto const executor =
+        team ? nets::make_team_executor(assignment) : nets::make_device_executor(assignment);
+    auto const epoch_of = [&](int number) {
+      nets::Epoch epoch;
+      epoch.order = nets::shuffled(data.count(), 1, number);
+      epoch.rates.assign(static_cast<std::size_t>(steps), 0.01 / (1 + number));
+      epoch.steps_done = number * steps;
+      return epoch;
+    };
+    for (int const epoch : {0, 1}) {
+      executor->begin(epoch_of(epoch));
+      while (executor->advance() > 0) continue;
+      if (epoch == 0)
+        for (int const next : prepared) executor->prepare_epoch(epoch_of(next));
+      executor->loss_sum();
+      executor->scores(data);
+    }
+    executor->fetch_parameters();
+    float const* const values = model.parameters().values();
+    return std::vector<float>(values, values + model.parameters().value_bytes() / sizeof(float));
+  };
+  for (bool const team : {false, true}) {
+    auto const expected = values_after({}, team);
+    EXPECT_EQ(values_after({1}, team), expected);
+    EXPECT_EQ(values_after({2}, team), expected);
+    EXPECT_EQ(values_after({2, 1}, team), expected);
+  }
+}
+
 TEST(LeNet5OnADevice, ContinuesACheckpointOfTheCpu) {
   auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
   Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
