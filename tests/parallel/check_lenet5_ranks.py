@@ -115,7 +115,21 @@ for count, gpus in ((2, 0), (1, 2)):
         for loss in ("discriminator_loss", "generator_loss"):
             expect(f"DCGAN by {count} processes", abs(line[loss] - truth_line[loss]) < 1e-4, (line, truth_line))
 
-# DCGAN loses nothing: one of two processes is killed after the first checkpoint; resumed, the checkpoint and all grids have
+# LeNet-5 loses nothing when one of two processes is killed: resumed, the checkpoint has the bytes of a run that nobody killed.
+settings = ["--epochs", "300", "--batch", "64"]
+run(2, "whole.safetensors", *settings)
+killed = f"{work}/part.safetensors"
+process = subprocess.Popen(train(2, "part.safetensors", *settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+for _ in range(4):
+    process.stdout.readline()
+os.kill(children_of(process)[-1], signal.SIGKILL)
+_, words = process.communicate(timeout=30)
+expect("a killed process ends the training", process.returncode != 0 and f"--resume {killed}" in words, words)
+expect("and not after its end", read(killed) != read(f"{work}/whole.safetensors"), killed)
+run(2, None, "--resume", killed)
+expect("a killed training, resumed: the same bits", read(killed) == read(f"{work}/whole.safetensors"), killed)
+
+# Nor does DCGAN: one of two processes is killed after the first checkpoint; resumed, the checkpoint and all grids have
 # the bytes of a run that nobody killed.
 settings = ["--batch", "8", "--width", "2", "--learning-rate", "0.01", "--steps"]  # 16 steps a pass
 run(2, "whole.safetensors", *settings, "40", "--samples", f"{work}/whole.png", network="dcgan")

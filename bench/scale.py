@@ -1,0 +1,308 @@
+#!/usr/bin/python3
+"""Scaling over devices and processes: measures it, fits a model to it, and writes the tables of docs/scale.md and docs/report.md.
+
+usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--out FILE] [--repeat N]
+       scale.py fit            the terms of the model, and what it predicts for 64 and 1,000 GPUs
+       scale.py write [--check]     both pages, between their markers; --check writes nothing, exit status 1 if one differs
+FOLDER: Fashion-MNIST or MNIST. With --gpus the devices of one process are measured, else processes on the processor, of one thread each.
+Each measurement is one JSON line; a line measured again replaces the former one. Files are written to /dev/shm where it is there.
+"""
+import argparse
+import collections
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from measure import ROOT, commit, machine  # noqa: E402
+
+RESULTS = os.path.join(ROOT, "bench", "results")
+SCALE, REPORT = (os.path.join(ROOT, "docs", name) for name in ("scale.md", "report.md"))
+BEGIN, END = "<!-- written by bench/scale.py write -->\n", "<!-- end of what bench/scale.py writes -->\n"
+COUNTS = (10, 100, 880, 1000, 2224, 2512, 4856, 5248)  # of the report's table 4
+THEIRS = {1: (39, 65, 248, 278, 485, 536, 955, 1014), 2: (88, 102, 197, 224, 362, 391, 603, 647), 4: (154, 155, 224, 236, 311, 333, 506, 504)}  # ms
+IMAGES = 60000  # of a pass over MNIST or Fashion-MNIST
+FASTEST_LINK = 50e9  # bytes/s of a node's network, assumed
+LATENCY = 5e-6  # s of a message between nodes, assumed
+GRADIENT_BYTES = 4 * (5_134_915 + 4_315_585)  # of both networks of DCGAN at width 64
+SMALL_SUMS = 26  # of a step of DCGAN: the statistics of batch normalizations, forward and backward
+
+
+# ---- measuring ----
+
+def run(command, **options):
+    """The JSON Lines of a command, and its seconds with the start of its processes."""
+    start = time.perf_counter()
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], time.perf_counter() - start
+
+
+def rate_of(work, lines):
+    if work.startswith("generate"):
+        line = lines[-1]
+        return line["images"] / line["seconds_with_files" if work.endswith("files") else "seconds"]
+    rates = [line["images_per_second"] for line in lines if line["event"] in ("epoch", "progress")]
+    return statistics.median(rates[1:] or rates)  # kernels are prepared and graphs recorded in the first
+
+
+def commands(a, places, on_gpus, folder):
+    """(work, scaling, images a step or in all, words) for so many devices or processes."""
+    generate = ["generate", "dcgan", "--weights", a.weights, "--json"]
+    files = ["--output", f"{folder}/o.txt", "--image", f"{folder}/o.bmp"]
+    train = ["--data", a.data, "--json", "--save", f"{folder}/m.safetensors"]
+    if on_gpus:
+        for batch in (1024, 4096):
+            yield "train lenet5", "weak", batch, ["train", "lenet5", *train, "--batch", batch * places, "--epochs", 8]
+        yield "train lenet5", "strong", 4096, ["train", "lenet5", *train, "--batch", 4096, "--epochs", 8]
+        dcgan = ["train", "dcgan", *train, "--steps", 300, "--report", 100, "--type", "tf32"]
+        yield "train dcgan", "weak", 256, [*dcgan, "--batch", 256 * places]
+        yield "train dcgan", "strong", 256, [*dcgan, "--batch", 256]
+        for where in ("device", "host"):
+            yield f"generate dcgan f32, {where}", "strong", 400000, [*generate, "--count", 400000, "--measure", where]
+        for count in COUNTS:
+            yield "generate dcgan f32, host", "strong", count, [*generate, "--count", count, "--measure", "host"]
+            yield "generate dcgan f32, files", "strong", count, [*generate, "--count", count, *files]
+        return
+    yield "train lenet5", "weak", 256, ["train", "lenet5", *train, "--batch", 256 * places, "--epochs", 3]
+    yield "train lenet5", "strong", 1024, ["train", "lenet5", *train, "--batch", 1024, "--epochs", 3]
+    dcgan = ["train", "dcgan", *train, "--width", 16, "--steps", 24, "--report", 8]
+    yield "train dcgan", "weak", 16, [*dcgan, "--batch", 16 * places]
+    yield "train dcgan", "strong", 64, [*dcgan, "--batch", 64]
+    for count in (256,):
+        yield "generate dcgan f32, host", "strong", count, [*generate, "--count", count, "--batch", 16, "--measure", "host"]
+        yield "generate dcgan f32, files", "strong", count, [*generate, "--count", count, "--batch", 16, *files]
+
+
+def measure(a):
+    on_gpus = bool(a.gpus)
+    lines = {key_of(line): line for line in read(a.out)}
+    for places in a.gpus or a.ranks:
+        with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+            for work, scaling, images, words in commands(a, places, on_gpus, folder):
+                if on_gpus:
+                    command = [a.cosmati, *words, "--backend", "cuda", "--gpus", places]
+                else:
+                    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", places]
+                    command = [*mpirun, a.cosmati, *words, "--backend", "cpu", "--threads", 1]
+                samples = [run(command) for _ in range(a.repeat)]
+                line = {"work": work, "scaling": scaling, "images": images, "places": places, "kind": "gpus" if on_gpus else "ranks",
+                        "images_per_second": statistics.median(rate_of(work, found) for found, _ in samples),
+                        "command_seconds": statistics.median(seconds for _, seconds in samples), "samples": a.repeat,
+                        "commit": commit(), "machine": a.machine or machine()}
+                lines[key_of(line)] = line
+                print(json.dumps(line), flush=True)
+                with open(a.out, "w", encoding="utf-8") as file:
+                    file.writelines(json.dumps(one) + "\n" for one in lines.values())
+
+
+def key_of(line):
+    if "kind" not in line:  # a line of another program
+        return json.dumps(line)
+    return tuple(line[name] for name in ("kind", "work", "scaling", "images", "places"))
+
+
+def read(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+# ---- what was measured ----
+
+def gpu_rates():
+    """{(work, scaling, images): {GPUs: images/s}} of the H200: lines of this script, and of the first measurement by hand (f59b6b4)."""
+    rates = collections.defaultdict(dict)
+    epochs = collections.defaultdict(list)
+    lines = read(os.path.join(RESULTS, "h200", "scale.jsonl"))
+    for line in lines:
+        words = line.get("run", "").split()
+        if line.get("run") == "table 4":
+            rates["generate dcgan f32, host", "strong", line["images"]][line["devices"]] = line["images_per_second"]
+        if "gpus" not in words or "equality," in words or "equality" in words:
+            continue
+        places = int(words[words.index("gpus") + 1])
+        if words[0] == "lenet5" and line["event"] == "epoch":
+            work = "train lenet5, tf32" if "tf32" in words else "train lenet5"
+            epochs[work, "weak", 4096, places].append(line["images_per_second"])
+        elif words[0] == "dcgan" and line["event"] == "progress":
+            epochs["train dcgan", "weak", 256, places].append(line["images_per_second"])
+        elif words[0] == "generate":
+            rates[f"generate dcgan {words[1]}, {words[2]}", "strong", line["images"]][places] = line["images_per_second"]
+    for (work, scaling, images, places), found in epochs.items():
+        # Of DCGAN the fastest: while a block of pictures is prepared the others wait, which later commits avoid.
+        rates[work, scaling, images][places] = max(found) if work == "train dcgan" else statistics.median(found[1:])
+    for line in lines:
+        if line.get("kind") == "gpus":
+            rates[line["work"], line["scaling"], line["images"]][line["places"]] = line["images_per_second"]
+    return rates
+
+
+def rank_lines():
+    return [line for line in read(os.path.join(RESULTS, "cpu", "scale.jsonl")) if line.get("kind") == "ranks"]
+
+
+# ---- the model ----
+
+def fit_epoch(series, batch):
+    """Of several series {n: images/s} of weak scaling, of one type each: seconds of an epoch T(n) = host + device / n + steps(n) * sums, where sums
+    count for n > 1 only. Host, sums, the device of each series, and the largest error of T, by least squares over all."""
+    import numpy
+    rows, seconds = [], []
+    for number, rates in enumerate(series):
+        for places, rate in sorted(rates.items()):
+            own = [1 / places if i == number else 0 for i in range(len(series))]
+            rows.append([1, math.ceil(IMAGES / (batch * places)) if places > 1 else 0, *own])
+            seconds.append(IMAGES / rate)
+    rows, seconds = numpy.array(rows), numpy.array(seconds)
+    host, sums, *devices = numpy.linalg.lstsq(rows, seconds, rcond=None)[0]
+    return host, sums, devices, abs(rows @ numpy.array([host, sums, *devices]) / seconds - 1).max()
+
+
+def epoch_rate(host, sums, device, batch, places):
+    steps = math.ceil(IMAGES / (batch * places))
+    return IMAGES / (host + device / places + (steps * sums if places > 1 else 0))
+
+
+def reduce_seconds(places, bytes_):
+    """A ring of all-reduce over nodes, as fast as a node's link, and the latency of a tree."""
+    return 2 * (places - 1) / places * bytes_ / FASTEST_LINK + 2 * math.ceil(math.log2(places)) * LATENCY
+
+
+def dcgan_step(rates, places, batch=256):
+    """Seconds of a step on so many GPUs of several nodes: measured on one, the second pass of normalizations as measured on four, and sums."""
+    one = batch / rates[1]
+    normalization = 4 * batch / rates[4] - one
+    return one + normalization + reduce_seconds(places, GRADIENT_BYTES) + SMALL_SUMS * reduce_seconds(places, 4096)
+
+
+def model_text():
+    rates = gpu_rates()
+    host, sums, (device, _), error = fit_epoch([rates["train lenet5", "weak", 4096], rates["train lenet5, tf32", "weak", 4096]], 4096)
+    dcgan = rates["train dcgan", "weak", 256]
+    text = ["| term | value | from |", "| --- | ---: | --- |",
+            f"| LeNet-5, 4096 a GPU: an epoch's work on one device | {device * 1e3:.2f} ms | fit over f32 and tf32 on 1, 2, 4 GPUs (f59b6b4): four terms, six times, error at most {error * 100:.1f} % |",
+            f"| ... the host's part of an epoch (shuffle, rows, fingerprints) | {host * 1e3:.2f} ms | the same fit |",
+            f"| ... sums of a step that nothing hides | {sums * 1e6:.0f} us | the same fit |",
+            f"| DCGAN tf32, 256 a GPU: a step on one device | {256e3 / dcgan[1]:.2f} ms | measured, the fastest ten steps |",
+            f"| ... more on four (normalizations in two passes, {SMALL_SUMS} small sums, {GRADIENT_BYTES / 1e6:.0f} MB of gradients) | "
+            f"{(1024e3 / dcgan[4]) - 256e3 / dcgan[1]:.2f} ms | measured |",
+            f"| a message between nodes | {LATENCY * 1e6:.0f} us, {FASTEST_LINK / 1e9:.0f} GB/s a node | assumed |",
+            f"| generating f32, a GPU | {rates['generate dcgan f32, host', 'strong', 400000][1]:,.0f} images/s | measured, in host memory |", ""]
+    serial = [epoch_rate(host, sums, device, 4096, places) for places in (1, 2, 4)]
+    overlapped = [epoch_rate(0, sums, device, 4096, places) for places in (1, 2, 4)]
+    text += ["| | 2 | 4 | 64 | 1,000 |", "| --- | ---: | ---: | ---: | ---: |",
+             f"| LeNet-5, weak, the host's part between epochs (as measured at f59b6b4) | {serial[1] / serial[0]:.2f}x | {serial[2] / serial[0]:.2f}x | | |",
+             f"| ... all of it while the devices work (predicted, at most) | {overlapped[1] / overlapped[0]:.2f}x | {overlapped[2] / overlapped[0]:.2f}x | a batch would hold all images | |"]
+    scaled = [places * (256 / dcgan[1]) / dcgan_step(dcgan, places) for places in (64, 1000)]
+    text += [f"| DCGAN, weak, 256 a GPU | | {dcgan[4] / dcgan[1]:.2f}x (measured) | {scaled[0]:.0f}x | {scaled[1]:.0f}x |"]
+    each = rates["generate dcgan f32, host", "strong", 400000][1]
+    text += [f"| generating f32, into host memory | 1.99x (measured) | 3.98x (measured) | {64 * each / 1e6:.1f} M images/s | {1000 * each / 1e6:.0f} M images/s |",
+             f"| ... bytes of 8-bit images to write | | | {64 * each * 12288 / 1e9:.0f} GB/s | {1000 * each * 12288 / 1e12:.2f} TB/s |"]
+    return "\n".join(text) + "\n"
+
+
+# ---- the page ----
+
+def gpu_table():
+    text = ["| images/s | scaling | 1 GPU | 2 | 4 | includes |", "| --- | --- | ---: | ---: | ---: | --- |"]
+    rates = gpu_rates()
+    wanted = [("train lenet5", "weak", 1024), ("train lenet5", "strong", 4096), ("train dcgan", "strong", 256)]
+    for key in sorted({*rates, *wanted}):
+        work, scaling, images = key
+        if images in COUNTS:
+            continue
+        found = rates.get(key, {})
+        cells = [f"{found[n]:,.0f}" + (f" ({found[n] / found[1]:.2f}x)" if n > 1 and 1 in found else "") if n in found else "" for n in (1, 2, 4)]
+        if work == "train dcgan":  # f59b6b4 did not measure two GPUs, and timed ten steps at a time
+            work += ", tf32" + (", the fastest ten steps" if found and 2 not in found else "")
+        what = (f"{images:,} a GPU" if scaling == "weak" else f"{images:,} a step") if work.startswith("train") else f"{images:,} in all"
+        includes = ("shuffling, batches, sums, updates; no evaluation, no files" if work.startswith("train") else
+                    "the device" if work.endswith("device") else "the device and copies to host memory; no files")
+        text.append(f"| {work}, {what} | {scaling} | " + " | ".join(cells) + f" | {includes} |")
+    return "\n".join(text) + "\n"
+
+
+def rank_table():
+    lines = rank_lines()
+    if not lines:
+        return "Not measured yet: `bench/scale.py measure build/release/bin/cosmati --data FOLDER --weights network.bin`.\n"
+    where = sorted({f"{line['machine']} ({line['commit']})" for line in lines})
+    text = [f"Measured on {'; '.join(where)}: a process of one thread each, more than {lines[0]['machine'].split(', ')[1]} share them. In brackets, of one "
+            "process; then the seconds of the whole command, with `mpirun` and the reading of data.\n",
+            "| images/s | scaling | 1 rank | 2 | 4 | 8 |", "| --- | --- | ---: | ---: | ---: | ---: |"]
+    by_key = collections.defaultdict(dict)
+    for line in lines:
+        by_key[line["work"], line["scaling"], line["images"]][line["places"]] = line
+    for (work, scaling, images), found in sorted(by_key.items()):
+        what = (f"{images} a rank" if scaling == "weak" else f"{images} a step") if work.startswith("train") else f"{images} in all"
+        cells = [f"{found[n]['images_per_second']:,.0f} ({found[n]['images_per_second'] / found[1]['images_per_second']:.2f}x), "
+                 f"{found[n]['command_seconds']:.1f} s" if n in found else "" for n in (1, 2, 4, 8)]
+        text.append(f"| {work}, {what} | {scaling} | " + " | ".join(cells) + " |")
+    return "\n".join(text) + "\n"
+
+
+def table_4():
+    """The report's table 4, in milliseconds: theirs, and ours with and without files."""
+    rates = gpu_rates()
+    text = ["| images | " + " | ".join(f"{count:,}" for count in COUNTS) + " |", "| --- |" + " ---: |" * len(COUNTS)]
+    for places in (1, 2, 4):
+        text.append(f"| the report, {places} a node, {2 * places} GPUs on two nodes | " + " | ".join(f"{value:,}" for value in THEIRS[places]) + " |")
+    for work, what in (("host", "in host memory"), ("files", "with text and BMP")):
+        for places in (1, 2, 4):
+            found = [rates.get((f"generate dcgan f32, {work}", "strong", count), {}).get(places) for count in COUNTS]
+            text.append(f"| one process, {places} H200{'s' if places > 1 else ''}, {what} | " +
+                        " | ".join(f"{count / rate * 1e3:.1f}" if rate else "" for count, rate in zip(COUNTS, found)) + " |")
+    return "\n".join(text) + "\n"
+
+
+def write(a):
+    pages = {SCALE: "\nOn H200s, in one process. An empty cell is not measured yet.\n\n" + gpu_table() +
+                    "\nBy processes on one host without a GPU. " + rank_table() +
+                    "\nThe terms of the model, and what follows from them:\n\n" + model_text() + "\n",
+             REPORT: "\n" + table_4() + "\n"}
+    for path, text in pages.items():
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        before, rest = page.split(BEGIN)
+        new = before + BEGIN + text + END + rest.split(END)[1]
+        if not a.check:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(new)
+        elif new != page:
+            sys.exit(f"{os.path.relpath(path, ROOT)} is not what bench/scale.py write would write")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("measure")
+    one.add_argument("cosmati")
+    one.add_argument("--data", required=True)
+    one.add_argument("--weights", default=os.path.join(ROOT, "share", "cosmati", "dcgan-fashion.safetensors"))
+    numbers = lambda text: [int(word) for word in text.split(",")]
+    one.add_argument("--gpus", type=numbers)
+    one.add_argument("--ranks", type=numbers, default=[1, 2, 4, 8])
+    one.add_argument("--repeat", type=int, default=3)
+    one.add_argument("--machine")
+    one.add_argument("--out")
+    verbs.add_parser("fit")
+    verbs.add_parser("write").add_argument("--check", action="store_true")
+    a = parser.parse_args()
+    if a.verb == "measure":
+        a.out = a.out or os.path.join(RESULTS, "h200" if a.gpus else "cpu", "scale.jsonl")
+        measure(a)
+    elif a.verb == "fit":
+        print(model_text(), end="")
+    else:
+        write(a)
+
+
+main()
