@@ -2,6 +2,7 @@
 """Scaling over devices and processes: measures it, fits a model to it, and writes the tables of docs/scale.md and docs/report.md.
 
 usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--out FILE] [--repeat N]
+       scale.py sums RANKS [--ranks 2,4,8] [--out FILE]     sums over processes by size; RANKS: build/release/bin/cosmati_ranks
        scale.py fit            the terms of the model, and what it predicts for 64 and 1,000 GPUs
        scale.py write [--check]     both pages, between their markers; --check writes nothing, exit status 1 if one differs
 FOLDER: Fashion-MNIST or MNIST. With --gpus the devices of one process are measured, else processes on the processor, of one thread each.
@@ -100,6 +101,18 @@ def measure(a):
                 print(json.dumps(line), flush=True)
                 with open(a.out, "w", encoding="utf-8") as file:
                     file.writelines(json.dumps(one) + "\n" for one in lines.values())
+
+
+def measure_sums(a):
+    lines = {key_of(line): line for line in read(a.out)}
+    for places in a.ranks:
+        found, _ = run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", places, a.program, "sums"])
+        for one in found:
+            line = {"work": "sum", "scaling": "none", "images": one["bytes"], "places": places, "kind": "sums", "bytes": one["bytes"],
+                    "seconds": one["seconds"], "median_seconds": one["median_seconds"], "commit": commit(), "machine": a.machine or machine()}
+            lines[key_of(line)] = line
+    with open(a.out, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(one) + "\n" for one in lines.values())
 
 
 def key_of(line):
@@ -209,6 +222,29 @@ def model_text():
     return "\n".join(text) + "\n"
 
 
+def fit_sums(places):
+    """Latency and bytes/s of sums over processes of this host, t = latency + bytes / bandwidth, by least squares of relative errors; None where
+    nothing was measured."""
+    import numpy
+    lines = [line for line in read(os.path.join(RESULTS, "cpu", "scale.jsonl")) if line.get("kind") == "sums" and line["places"] == places]
+    if not lines:
+        return None
+    seconds = numpy.array([line["seconds"] for line in lines])
+    rows = numpy.array([[1, line["bytes"]] for line in lines]) / seconds[:, None]
+    latency, each = numpy.linalg.lstsq(rows, numpy.ones(len(lines)), rcond=None)[0]
+    return latency, 1 / each
+
+
+def sums_text():
+    found = [(places, fit_sums(places)) for places in (2, 4, 8)]
+    if not any(fit for _, fit in found):
+        return ""
+    told = "; ".join(f"{places} ranks {fit[0] * 1e6:.1f} us + bytes / {fit[1] / 1e9:.2f} GB/s" for places, fit in found if fit)
+    waits = max(line["median_seconds"] for line in read(os.path.join(RESULTS, "cpu", "scale.jsonl")) if line.get("kind") == "sums" and line["bytes"] <= 4096)
+    return (f"A sum over processes of this host takes, fitted to the fastest of 41 from 64 bytes to 16 MB: {told}. The median of up to 4 KB is up to "
+            f"{waits * 1e3:.1f} ms, where a process waits for its turn on a core.\n")
+
+
 # ---- the page ----
 
 def gpu_table():
@@ -235,8 +271,8 @@ def rank_table():
     if not lines:
         return "Not measured yet: `bench/scale.py measure build/release/bin/cosmati --data FOLDER --weights network.bin`.\n"
     where = sorted({f"{line['machine']} ({line['commit']})" for line in lines})
-    text = [f"Measured on {'; '.join(where)}: a process of one thread each, more than {lines[0]['machine'].split(', ')[1]} share them. In brackets, of one "
-            "process; then the seconds of the whole command, with `mpirun` and the reading of data.\n",
+    text = [f"Measured on {'; '.join(where)}: processes of one thread each; more of them than cores share these. In brackets, of one process; then the seconds "
+            "of the whole command, with `mpirun` and the reading of data.\n",
             "| images/s | scaling | 1 rank | 2 | 4 | 8 |", "| --- | --- | ---: | ---: | ---: | ---: |"]
     by_key = collections.defaultdict(dict)
     for line in lines:
@@ -246,7 +282,7 @@ def rank_table():
         cells = [f"{found[n]['images_per_second']:,.0f} ({found[n]['images_per_second'] / found[1]['images_per_second']:.2f}x), "
                  f"{found[n]['command_seconds']:.1f} s" if n in found else "" for n in (1, 2, 4, 8)]
         text.append(f"| {work}, {what} | {scaling} | " + " | ".join(cells) + " |")
-    return "\n".join(text) + "\n"
+    return "\n".join(text) + "\n\n" + sums_text()
 
 
 def table_4():
@@ -293,14 +329,21 @@ def main():
     one.add_argument("--repeat", type=int, default=3)
     one.add_argument("--machine")
     one.add_argument("--out")
+    two = verbs.add_parser("sums")
+    two.add_argument("program")
+    two.add_argument("--ranks", type=numbers, default=[2, 4, 8])
+    two.add_argument("--machine")
+    two.add_argument("--out", default=os.path.join(RESULTS, "cpu", "scale.jsonl"))
     verbs.add_parser("fit")
     verbs.add_parser("write").add_argument("--check", action="store_true")
     a = parser.parse_args()
     if a.verb == "measure":
         a.out = a.out or os.path.join(RESULTS, "h200" if a.gpus else "cpu", "scale.jsonl")
         measure(a)
+    elif a.verb == "sums":
+        measure_sums(a)
     elif a.verb == "fit":
-        print(model_text(), end="")
+        print(sums_text() + model_text(), end="")
     else:
         write(a)
 

@@ -25,6 +25,8 @@ alone = subprocess.run([ranks, "alone"], capture_output=True, text=True, timeout
 expect("alone", alone.returncode == 0 and alone.stdout == "alone\n", alone)
 done = subprocess.run([*mpirun, ranks], capture_output=True, text=True, timeout=120)
 expect("4 ranks", done.returncode == 0 and sorted(done.stdout.split("\n"))[1:] == [f"rank {r} of 4" for r in range(4)], done)
+sums = subprocess.run([*mpirun, ranks, "sums"], capture_output=True, text=True, timeout=120)
+expect("a line for each size of a sum", sums.returncode == 0 and sums.stdout.count('"ranks": 4') == 7, sums)
 start = time.time()
 lost = subprocess.run([*mpirun, ranks, "lose"], capture_output=True, text=True, timeout=60)
 expect("a lost rank ends the others", lost.returncode != 0 and time.time() - start < 20, lost)

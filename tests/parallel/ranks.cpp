@@ -1,4 +1,7 @@
-// Run by mpirun in tests/parallel/check_ranks.py: every call of a ProcessGroup, checked in each rank.
+// Run by mpirun in tests/parallel/check_ranks.py: every call of a ProcessGroup, checked in each rank. With
+// "sums": how long sums take, for bench/scale.py.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +16,25 @@ void require(bool condition, char const* what) {
   if (condition) return;
   std::fprintf(stderr, "ranks: %s\n", what);
   std::exit(1);
+}
+
+// A line for each size: seconds of a sum of so many bytes over all ranks, the fastest (in which nobody waited
+// for a processor) and the median.
+void time_sums(cosmati::parallel::ProcessGroup& group) {
+  for (std::size_t bytes = 64; bytes <= std::size_t{1} << 24; bytes *= 8) {
+    std::vector<float> data(bytes / sizeof(float), 0);
+    std::vector<double> samples;
+    for (int i = 0; i < 41; ++i) {
+      group.barrier();
+      auto const start = std::chrono::steady_clock::now();
+      group.sum(data.data(), data.size());
+      samples.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    std::sort(samples.begin(), samples.end());
+    if (group.rank() == 0)
+      std::printf("{\"ranks\": %d, \"bytes\": %zu, \"seconds\": %.9f, \"median_seconds\": %.9f}\n",
+                  group.size(), bytes, samples.front(), samples[samples.size() / 2]);
+  }
 }
 
 }  // namespace
@@ -35,6 +57,11 @@ int main(int argc, char** argv) {
     group->barrier();
     if (rank == size - 1) std::abort();
     group->receive(size - 1, 7);
+  }
+  if (argc > 1 && std::strcmp(argv[1], "sums") == 0) {
+    time_sums(*group);
+    group->finish();
+    return 0;
   }
   std::vector<float> values{static_cast<float>(rank), 1, 0.5F};
   group->sum(values.data(), values.size());
