@@ -18,9 +18,11 @@
 #include "cli/output/timeline.h"
 #include "cli/shipped.h"
 #include "nets/dcgan/output.h"
+#include "nets/dcgan/ranks.h"
 #include "nets/dcgan/text.h"
 #include "nets/dcgan/walk.h"
 #include "nets/dcgan/workers.h"
+#include "nets/dcgan/writer.h"
 #include "src/io/file.h"
 #include "src/io/image_checks.h"
 #include "src/io/npy.h"
@@ -139,8 +141,11 @@ void check_generate_files(GenerateRequest const& request) {
               inputs_of(request.common, {{"--input", request.input}, {"--weights", weights_file(request)}}));
   bool const writes = !request.output.empty() || !request.image.empty() || !request.animation.empty();
   if (!request.measure.empty()) {
-    one_of(request.measure, {"host", "device"}, "--measure");
-    if (writes) refuse("--measure writes nothing: without --output, --image and --animation");
+    one_of(request.measure, {"host", "device", "files"}, "--measure");
+    bool const files = request.measure == "files";
+    if (files && !writes) refuse("--measure files needs --output FILE or --image FILE to measure");
+    if (writes && !files)
+      refuse("--measure " + request.measure + " writes nothing: without --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
     refuse("generate dcgan needs --output FILE, --image FILE or --animation FILE to write to");
   } else if (!writes) {  // the weights alone
@@ -152,8 +157,9 @@ void check_generate_files(GenerateRequest const& request) {
                " is for images, which need --output FILE, --image FILE or --animation FILE");
   }
   one_of(request.output_type, {"f32", "f16", "u8"}, "--output-type");
-  if (request.output_type != "f32" && !request.output.ends_with(".npy") && request.measure.empty())
-    refuse("--output-type " + request.output_type + " is for an --output whose name ends in .npy");
+  if (request.output_type != "f32" && !dcgan::is_array(request.output) &&
+      (request.measure.empty() || request.measure == "files"))
+    refuse("--output-type " + request.output_type + " is for an --output whose name ends in .npy or .raw");
 }
 
 // What will be written.
@@ -247,8 +253,9 @@ dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backen
   dcgan::GeneratorOptions options;
   options.batch = largest;
   options.type = request.common.types.type_of("", DataType::f32);
-  options.image_type = request.measure.empty() ? dcgan::image_type_for(output_request(request))
-                                               : parse_data_type(request.output_type);
+  options.image_type = request.measure.empty() || request.measure == "files"
+                           ? dcgan::image_type_for(output_request(request))
+                           : parse_data_type(request.output_type);
   options.method = methods(request.method);
   check_naive(request, options, backend);
   options.plan = request.common.plan_options();
@@ -270,7 +277,7 @@ Index batch_of(GenerateRequest const& request, Backend backend, Index count, Ind
 // Two runs of one key make the same bytes.
 std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const& options,
                    Device const& device, dcgan::Latents const& latents, std::vector<float> const& weights) {
-  std::string text = fmt::format("1 {} {} {} {} {} {} {}", name_of(options.type), request.output_type,
+  std::string text = fmt::format("2 {} {} {} {} {} {} {}", name_of(options.type), request.output_type,
                                  options.batch, request.method, name_of(device.backend), device.gpu.name,
                                  request.image.empty() && request.animation.empty());
   // A plan may depend on these.
@@ -283,89 +290,64 @@ std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const
   return fmt::format("{:016x}", key);
 }
 
-// Takes the images in order, until there are no more.
-class Writer {
- public:
-  Writer(dcgan::Dealer& dealer, dcgan::Output& output) : dealer_(dealer), output_(output) {
-    output_.observe([this](dcgan::Output::Work work, double begin, double end) {
-      auto& spans = work == dcgan::Output::Work::writing ? written_ : converted_;
-      spans.push_back({chunk_, begin, end});
-    });
-    thread_ = std::thread([this] { write(); });
-  }
-  ~Writer() {
-    if (thread_.joinable()) thread_.join();
-  }
-  double finish() {  // seconds that it was busy
-    thread_.join();
-    if (failure_) std::rethrow_exception(failure_);
-    double const start = seconds_now();
-    output_.finish();
-    return busy_ + seconds_now() - start;
-  }
-  // After finish().
-  void add_to(std::vector<Lane>& lanes) const {
-    if (!converted_.empty()) lanes.push_back({"host", "conversion", converted_});
-    if (!written_.empty()) lanes.push_back({"host", "writing", written_});
-  }
-
- private:
-  void write() {
-    try {
-      while (auto const next = dealer_.next()) {
-        double const start = seconds_now();
-        chunk_ = next->first.number;
-        output_.take(next->first, next->second.get());
-        farewell_progress(output_.images());
-        busy_ += seconds_now() - start;
-      }
-    } catch (...) {
-      failure_ = std::current_exception();
-      dealer_.fail(failure_);
-    }
-  }
-
-  dcgan::Dealer& dealer_;
-  dcgan::Output& output_;
-  std::exception_ptr failure_;
-  double busy_ = 0;
-  Index chunk_ = 0;  // that is being written
-  std::vector<Span> converted_, written_;
-  std::thread thread_;
-};
-
-// What the devices of this process did.
-std::vector<Lane> lanes_of(std::vector<std::vector<dcgan::DrawnChunk>> const& drawn) {
-  std::vector<Lane> lanes;
-  for (std::size_t device = 0; device < drawn.size(); ++device) {
-    std::string const place = fmt::format("device {}", device);
-    Lane upload{place, "upload", {}}, compute{place, "compute", {}}, download{place, "download", {}};
-    for (dcgan::DrawnChunk const& one : drawn[device]) {
-      upload.spans.push_back({one.chunk.number, one.times.upload_begin, one.times.upload_end});
-      compute.spans.push_back({one.chunk.number, one.times.compute_begin, one.times.compute_end});
-      download.spans.push_back({one.chunk.number, one.times.download_begin, one.times.download_end});
-    }
-    lanes.insert(lanes.end(), {upload, compute, download});
-  }
-  return lanes;
-}
-
-void write_timeline(std::string const& path, std::vector<Lane> const& lanes, GenerateReport const& report) {
-  io::write_atomically(
-      path, path.ends_with(".json")
-                ? timeline_json(lanes)
-                : timeline_svg(lanes, fmt::format("{} images of 64x64 in chunks of {}, {}, {}", report.count,
-                                                  report.batch, report.type, report.device)));
-}
-
 void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group) {
   auto const device = devices(request, &group).front();
   auto options = generator_options(request, device.backend);
-  group.broadcast(&options.batch, sizeof options.batch);
-  auto const weights = dcgan::broadcast(group, nullptr);
-  dcgan::Pipeline pipeline(dcgan::FoldedWeights(weights), device, options);
+  auto const told = dcgan::hear_rank_0(group);
+  options.batch = told.batch;
+  auto const output =
+      dcgan::Output::join(output_request(request), told.count, options.image_type, device.threads, told.seal);
+  dcgan::ranks_without_files(group, output != nullptr);
+  dcgan::Pipeline pipeline(dcgan::FoldedWeights(dcgan::broadcast(group, nullptr)), device, options,
+                           dcgan::slots_of(device));
   group.barrier();
-  dcgan::draw_for_rank_0(group, pipeline);
+  dcgan::draw_for_rank_0(group, pipeline, output.get());
+  if (output) output->flush();
+  group.barrier();
+}
+
+// What was drawn on, for a report.
+void add_device(GenerateReport& report, Device const& device, dcgan::GeneratorOptions const& options) {
+  report.threads = device.threads;
+  report.device = device.backend == Backend::cuda ? device.gpu.name : name_of(device.backend);
+  report.backend = name_of(device.backend);
+  report.type = name_of(options.type);
+  report.batch = options.batch;
+}
+
+// What the files cost alone: the images of the first chunk are written in the place of all, and removed
+// again.
+void measure_files(GenerateRequest const& request) {
+  check_generate_files(request);
+  auto const weights = dcgan::Weights::read(weights_file(request));
+  auto const device = devices(request, nullptr).front();
+  auto const z = latents(request);
+  check_pictures(request, z.count());
+  auto options = generator_options(request, device.backend);
+  options.batch = batch_of(request, device.backend, z.count(), options.batch);
+  dcgan::Output output(output_request(request), z.count(), options.image_type, "measured", device.threads);
+  double const preparing = seconds_now();
+  dcgan::Pipeline pipeline(dcgan::FoldedWeights(weights), device, options, 1);
+  std::vector<float> numbers(static_cast<std::size_t>(options.batch * dcgan::latent_size));
+  z.read(0, std::min(options.batch, z.count()), numbers.data());
+  pipeline.begin(numbers.data(), options.batch);
+  dcgan::Images const images = pipeline.front();
+  double const start = seconds_now();
+  dcgan::Dealer dealer(0, z.count(), options.batch, 8, output.text_at());
+  GenerateReport report;
+  {
+    dcgan::Writer writer(dealer, output, device.backend == Backend::cuda, [](Index) {});
+    while (auto const chunk = dealer.take(true)) writer.deliver(*chunk, images);
+    writer.write_rest();
+    output.flush();
+    report.writing = writer.busy();
+  }
+  report.total = report.generating = seconds_now() - start;
+  output.discard();
+  report.preparing = start - preparing;
+  report.count = z.count();
+  add_device(report, device, options);
+  print_report(report, request.common.json);
 }
 
 void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
@@ -387,7 +369,11 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   std::vector<Lane> lanes;
   report.resumed = output.images();
   if (group != nullptr) {
-    group->broadcast(&options.batch, sizeof options.batch);
+    dcgan::tell_ranks(*group, {count, options.batch, output.seal()});
+    auto const senders = dcgan::ranks_without_files(*group, true);
+    if (!senders.empty() && !output.in_order())
+      print_warning("these ranks cannot write the files, and send their images to rank 0: " +
+                    fmt::format("{}", fmt::join(senders, ", ")));
     dcgan::broadcast(*group, &weights);
   }
   double const preparing = seconds_now();
@@ -401,35 +387,36 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   }
   auto const drawers =
       static_cast<Index>(group == nullptr ? list.size() : static_cast<std::size_t>(group->size()));
-  dcgan::Dealer dealer(output.images(), count, options.batch, 4 * drawers + 2);
+  dcgan::Dealer dealer(output.images(), count, options.batch, 4 * drawers + 2, output.text_at());
   double const start = seconds_now();
   report.preparing = start - preparing;
   if (group != nullptr) dealer.join();  // the other ranks
   {
-    Writer writer(dealer, output);
+    dcgan::Writer writer(dealer, output, list.front().backend == Backend::cuda, &farewell_progress);
     try {
-      workers.start(dealer, z);
+      workers.start(dealer, z, [&](dcgan::Chunk const& chunk, dcgan::Images images) {
+        writer.deliver(chunk, std::move(images));
+      });
       if (group != nullptr)
-        dcgan::deal_to_ranks(*group, dealer, z, dcgan::bytes_of_image(options.image_type));
+        dcgan::deal_to_ranks(*group, dealer, z, dcgan::bytes_of_image(options.image_type), writer,
+                             output.text());
     } catch (...) {
       dealer.fail(std::current_exception());
     }
     workers.wait();
     report.generating = seconds_now() - start;
-    report.writing = writer.finish();
-    lanes = lanes_of(workers.drawn());
-    writer.add_to(lanes);
+    writer.write_rest();
+    double const finishing = seconds_now();
+    if (group != nullptr) group->barrier();  // nobody writes any more
+    output.finish();
+    report.writing = writer.busy() + seconds_now() - finishing;
+    lanes = lanes_of(workers.drawn(), writer.spans());
   }
   report.total = seconds_now() - start;
   report.count = count;
   report.devices = drawers;
   report.ranks = group == nullptr ? 1 : group->size();
-  report.threads = list.front().threads;
-  report.device =
-      list.front().backend == Backend::cuda ? list.front().gpu.name : name_of(list.front().backend);
-  report.backend = name_of(list.front().backend);
-  report.type = name_of(options.type);
-  report.batch = options.batch;
+  add_device(report, list.front(), options);
   report.files = join(files(request), ", ");
   if (!request.timeline.empty()) write_timeline(request.timeline, lanes, report);
   print_report(report, request.common.json);
@@ -456,6 +443,10 @@ void generate_dcgan(GenerateRequest const& request) {
     return;
   }
   parallel::ProcessGroup* const group = parallel::process_group();
+  if (request.measure == "files") {
+    if (group != nullptr) refuse("--measure files is for one process; without mpirun");
+    return measure_files(request);
+  }
   if (group == nullptr || group->rank() == 0)
     draw(request, group);
   else if (draws_images(request))

@@ -1,10 +1,11 @@
-// A sentence or a line of JSON; a table of layers.
+// A sentence or a line of JSON; a timeline; a table of layers.
 #include "cli/networks/generate_report.h"
 
 #include <fmt/format.h>
 
 #include "cli/output/record.h"
 #include "cli/output/table.h"
+#include "src/io/file.h"
 
 namespace cosmati::cli {
 
@@ -39,6 +40,33 @@ void print_report(GenerateReport const& report, bool json) {
                            : fmt::format(", with files in {}: {}", in_seconds(report.total), report.files);
   print_line(fmt::format("{} images{}{} in {} ({:.0f} images/s){}", report.count, earlier, where,
                          in_seconds(report.generating), rate, files));
+}
+
+std::vector<Lane> lanes_of(std::vector<std::vector<dcgan::DrawnChunk>> const& drawn,
+                           std::vector<dcgan::Writer::Span> const& written) {
+  std::vector<Lane> lanes;
+  for (std::size_t device = 0; device < drawn.size(); ++device) {
+    std::string const place = fmt::format("device {}", device);
+    Lane upload{place, "upload", {}}, compute{place, "compute", {}}, download{place, "download", {}};
+    for (dcgan::DrawnChunk const& one : drawn[device]) {
+      upload.spans.push_back({one.chunk.number, one.times.upload_begin, one.times.upload_end});
+      compute.spans.push_back({one.chunk.number, one.times.compute_begin, one.times.compute_end});
+      download.spans.push_back({one.chunk.number, one.times.download_begin, one.times.download_end});
+    }
+    lanes.insert(lanes.end(), {upload, compute, download});
+  }
+  Lane files{"host", "files", {}};
+  for (dcgan::Writer::Span const& span : written) files.spans.push_back({span.chunk, span.begin, span.end});
+  if (!files.spans.empty()) lanes.push_back(files);
+  return lanes;
+}
+
+void write_timeline(std::string const& path, std::vector<Lane> const& lanes, GenerateReport const& report) {
+  io::write_atomically(
+      path, path.ends_with(".json")
+                ? timeline_json(lanes)
+                : timeline_svg(lanes, fmt::format("{} images of 64x64 in chunks of {}, {}, {}", report.count,
+                                                  report.batch, report.type, report.device)));
 }
 
 void print_plan(std::vector<dcgan::PlannedPart> const& parts, Index batch, bool json) {

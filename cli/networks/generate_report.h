@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/timeline.h"
 #include "nets/dcgan/generator.h"
+#include "nets/dcgan/workers.h"
+#include "nets/dcgan/writer.h"
 
 namespace cosmati::cli {
 
@@ -17,6 +20,11 @@ struct GenerateReport {
   std::string backend, device, type, files;
 };
 void print_report(GenerateReport const& report, bool json);
+
+// What the devices of this process did, and what was done to files.
+std::vector<Lane> lanes_of(std::vector<std::vector<dcgan::DrawnChunk>> const& drawn,
+                           std::vector<dcgan::Writer::Span> const& written);
+void write_timeline(std::string const& path, std::vector<Lane> const& lanes, GenerateReport const& report);
 
 void print_plan(std::vector<dcgan::PlannedPart> const& parts, Index batch, bool json);
 

@@ -22,7 +22,7 @@ constexpr char const* style =
     "text{font:12px system-ui,sans-serif;fill:#1c1c1a}.head{font-size:14px;font-weight:600}"
     ".quiet{fill:#5c5c57}.number{font-size:10px;fill:#fff}.rule{stroke:#dcdcd6}.paper{fill:#f4f4f1}"
     "g.odd{opacity:.72}.upload{fill:#8a4fa3}.compute{fill:#2f6fb3}.download{fill:#157a8c}"
-    ".conversion{fill:#b5561d}.writing{fill:#2a7a63}";
+    ".files{fill:#2a7a63}";
 
 struct Interval {
   double begin = std::numeric_limits<double>::max(), end = std::numeric_limits<double>::lowest();

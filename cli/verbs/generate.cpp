@@ -29,9 +29,10 @@ void add_generate_command(CLI::App& program) {
             "comes with the program)")
       .text("--input", request->input, "FILE", "latent vectors as text, or .npy (count, 100)")
       .integer("--count", request->count, "draw this many random latent vectors instead")
-      .text("--output", request->output, "FILE", "the images as text, or (count, 64, 64, 3) in .npy")
+      .text("--output", request->output, "FILE",
+            "the images as text, or (count, 64, 64, 3) in .npy, or these numbers alone in .raw")
       .text("--output-type", request->output_type, "TYPE",
-            "of the .npy: f32, f16, or u8 for (int)((x + 1) / 2 * 255); f32 if not given")
+            "of .npy and .raw: f32, f16, or u8 for (int)((x + 1) / 2 * 255); f32 if not given")
       .text("--image", request->image, "FILE", "the images as a grid, .bmp or .png")
       .integer("--walk", request->walk,
                "draw this many frames of a walk from one latent vector to the next and back to the first: "
@@ -57,7 +58,7 @@ void add_generate_command(CLI::App& program) {
       .flag("--explain", request->explain, "only print how each layer would be computed")
       .text("--measure", request->measure, "WHERE",
             "write nothing, only measure: images that arrive in host memory (host) or stay on the GPU "
-            "(device)");
+            "(device); or formatting and writing alone (files), of the first images in the place of all");
   add_shared_options(options, request->common, "generate dcgan");
   dcgan.callback([request] {
     use_cache_of(request->common);

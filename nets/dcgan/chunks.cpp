@@ -6,14 +6,22 @@
 
 namespace cosmati::dcgan {
 
-Dealer::Dealer(Index first, Index count, Index batch, Index window)
+Dealer::Dealer(Index first, Index count, Index batch, Index window, Index text_at)
     : count_(count),
       batch_(batch),
       window_(window),
       chunks_((count + batch - 1) / batch),
-      next_in_(first / batch),
+      next_in_((first + batch - 1) / batch),
       next_out_(next_in_),
-      computed_(next_in_) {}
+      unwritten_(next_in_),
+      computed_(next_in_),
+      prefix_{first, text_at},
+      text_at_(text_at) {}
+
+Chunk Dealer::chunk_of(Index number) const {
+  Index const first = number * batch_;
+  return {number, first, std::min(batch_, count_ - first)};
+}
 
 std::optional<Chunk> Dealer::take(bool wait) {
   std::unique_lock lock(mutex_);
@@ -24,19 +32,24 @@ std::optional<Chunk> Dealer::take(bool wait) {
       returned_.pop_front();
       return chunk;
     }
-    if (next_in_ < chunks_ && next_in_ < next_out_ + window_) {
-      Index const first = next_in_ * batch_;
-      return Chunk{next_in_++, first, std::min(batch_, count_ - first)};
-    }
+    if (next_in_ < chunks_ && next_in_ < unwritten_ + window_) return chunk_of(next_in_++);
     if (!wait) return {};
     changed_.wait(lock);
   }
 }
 
-void Dealer::put(Chunk const& chunk, Images images) {
+void Dealer::put(Part part) {
   std::lock_guard const lock(mutex_);
-  waiting_.emplace(chunk.number, std::move(images));
+  Index const number = part.chunk.number;
+  waiting_.emplace(number, std::move(part));
   ++computed_;
+  while (waiting_.contains(next_out_)) {
+    Part placed = std::move(waiting_.extract(next_out_).mapped());
+    placed.text_at = text_at_;
+    text_at_ += placed.text_bytes;
+    text_end_[next_out_++] = text_at_;
+    (placed.rank == 0 ? here_ : elsewhere_).push_back(std::move(placed));
+  }
   changed_.notify_all();
 }
 
@@ -66,18 +79,35 @@ void Dealer::fail(std::exception_ptr reason) {
   changed_.notify_all();
 }
 
-std::optional<std::pair<Chunk, Images>> Dealer::next() {
+std::optional<Part> Dealer::next(bool wait) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return failure_ || done() || waiting_.contains(next_out_); });
-  if (!waiting_.contains(next_out_)) {
-    if (failure_) std::rethrow_exception(failure_);
+  if (wait) changed_.wait(lock, [&] { return failure_ || next_out_ == chunks_ || !here_.empty(); });
+  if (here_.empty()) {
+    if (wait && failure_) std::rethrow_exception(failure_);
     return {};
   }
-  auto node = waiting_.extract(next_out_);
-  Index const first = next_out_ * batch_;
-  Chunk const chunk{next_out_++, first, std::min(batch_, count_ - first)};
+  Part part = std::move(here_.front());
+  here_.pop_front();
+  return part;
+}
+
+std::optional<Part> Dealer::next_elsewhere() {
+  std::lock_guard const lock(mutex_);
+  if (elsewhere_.empty()) return {};
+  Part part = std::move(elsewhere_.front());
+  elsewhere_.pop_front();
+  return part;
+}
+
+Dealer::Written Dealer::written(Chunk const& chunk) {
+  std::lock_guard const lock(mutex_);
+  written_.insert(chunk.number);
+  while (written_.erase(unwritten_) > 0) {
+    Chunk const last = chunk_of(unwritten_);
+    prefix_ = {last.first + last.count, text_end_.extract(unwritten_++).mapped()};
+  }
   changed_.notify_all();
-  return std::pair{chunk, std::move(node.mapped())};
+  return prefix_;
 }
 
 bool Dealer::failed() const {
@@ -85,9 +115,19 @@ bool Dealer::failed() const {
   return failure_ != nullptr;
 }
 
+void Dealer::rethrow() const {
+  std::lock_guard const lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
 bool Dealer::computed() const {
   std::lock_guard const lock(mutex_);
   return computed_ == chunks_;
+}
+
+bool Dealer::complete() const {
+  std::lock_guard const lock(mutex_);
+  return unwritten_ == chunks_;
 }
 
 }  // namespace cosmati::dcgan

@@ -1,4 +1,4 @@
-// Work dealt in chunks to whoever is free, and put into order again.
+// Work dealt in chunks to whoever is free, and the places of what comes of it in the files.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "cosmati/core/config.h"
 
@@ -22,15 +24,27 @@ struct Chunk {
 // Of one chunk, one after the other; memory that is used again when nobody owns it any more.
 using Images = std::shared_ptr<void const>;
 
-// [first, count) in chunks of `batch`, of which at most `window` are between being dealt and being taken in
-// order: that bounds the memory. first is a multiple of batch. Safe for many threads.
+// A computed chunk on its way to the files.
+struct Part {
+  Chunk chunk;
+  Images images;                 // null if another process has them, and will write them
+  std::vector<Index> text_ends;  // where the text of each image ends, from the chunk's; empty without text
+  Index text_bytes = 0;          // of the chunk as text
+  Index text_at = 0;             // where that begins, behind all earlier chunks; Dealer::next() knows
+  int rank = 0;                  // who has the images
+};
+
+// [first, count) in chunks of `batch`, of which at most `window` are between being dealt and being written:
+// that bounds the memory, and what a run that is ended has done in vain. first is a multiple of batch. Safe
+// for many threads.
 class Dealer {
  public:
-  Dealer(Index first, Index count, Index batch, Index window);
+  // text_at: where the text of image `first` begins.
+  Dealer(Index first, Index count, Index batch, Index window, Index text_at = 0);
 
   // The next chunk to compute; none if there is none now, or, with `wait`, if there will be none any more.
   std::optional<Chunk> take(bool wait);
-  void put(Chunk const& chunk, Images images);
+  void put(Part part);  // computed
   // It was not computed: somebody else takes it.
   void give_back(Chunk const& chunk);
 
@@ -40,21 +54,38 @@ class Dealer {
   void leave(std::exception_ptr reason = {});
   void fail(std::exception_ptr reason);
 
-  // The next chunk in order, when it is there; none after the last one.
-  std::optional<std::pair<Chunk, Images>> next();
+  // The next part with images, in order, when all chunks before it are computed, so that its place in a text
+  // is known; none if there is none now, or, with `wait`, after the last one.
+  std::optional<Part> next(bool wait = true);
+  // The same of parts whose images another process has; never waits.
+  std::optional<Part> next_elsewhere();
+
+  struct Written {
+    Index images = 0, text_at = 0;
+  };
+  // That part is in the files; returns how many images are, from the first one on, and where their text ends.
+  Written written(Chunk const& chunk);
+
   bool failed() const;
-  // All chunks are computed.
-  bool computed() const;
+  void rethrow() const;   // what failed, if anything did
+  bool computed() const;  // all chunks
+  bool complete() const;  // all chunks are written
 
  private:
-  bool done() const { return next_out_ == chunks_; }
+  Chunk chunk_of(Index number) const;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Index count_, batch_, window_, chunks_;
-  Index next_in_, next_out_, computed_;
+  // The next chunks to be dealt, to be placed, and not yet written; how many are computed.
+  Index next_in_, next_out_, unwritten_, computed_;
+  Written prefix_;
+  Index text_at_;
   std::deque<Chunk> returned_;
-  std::map<Index, Images> waiting_;
+  std::map<Index, Part> waiting_;      // for earlier chunks, by number
+  std::deque<Part> here_, elsewhere_;  // placed
+  std::map<Index, Index> text_end_;    // of chunks that are placed and not in the prefix
+  std::set<Index> written_;            // behind chunks that are not
   int takers_ = 0;
   std::exception_ptr failure_;
 };

@@ -1,24 +1,23 @@
-// Chunks to files, and what is known of files that an earlier run left.
+// Chunks to their places in the files, and what is known of files that an earlier run left.
 #include "nets/dcgan/output.h"
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <random>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/text.h"
+#include "src/backend/cpu/runtime/parallel.h"
 #include "src/io/animated_png.h"
 #include "src/io/file.h"
 #include "src/io/npy.h"
 
 namespace cosmati::dcgan {
 namespace {
-
-bool is_npy(std::string const& path) { return path.ends_with(".npy"); }
 
 // A file, or nothing yet: no pipe or device, which cannot be continued.
 bool is_ordinary(std::string const& path) {
@@ -41,132 +40,261 @@ unsigned long long size_of_file(std::string const& path) {
   return failed ? 0 : static_cast<unsigned long long>(size);
 }
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+unsigned long long unsigned_of(Index value) { return static_cast<unsigned long long>(value); }
 
-// body(first, last) for shares of [0, count), each on a thread of its own.
-template <class Body>
-void in_parallel(int threads, Index count, Body const& body) {
-  Index const parts = std::clamp<Index>(threads, 1, std::max<Index>(count, 1));
-  std::vector<std::jthread> pool;
-  for (Index part = 1; part < parts; ++part)
-    pool.emplace_back([&, part] { body(count * part / parts, count * (part + 1) / parts); });
-  body(0, count / parts);
-}
+constexpr Index piece_bytes = 1 << 20;  // of an array, by one thread
+constexpr std::size_t seal_bytes = 32;
+constexpr Index row_bytes = image_size * image_channels;  // of an image as 8-bit numbers
 
 }  // namespace
 
+// What one thread writes at a time: images of a part, from the part's first one on.
+struct Output::Unit {
+  enum class Kind { text, array, bitmap, tiles } kind;
+  Index first, count;
+};
+
+bool is_array(std::string const& output) { return output.ends_with(".npy") || output.ends_with(".raw"); }
+
 DataType image_type_for(OutputRequest const& request) {
-  if (!request.output.empty() && !is_npy(request.output)) return DataType::f32;
+  if (!request.output.empty() && !is_array(request.output)) return DataType::f32;
   bool const picture = !request.image.empty() || !request.animation.empty();
   if (request.output.empty()) return picture ? DataType::u8 : DataType::f32;
   return picture && request.output_type == DataType::f16 ? DataType::f32 : request.output_type;
 }
 
-Output::Output(OutputRequest request, Index count, DataType image_type, std::string key, int threads)
-    : request_(std::move(request)),
-      count_(count),
-      image_type_(image_type),
-      key_(std::move(key)),
-      threads_(threads) {
+Output::Output(OutputRequest request, Index count, DataType image_type, int threads)
+    : request_(std::move(request)), count_(count), image_type_(image_type), threads_(threads) {
   for (std::string* path : {&request_.output, &request_.image, &request_.animation})
     *path = behind_link(*path);
-  bool const output = !request_.output.empty(), picture = !picture_path().empty();
-  unsigned long long output_bytes = 0, tile_bytes = 0;
-  if ((output || picture) && is_ordinary(request_.output) && is_ordinary(request_.image) &&
+  head_ = head();
+}
+
+Output::Output(OutputRequest request, Index count, DataType image_type, std::string key, int threads)
+    : Output(std::move(request), count, image_type, threads) {
+  key_ = std::move(key);
+  bool const output = !request_.output.empty();
+  if ((output || !picture_path().empty()) && is_ordinary(request_.output) && is_ordinary(request_.image) &&
       is_ordinary(request_.animation)) {
     progress_ = std::make_unique<io::ProgressFile>((output ? request_.output : picture_path()) + ".progress");
     std::istringstream line(progress_->read());
     std::string earlier;
-    Index images = 0;
-    if (line >> earlier >> images >> output_bytes >> tile_bytes && earlier == key_ &&
-        (!output || size_of_file(request_.output + ".partial") >= output_bytes) &&
-        (!picture || size_of_file(tiles_path() + ".partial") >= tile_bytes))
-      images_ = images;
-    else
-      output_bytes = tile_bytes = 0;
+    Dealer::Written before;
+    auto const reaches = [](std::string const& path, Index bytes) {
+      return size_of_file(path + ".partial") >= unsigned_of(bytes);
+    };
+    if (line >> earlier >> before.images >> before.text_at && earlier == key_ && before.images > 0 &&
+        before.images <= count_ && before.text_at >= 0 &&
+        (!output || reaches(request_.output, is_array(request_.output) ? before.images * image_elements *
+                                                                             size_of(request_.output_type)
+                                                                       : before.text_at)) &&
+        // Its first image is at the end.
+        (!has_bitmap() || reaches(request_.image, columns() * rows() * image_elements)) &&
+        (!has_tiles() || reaches(tiles_path(), before.images * image_elements)))
+      written_ = before;
   }
-  if (output) output_ = std::make_unique<io::PartialFile>(request_.output, output_bytes);
-  if (picture) tiles_ = std::make_unique<io::PartialFile>(tiles_path(), tile_bytes);
-  if (!output || images_ > 0) return;
-  std::string const begin =
-      is_npy(request_.output)
-          ? io::npy_prologue(
-                describe(request_.output_type, Shape(count, image_size, image_size, image_channels)))
-          : std::to_string(count) + "\n";
-  output_->append(begin.data(), begin.size());
+  if (written_.images == 0) written_.text_at = output ? static_cast<Index>(head_.size()) : 0;
+  auto const made = [&](std::string const& path) {  // what an earlier run left stays if any of it is valid
+    return std::make_unique<io::PartialFile>(path, written_.images > 0 ? 1 : 0);
+  };
+  if (output) output_ = made(request_.output);
+  if (has_bitmap()) bitmap_ = made(request_.image);
+  if (has_tiles()) tiles_ = made(tiles_path());
+  if (in_order()) output_->write(0, head_.data(), head_.size());
+}
+
+std::unique_ptr<Output> Output::join(OutputRequest request, Index count, DataType image_type, int threads,
+                                     std::string const& seal) {
+  std::unique_ptr<Output> result(new Output(std::move(request), count, image_type, threads));
+  Output& output = *result;
+  output.joined_ = true;
+  auto const joined = [](std::unique_ptr<io::PartialFile>& file, std::string const& path) {
+    file = io::PartialFile::join(path);
+    return file != nullptr;
+  };
+  if ((!output.request_.output.empty() && !joined(output.output_, output.request_.output)) ||
+      (output.has_bitmap() && !joined(output.bitmap_, output.request_.image)) ||
+      (output.has_tiles() && !joined(output.tiles_, output.tiles_path())))
+    return nullptr;
+  std::istringstream words(seal);
+  std::string mark;
+  words >> output.written_.images >> output.written_.text_at >> mark;
+  for (auto const& [file, at] : output.sealed_places())
+    if (file->read(at, mark.size()) != mark) return nullptr;
+  return result;
 }
 
 // Nothing is left of a run that made nothing.
 Output::~Output() {
-  if (finished_ || images_ > 0) return;
-  if (output_) output_->discard();
-  if (tiles_) tiles_->discard();
+  if (!finished_ && !joined_ && written_.images == 0) discard();
+}
+
+void Output::discard() {
+  for (auto const* file : {&output_, &bitmap_, &tiles_})
+    if (*file) (*file)->discard();
   if (progress_) progress_->remove();
+  finished_ = true;
 }
 
-void Output::take(Chunk const& chunk, void const* images) {
-  if (output_) take_output(images, chunk.count);
-  if (tiles_) take_tiles(images, chunk.count);
-  images_ += chunk.count;
-  if (progress_)
-    progress_->write(key_ + " " + std::to_string(images_) + " " +
-                     std::to_string(output_ ? output_->bytes() : 0) + " " +
-                     std::to_string(tiles_ ? tiles_->bytes() : 0));
+bool Output::has_bitmap() const { return request_.image.ends_with(".bmp") && is_ordinary(request_.image); }
+
+bool Output::has_tiles() const {
+  return !request_.animation.empty() || (!request_.image.empty() && !has_bitmap());
 }
 
-std::vector<std::byte> Output::converted(void const* images, Index count, DataType type) const {
-  Index const elements = count * image_elements;
-  std::vector<std::byte> result(static_cast<std::size_t>(elements * size_of(type)));
-  auto const* const from = static_cast<float const*>(images);
-  in_parallel(threads_, elements, [&](Index first, Index last) {
-    if (type == DataType::u8)
-      to_levels(from + first, last - first, reinterpret_cast<unsigned char*>(result.data()) + first);
-    else
-      for (Index i = first; i < last; ++i) store(type, result.data(), i, static_cast<double>(from[i]));
+std::string Output::head() const {
+  if (request_.output.ends_with(".npy"))
+    return io::npy_prologue(
+        describe(request_.output_type, Shape(count_, image_size, image_size, image_channels)));
+  return request_.output.empty() || is_array(request_.output) ? "" : std::to_string(count_) + "\n";
+}
+
+Index Output::columns() const { return columns_of_picture(count_, request_.columns); }
+Index Output::rows() const {
+  return request_.columns > 0 ? (count_ + request_.columns - 1) / request_.columns : columns();
+}
+
+// Bytes that a chunk or a head will replace.
+std::vector<std::pair<io::PartialFile*, unsigned long long>> Output::sealed_places() const {
+  std::vector<std::pair<io::PartialFile*, unsigned long long>> places;
+  if (output_)
+    places.emplace_back(output_.get(),
+                        unsigned_of(is_array(request_.output)
+                                        ? static_cast<Index>(head_.size()) +
+                                              written_.images * image_elements * size_of(request_.output_type)
+                                        : written_.text_at));
+  if (bitmap_) places.emplace_back(bitmap_.get(), 0);
+  if (tiles_) places.emplace_back(tiles_.get(), unsigned_of(written_.images * image_elements));
+  return places;
+}
+
+std::string Output::seal() {
+  std::random_device random;
+  std::string mark;
+  while (mark.size() < seal_bytes) mark += static_cast<char>('a' + random() % 26);
+  for (auto const& [file, at] : sealed_places()) {
+    file->write(at, mark.data(), mark.size());
+    file->flush();
+  }
+  return std::to_string(written_.images) + " " + std::to_string(written_.text_at) + " " + mark;
+}
+
+Part Output::part(Chunk const& chunk, Images images) const {
+  Part part;
+  part.chunk = chunk;
+  part.images = std::move(images);
+  if (!text()) return part;
+  auto const* const numbers = static_cast<float const*>(part.images.get());
+  for (Index i = 0; i < chunk.count; ++i) {
+    part.text_bytes += text_bytes(numbers + i * image_elements, image_elements) + 1;
+    part.text_ends.push_back(part.text_bytes);
+  }
+  return part;
+}
+
+std::vector<Output::Unit> Output::units_of(Part const& part) const {
+  std::vector<Unit> units;
+  Index const count = part.chunk.count;
+  auto const in_pieces = [&](Unit::Kind kind, Index images) {
+    for (Index first = 0; first < count; first += images)
+      units.push_back({kind, first, std::min(images, count - first)});
+  };
+  if (bitmap_)  // what is in one row of tiles
+    for (Index first = 0; first < count;) {
+      Index const here = std::min(count - first, columns() - (part.chunk.first + first) % columns());
+      units.push_back({Unit::Kind::bitmap, first, here});
+      first += here;
+    }
+  if (output_ && is_array(request_.output))
+    in_pieces(Unit::Kind::array,
+              std::max<Index>(1, piece_bytes / (image_elements * size_of(request_.output_type))));
+  if (tiles_) in_pieces(Unit::Kind::tiles, piece_bytes / image_elements);
+  if (text()) in_pieces(Unit::Kind::text, 1);
+  return units;
+}
+
+void Output::write(Part const& part) {
+  auto const units = units_of(part);
+  std::atomic<std::size_t> next{0};
+  int const parts = static_cast<int>(std::min<std::size_t>(units.size(), static_cast<std::size_t>(threads_)));
+  cpu::parallel_parts(in_order() ? 1 : parts, [&](int, int) {
+    thread_local std::vector<char> buffer;
+    for (std::size_t i = 0; (i = next++) < units.size();) write_unit(part, units[i], buffer);
   });
-  return result;
 }
 
-// body(), and how long it took.
-template <class Body>
-void Output::observed(Work work, Body const& body) const {
-  if (!observe_) return body();
-  double const begin = seconds_now();
-  body();
-  observe_(work, begin, seconds_now());
-}
-
-void Output::take_output(void const* images, Index count) {
-  if (!is_npy(request_.output)) {
-    std::vector<std::string> lines;
-    observed(Work::conversion, [&] {
-      lines = image_lines(static_cast<float const*>(images), count, image_elements, threads_);
-    });
-    observed(Work::writing, [&] {
-      for (std::string const& piece : lines) output_->append(piece.data(), piece.size());
-    });
-  } else {
-    append(*output_, images, count, request_.output_type);
+void Output::write_unit(Part const& part, Unit const& unit, std::vector<char>& buffer) {
+  switch (unit.kind) {
+    case Unit::Kind::text: return write_text(part, unit.first, buffer);
+    case Unit::Kind::bitmap: return write_bitmap(part, unit, buffer);
+    case Unit::Kind::tiles: return write_array(*tiles_, 0, DataType::u8, part, unit, buffer);
+    case Unit::Kind::array:
+      return write_array(*output_, head_.size(), request_.output_type, part, unit, buffer);
   }
 }
 
-void Output::take_tiles(void const* images, Index count) { append(*tiles_, images, count, DataType::u8); }
+void Output::write_text(Part const& part, Index image, std::vector<char>& buffer) {
+  auto const i = static_cast<std::size_t>(image);
+  Index const begin = image == 0 ? 0 : part.text_ends[i - 1];
+  auto const bytes = static_cast<std::size_t>(part.text_ends[i] - begin);
+  if (buffer.size() < bytes + text_slack) buffer.resize(bytes + text_slack);
+  auto const* const numbers = static_cast<float const*>(part.images.get()) + image * image_elements;
+  *to_text(numbers, image_elements, buffer.data()) = '\n';
+  output_->write(unsigned_of(part.text_at + begin), buffer.data(), bytes);
+}
 
 // The images as numbers of `type`.
-void Output::append(io::PartialFile& file, void const* images, Index count, DataType type) const {
+void Output::write_array(io::PartialFile& file, unsigned long long head_bytes, DataType type,
+                         Part const& part, Unit const& unit, std::vector<char>& buffer) {
+  Index const image_bytes = image_elements * size_of(type), elements = unit.count * image_elements;
+  auto const bytes = static_cast<std::size_t>(unit.count * image_bytes);
+  auto const at = head_bytes + unsigned_of((part.chunk.first + unit.first) * image_bytes);
   if (type == image_type_)
-    return observed(Work::writing, [&] {
-      file.append(images, static_cast<std::size_t>(count * image_elements * size_of(type)));
-    });
-  std::vector<std::byte> bytes;
-  observed(Work::conversion, [&] { bytes = converted(images, count, type); });
-  observed(Work::writing, [&] { file.append(bytes.data(), bytes.size()); });
+    return file.write(at, static_cast<char const*>(part.images.get()) + unit.first * image_bytes, bytes);
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  auto const* const from = static_cast<float const*>(part.images.get()) + unit.first * image_elements;
+  if (type == DataType::u8)
+    to_levels(from, elements, reinterpret_cast<unsigned char*>(buffer.data()));
+  else
+    for (Index i = 0; i < elements; ++i) store(type, buffer.data(), i, static_cast<double>(from[i]));
+  file.write(at, buffer.data(), bytes);
+}
+
+// Images side by side, from the bottom row of pixels up.
+void Output::write_bitmap(Part const& part, Unit const& unit, std::vector<char>& buffer) {
+  auto const across = static_cast<std::size_t>(unit.count * row_bytes);
+  auto const bytes = static_cast<std::size_t>(unit.count * image_elements);
+  if (buffer.size() < 2 * bytes) buffer.resize(2 * bytes);
+  auto* const pixels = reinterpret_cast<unsigned char*>(buffer.data());
+  auto const* levels = static_cast<unsigned char const*>(part.images.get()) + unit.first * image_elements;
+  if (image_type_ != DataType::u8) {
+    auto const* const numbers = static_cast<float const*>(part.images.get()) + unit.first * image_elements;
+    to_levels(numbers, unit.count * image_elements, pixels + bytes);
+    levels = pixels + bytes;
+  }
+  to_bitmap_rows(levels, unit.count, pixels);
+  Index const image = part.chunk.first + unit.first, stride = columns() * row_bytes;
+  Index const below = rows() - 1 - image / columns();  // rows of tiles
+  auto const at = io::bmp_prologue(1, 1).size() +
+                  unsigned_of(below * image_size * stride + image % columns() * row_bytes);
+  bitmap_->write_rows(at, static_cast<std::size_t>(stride), image_size, pixels, across);
+}
+
+void Output::flush() {
+  for (auto const* file : {&output_, &bitmap_, &tiles_})
+    if (*file) (*file)->flush();
+}
+
+void Output::note(Dealer::Written const& written) {
+  std::lock_guard const lock(mutex_);
+  if (written.images <= written_.images) return;
+  written_ = written;
+  if (progress_)
+    progress_->write(key_ + " " + std::to_string(written.images) + " " + std::to_string(written.text_at));
 }
 
 void Output::write_pictures(unsigned char const* tiles) const {
-  if (!request_.image.empty()) {
+  if (!request_.image.empty() && !has_bitmap()) {
     io::Image const picture = picture_of_tiles(tiles, count_, request_.columns);
     request_.image.ends_with(".bmp") ? io::write_bmp(request_.image, picture)
                                      : io::write_png(request_.image, picture);
@@ -181,7 +309,18 @@ void Output::finish() {
     io::MappedFile const tiles(tiles_->partial_path());
     write_pictures(reinterpret_cast<unsigned char const*>(tiles.bytes().data()));
   }
-  if (output_) output_->finish();
+  if (bitmap_) {
+    std::string const prologue =
+        io::bmp_prologue(static_cast<int>(columns() * image_size), static_cast<int>(rows() * image_size));
+    bitmap_->write(0, prologue.data(), prologue.size());
+    bitmap_->finish(prologue.size() + unsigned_of(columns() * rows() * image_elements));
+  }
+  if (output_) {
+    if (!in_order()) output_->write(0, head_.data(), head_.size());
+    output_->finish(is_array(request_.output)
+                        ? head_.size() + unsigned_of(count_ * image_elements * size_of(request_.output_type))
+                        : unsigned_of(written_.text_at));
+  }
   finished_ = true;
   if (tiles_) tiles_->discard();
   if (progress_) progress_->remove();

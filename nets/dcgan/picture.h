@@ -15,4 +15,10 @@ io::Image picture(float const* images, Index count);
 void to_levels(float const* x, Index count, unsigned char* levels);
 io::Image picture_of_tiles(unsigned char const* images, Index count, Index columns = 0);
 
+// Images in a row of that grid.
+Index columns_of_picture(Index count, Index columns);
+// Images (count, 64, 64, 3) side by side as the rows of a BMP file: from the bottom up, blue before green
+// before red. rows (64, count, 64, 3).
+void to_bitmap_rows(unsigned char const* images, Index count, unsigned char* rows);
+
 }  // namespace cosmati::dcgan

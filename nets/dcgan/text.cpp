@@ -2,12 +2,15 @@
 #include "nets/dcgan/text.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
-#include <thread>
 #include <type_traits>
 
 #include "cosmati/ops/error.h"
@@ -63,30 +66,57 @@ class Reader {
   std::size_t at_ = 0, word_start_ = 0;
 };
 
-// Appends "%.4f " of value. value * 10000 is exact in double, so rounding it to even is what printf does.
-char* append(char* out, float value) {
-  constexpr double no_fraction = 0x1p52;  // from here on doubles are integers: adding it rounds, ties to even
-  double const scaled = std::fabs(static_cast<double>(value)) * 10000.0;
-  if (!(scaled < no_fraction)) return out + std::snprintf(out, 64, "%.4f ", static_cast<double>(value));
-  if (std::signbit(value)) *out++ = '-';
-  auto const rounded = static_cast<unsigned long long>(scaled + no_fraction - no_fraction);
-  auto const whole = rounded / 10000;
-  auto const fraction = static_cast<unsigned>(rounded % 10000);
-  if (whole < 10)
-    *out++ = static_cast<char>('0' + whole);
-  else
-    out = std::to_chars(out, out + 24, whole).ptr;
-  unsigned const high = fraction / 100, low = fraction % 100;
-  out[0] = '.';
-  out[1] = static_cast<char>('0' + high / 10);
-  out[2] = static_cast<char>('0' + high % 10);
-  out[3] = static_cast<char>('0' + low / 10);
-  out[4] = static_cast<char>('0' + low % 10);
-  out[5] = ' ';
-  return out + 6;
+// Numbers below are "d.dddd " of 7 bytes, behind a sign: images are in [-1, 1].
+constexpr float short_below = 9.5F;
+
+bool is_short(float value) { return std::fabs(value) < short_below; }
+
+// "dddd" of 0 to 9999.
+using Digits = std::array<std::array<char, 4>, 10000>;
+Digits const& digits() {
+  static Digits const table = [] {
+    Digits made{};
+    for (unsigned i = 0; i < made.size(); ++i)
+      made[i] = {static_cast<char>('0' + i / 1000), static_cast<char>('0' + i / 100 % 10),
+                 static_cast<char>('0' + i / 10 % 10), static_cast<char>('0' + i % 10)};
+    return made;
+  }();
+  return table;
 }
 
-constexpr std::size_t longest_number = 48;  // the largest f32 has 39 digits before the point
+// |value| * 10000 is exact in f64, so rounding it to even is what printf does: adding 2^52 rounds, and leaves
+// the integer in the low bits.
+std::uint64_t ten_thousandths(float value) {
+  constexpr double no_fraction = 0x1p52;
+  double const sum = std::fabs(static_cast<double>(value)) * 10000.0 + no_fraction;
+  return std::bit_cast<std::uint64_t>(sum) & ((std::uint64_t{1} << 52) - 1);
+}
+
+// Writes 8 bytes, of which the last may be no part of the text.
+char* append_short(char* out, float value, Digits const& table) {
+  *out = '-';
+  out += std::bit_cast<std::uint32_t>(value) >> 31;
+  auto const rounded = static_cast<std::uint32_t>(ten_thousandths(value));
+  std::uint32_t const whole = rounded / 10000;
+  out[0] = static_cast<char>('0' + whole);
+  out[1] = '.';
+  std::memcpy(out + 2, table[rounded - whole * 10000].data(), 4);
+  out[6] = ' ';
+  return out + 7;
+}
+
+char* append(char* out, float value) {
+  constexpr float no_fraction = 0x1p38F;  // times 10000 still below 2^52
+  if (!(std::fabs(value) < no_fraction))
+    return out + std::snprintf(out, 64, "%.4f ", static_cast<double>(value));
+  if (std::signbit(value)) *out++ = '-';
+  std::uint64_t const rounded = ten_thousandths(value);
+  out = std::to_chars(out, out + 24, rounded / 10000).ptr;
+  *out++ = '.';
+  std::memcpy(out, digits()[rounded % 10000].data(), 4);
+  out[4] = ' ';
+  return out + 5;
+}
 
 }  // namespace
 
@@ -116,33 +146,33 @@ std::vector<float> parse_latents(std::string_view text, std::string const& name)
 
 std::vector<float> read_latents(std::string const& path) { return parse_latents(io::read_file(path), path); }
 
-std::vector<std::string> images_to_text(float const* images, Index count, Index elements, int threads) {
-  auto text = image_lines(images, count, elements, threads);
-  text.insert(text.begin(), std::to_string(count) + "\n");
-  return text;
+Index text_bytes(float const* numbers, Index count) {
+  Index bytes = 0;
+  constexpr Index block = 1024;  // a count of signs does not overflow 32 bits, and goes into vectors
+  for (Index first = 0; first < count; first += block) {
+    float const* const x = numbers + first;
+    Index const here = std::min(block, count - first);
+    std::uint32_t signs = 0, others = 0;
+    for (Index i = 0; i < here; ++i) {
+      auto const bits = std::bit_cast<std::uint32_t>(x[i]);
+      signs += bits >> 31;
+      others |= static_cast<std::uint32_t>((bits & 0x7fffffffU) >= std::bit_cast<std::uint32_t>(short_below));
+    }
+    bytes += 7 * here + static_cast<Index>(signs);
+    if (others == 0) continue;
+    char text[64];
+    for (Index i = 0; i < here; ++i)
+      if (!is_short(x[i]))
+        bytes += append(text, x[i]) - text - 7 - static_cast<Index>(std::bit_cast<std::uint32_t>(x[i]) >> 31);
+  }
+  return bytes;
 }
 
-std::vector<std::string> image_lines(float const* images, Index count, Index elements, int threads) {
-  auto const format = [=](Index first, Index last) {
-    std::string text;
-    std::vector<char> line(static_cast<std::size_t>(elements) * longest_number + 1);
-    for (Index i = first; i < last; ++i) {
-      char* out = line.data();
-      for (Index e = 0; e < elements; ++e) out = append(out, images[i * elements + e]);
-      *out++ = '\n';
-      text.append(line.data(), out);
-    }
-    return text;
-  };
-  auto const parts = static_cast<std::size_t>(std::clamp<Index>(threads, 1, std::max<Index>(count, 1)));
-  std::vector<std::string> text(parts);
-  std::vector<std::jthread> pool;
-  for (std::size_t part = 0; part < parts; ++part) {
-    auto const at = [=](std::size_t p) { return count * static_cast<Index>(p) / static_cast<Index>(parts); };
-    pool.emplace_back([&, part, at] { text[part] = format(at(part), at(part + 1)); });
-  }
-  pool.clear();  // which waits for them
-  return text;
+char* to_text(float const* numbers, Index count, char* to) {
+  Digits const& table = digits();
+  for (Index i = 0; i < count; ++i)
+    to = is_short(numbers[i]) ? append_short(to, numbers[i], table) : append(to, numbers[i]);
+  return to;
 }
 
 }  // namespace cosmati::dcgan

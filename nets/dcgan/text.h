@@ -14,10 +14,10 @@ namespace cosmati::dcgan {
 std::vector<float> read_latents(std::string const& path);
 std::vector<float> parse_latents(std::string_view text, std::string const& name);
 
-// `N` and a newline, then for each image its elements as "%.4f " and a newline: the bytes that C's printf
-// gives. images (count, elements). The text comes in pieces, as `threads` threads have made them.
-std::vector<std::string> images_to_text(float const* images, Index count, Index elements, int threads);
-// The same without `N`.
-std::vector<std::string> image_lines(float const* images, Index count, Index elements, int threads);
+// Each number as "%.4f ": the bytes that C's printf gives. text_bytes() tells how many; to_text() writes
+// them, and may touch text_slack bytes behind them, and returns their end.
+inline constexpr Index text_slack = 8;
+Index text_bytes(float const* numbers, Index count);
+char* to_text(float const* numbers, Index count, char* to);
 
 }  // namespace cosmati::dcgan

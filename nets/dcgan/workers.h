@@ -1,4 +1,4 @@
-// Who draws the chunks: a thread for each device of this process, and other processes.
+// Who draws the chunks: a thread for each device of this process.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,7 +9,6 @@
 #include "nets/dcgan/chunks.h"
 #include "nets/dcgan/latents.h"
 #include "nets/dcgan/pipeline.h"
-#include "src/parallel/process_group.h"
 
 namespace cosmati::dcgan {
 
@@ -18,6 +17,10 @@ struct DrawnChunk {
   Chunk chunk;
   Pipeline::Times times;
 };
+
+// Chunks that may be on their way at once: on the processor nothing overlaps, and a chunk is delivered before
+// the next one is begun.
+inline int slots_of(Device const& device) { return device.backend == Backend::cuda ? 3 : 1; }
 
 // A thread for each device. A device that fails hands its chunks to the others; `warn` is told, as often as
 // that happens. Pipelines are prepared by the constructor, for all devices at once.
@@ -33,7 +36,9 @@ class Workers {
   Workers(Workers const&) = delete;
   Workers& operator=(Workers const&) = delete;
 
-  void start(Dealer& dealer, Latents const& latents);
+  // Called on the device's thread for each chunk that it has computed; may throw, which fails the dealer.
+  using Deliver = std::function<void(Chunk const&, Images)>;
+  void start(Dealer& dealer, Latents const& latents, Deliver deliver);
   void wait();  // until all chunks are computed, or nobody is left
   std::vector<PlannedPart> const& parts() const;
   std::vector<std::vector<DrawnChunk>> const& drawn() const {
@@ -47,14 +52,7 @@ class Workers {
   std::vector<std::vector<DrawnChunk>> drawn_;
   std::vector<std::thread> threads_;
   Warn warn_;
+  Deliver deliver_;
 };
-
-// The weights of rank 0 on all ranks, which call it together; `mine` is read on rank 0 alone.
-Weights broadcast(parallel::ProcessGroup& group, Weights const* mine);
-// Rank 0: deals chunks to the other ranks until all are computed, while Workers of its own take part. Chunks
-// of at most 1 GiB. Whoever dies takes the others with it (parallel/process_group.h).
-void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const& latents, Index image_bytes);
-// The other ranks: draw what rank 0 sends until it sends no more.
-void draw_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline);
 
 }  // namespace cosmati::dcgan

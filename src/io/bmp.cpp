@@ -178,24 +178,30 @@ Image decode_bmp(std::span<std::byte const> file, std::string const& name, unsig
   return Decoder(file, name, page).decode();
 }
 
+std::string bmp_prologue(int width, int height) {
+  std::size_t const row_bytes = padded_row_bytes(static_cast<std::size_t>(width), 24);
+  std::size_t const data_bytes = row_bytes * static_cast<std::size_t>(height);
+  std::size_t const data_at = file_header_bytes + information_bytes;
+  std::string header = "BM";
+  append_u32(header, data_at + data_bytes);
+  append_u32(header, 0);  // two reserved fields of 16 bits
+  append_u32(header, data_at);
+  append_u32(header, information_bytes);
+  append_u32(header, static_cast<std::size_t>(width));
+  append_u32(header, static_cast<std::size_t>(height));
+  append_u16(header, 1);   // planes
+  append_u16(header, 24);  // bits a pixel
+  append_u32(header, 0);   // no compression
+  append_u32(header, data_bytes);
+  for (int i = 0; i < 4; ++i) append_u32(header, 0);  // resolution in both directions, palette sizes
+  return header;
+}
+
 std::string encode_bmp(Image const& image) {
   check_image(image);
   std::size_t const row_bytes = padded_row_bytes(static_cast<std::size_t>(image.width), 24);
-  std::size_t const data_bytes = row_bytes * static_cast<std::size_t>(image.height);
-  std::size_t const data_at = file_header_bytes + information_bytes;
-  std::string file = "BM";
-  file.reserve(data_at + data_bytes);
-  append_u32(file, data_at + data_bytes);
-  append_u32(file, 0);  // two reserved fields of 16 bits
-  append_u32(file, data_at);
-  append_u32(file, information_bytes);
-  append_u32(file, static_cast<std::size_t>(image.width));
-  append_u32(file, static_cast<std::size_t>(image.height));
-  append_u16(file, 1);   // planes
-  append_u16(file, 24);  // bits a pixel
-  append_u32(file, 0);   // no compression
-  append_u32(file, data_bytes);
-  for (int i = 0; i < 4; ++i) append_u32(file, 0);  // resolution in both directions, palette sizes
+  std::string file = bmp_prologue(image.width, image.height);
+  file.reserve(file.size() + row_bytes * static_cast<std::size_t>(image.height));
   for (int y = image.height - 1; y >= 0; --y) {
     for (int x = 0; x < image.width; ++x) {
       unsigned char const* const pixel = image.pixels.data() + image.offset(x, y);

@@ -44,6 +44,9 @@ void write_png(std::string const& path, Image const& image);
 void write_bmp(std::string const& path, Image const& image);  // 24 bits a pixel, rows from the bottom up
 std::string encode_png(Image const& image);
 std::string encode_bmp(Image const& image);
+// What stands before the pixels: 54 bytes. Rows follow from the bottom up, blue, green, red, each filled up
+// to a multiple of 4 bytes.
+std::string bmp_prologue(int width, int height);
 
 // Luminance by ITU-R BT.601: 0.299 red + 0.587 green + 0.114 blue, rounded.
 Image to_grey(Image const& image);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -24,10 +25,10 @@ constexpr std::size_t line_bytes = 160;  // of a ProgressFile, filled up with sp
   throw Error(ErrorCode::system, path + ": " + what + ": " + std::strerror(errno));
 }
 
-// A file of our own for reading and writing, which is made if it does not exist. Whatever else has that name
-// would be overwritten, or keep us waiting: a link, a pipe, a file that somebody else has put there.
-int open_own(std::string const& path, struct stat& status) {
-  int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+// A file of our own for reading and writing. Whatever else has that name would be overwritten, or keep us
+// waiting: a link, a pipe, a file that somebody else has put there.
+int open_own(std::string const& path, struct stat& status, int create = O_CREAT) {
+  int const descriptor = ::open(path.c_str(), O_RDWR | create | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (descriptor < 0 && errno == ELOOP)
     throw Error(ErrorCode::system, path + ": is a symbolic link, which is not followed here; remove it");
   if (descriptor < 0) fail(path, "cannot open for writing");
@@ -46,7 +47,7 @@ int open_own(std::string const& path, struct stat& status) {
 }  // namespace
 
 PartialFile::PartialFile(std::string path, unsigned long long keep)
-    : path_(std::move(path)), partial_(path_ + ".partial"), bytes_(keep) {
+    : path_(std::move(path)), partial_(path_ + ".partial") {
   struct stat status {};
   bool const exists = ::stat(path_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode))
@@ -60,31 +61,68 @@ PartialFile::PartialFile(std::string path, unsigned long long keep)
   }
   check_writable(path_);
   descriptor_ = open_own(partial_, status);
+  writer_ = std::make_unique<PlacedWriter>(descriptor_);
   if (static_cast<unsigned long long>(status.st_size) < keep) {
     close();
     throw Error(ErrorCode::system, partial_ + ": holds " + std::to_string(status.st_size) + " bytes of the " +
                                        std::to_string(keep) +
                                        " that an earlier run wrote; remove it to begin anew");
   }
-  if (::ftruncate(descriptor_, static_cast<off_t>(keep)) != 0) fail(partial_, "cannot be cut");
-  if (::lseek(descriptor_, 0, SEEK_END) < 0) fail(partial_, "cannot be continued");
+  if (keep == 0 && ::ftruncate(descriptor_, 0) != 0) {
+    close();
+    fail(partial_, "cannot be cut");
+  }
+}
+
+std::unique_ptr<PartialFile> PartialFile::join(std::string path) {
+  std::unique_ptr<PartialFile> file(new PartialFile);
+  file->path_ = std::move(path);
+  file->partial_ = file->path_ + ".partial";
+  try {
+    struct stat status {};
+    file->descriptor_ = open_own(file->partial_, status, 0);
+  } catch (Error const&) {
+    return nullptr;
+  }
+  file->writer_ = std::make_unique<PlacedWriter>(file->descriptor_);
+  return file;
 }
 
 PartialFile::~PartialFile() { close(); }
 
 void PartialFile::close() {
+  writer_.reset();
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
 
-void PartialFile::append(void const* data, std::size_t bytes) {
-  if (!write_all(descriptor_, data, bytes)) fail(partial_, "cannot be written");
-  bytes_ += bytes;
+void PartialFile::write(unsigned long long at, void const* data, std::size_t bytes) {
+  if (!(direct_ ? write_all(descriptor_, data, bytes) : writer_->write(at, data, bytes)))
+    fail(partial_, "cannot be written");
 }
 
-void PartialFile::finish() {
+void PartialFile::write_rows(unsigned long long at, std::size_t stride, std::size_t rows, void const* data,
+                             std::size_t row_bytes) {
+  if (!writer_->write_rows(at, stride, rows, data, row_bytes)) fail(partial_, "cannot be written");
+}
+
+std::string PartialFile::read(unsigned long long at, std::size_t bytes) const {
+  std::string result(bytes, '\0');
+  ssize_t const got = ::pread(descriptor_, result.data(), bytes, static_cast<off_t>(at));
+  result.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return result;
+}
+
+void PartialFile::flush() {
   if (!direct_ && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
     fail(partial_, "cannot be flushed to the disk");
+}
+
+void PartialFile::finish(unsigned long long bytes) {
+  struct stat replaced {};
+  if (!direct_ && ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(partial_, "cannot be cut");
+  if (!direct_ && ::stat(path_.c_str(), &replaced) == 0) ::fchmod(descriptor_, replaced.st_mode & 0777);
+  flush();
   close();
   if (!direct_ && ::rename(partial_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced");
 }

@@ -42,13 +42,13 @@ class WithoutSizeSignal {
   bool waiting_before_ = false, exceeded_ = false;
 };
 
-}  // namespace
-
-bool write_all(int descriptor, void const* data, std::size_t bytes) {
+// call(next, bytes), which writes some of them, until all are written.
+template <class Call>
+bool write_by(Call const& call, void const* data, std::size_t bytes) {
   WithoutSizeSignal guard;
   auto const* next = static_cast<char const*>(data);
   while (bytes > 0) {
-    ssize_t const written = ::write(descriptor, next, bytes);
+    ssize_t const written = call(next, bytes);
     if (written < 0) {
       if (errno == EINTR) continue;
       if (errno == EFBIG) guard.exceeded();
@@ -58,6 +58,23 @@ bool write_all(int descriptor, void const* data, std::size_t bytes) {
     bytes -= static_cast<std::size_t>(written);
   }
   return true;
+}
+
+}  // namespace
+
+bool write_all(int descriptor, void const* data, std::size_t bytes) {
+  return write_by([=](char const* next, std::size_t left) { return ::write(descriptor, next, left); }, data,
+                  bytes);
+}
+
+bool write_all_at(int descriptor, unsigned long long at, void const* data, std::size_t bytes) {
+  auto const* const begin = static_cast<char const*>(data);
+  return write_by(
+      [=](char const* next, std::size_t left) {
+        return ::pwrite(descriptor, next, left,
+                        static_cast<off_t>(at + static_cast<unsigned long long>(next - begin)));
+      },
+      data, bytes);
 }
 
 }  // namespace cosmati::io

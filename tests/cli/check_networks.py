@@ -353,23 +353,23 @@ def check_walk(folder, base, z):
 
 
 def check_timeline(folder, base):
-    """Lanes of spans: each chunk once, in order, computed behind its upload, written behind its conversion."""
+    """Lanes of spans: each chunk once, in order, computed behind its upload, written behind its download."""
     trace, picture = f"{folder}/t.json", f"{folder}/t.svg"
     words = [*base, "--count", 5, "--batch", 2, "--output", f"{folder}/x.txt", "--timeline"]
     run(*words, trace)
     with open(trace, encoding="ascii") as file:
         events = json.load(file)["traceEvents"]
     lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    expect("timeline: lanes", sorted(lanes.values()) == ["compute", "conversion", "download", "upload", "writing"], lanes)
+    expect("timeline: lanes", sorted(lanes.values()) == ["compute", "download", "files", "upload"], lanes)
     when = {(lanes[e["tid"]], e["args"]["chunk"]): (e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X"}
-    order = [when[lane, chunk] for chunk in range(3) for lane in ("upload", "compute", "download", "conversion", "writing")
+    order = [when[lane, chunk] for chunk in range(3) for lane in ("upload", "compute", "download", "files")
              if (lane, chunk) in when]
-    expect("timeline: every piece of every chunk", len(order) == 15 == len(when), when)
+    expect("timeline: every piece of every chunk", len(order) == 12 == len(when), when)
     expect("timeline: one behind the other",
-           all(a[0] <= a[1] <= b[0] + 1e-3 for i, (a, b) in enumerate(zip(order, order[1:])) if i % 5 < 4), order)
+           all(a[0] <= a[1] <= b[0] + 1e-3 for i, (a, b) in enumerate(zip(order, order[1:])) if i % 4 < 3), order)
     run(*words, picture)
     bars = [e for e in xml.etree.ElementTree.parse(picture).iter() if e.get("class") in lanes.values()]
-    expect("timeline: a bar for each", len(bars) == 15, len(bars))
+    expect("timeline: a bar for each", len(bars) == 12, len(bars))
     refused(*words, f"{folder}/t.png", saying=".svg or .json")
 
 

@@ -10,8 +10,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "src/io/file.h"
+#include "src/io/placed_writer.h"
 #include "tests/io/testing.h"
 
 namespace cosmati::io {
@@ -55,7 +59,7 @@ std::string refusal_of(Call&& call) {
 
 class PartialFiles : public ::testing::Test {
  protected:
-  void write_output() { PartialFile(output_, 0).append("new", 3); }
+  void write_output() { PartialFile(output_, 0).write(0, "new", 3); }
   void write_progress() { ProgressFile(progress_).write("new"); }
   void expect_both_refused(std::string const& part) {
     std::string const output = refusal_of([&] { write_output(); });
@@ -72,17 +76,74 @@ class PartialFiles : public ::testing::Test {
 TEST_F(PartialFiles, AreWrittenContinuedAndRenamed) {
   {
     PartialFile file(output_, 0);
-    file.append("abc", 3);
+    file.write(1, "bcd", 3);
+    file.write(0, "a", 1);
   }
-  PartialFile file(output_, 2);
-  file.append("XY", 2);
-  file.finish();
+  PartialFile file(output_, 4);
+  file.write(2, "XY", 2);
+  file.write(4, "rest", 4);
+  file.finish(4);
   EXPECT_EQ(read_file(output_), "abXY");
   EXPECT_FALSE(files::exists(partial_));
   ProgressFile progress(progress_);
   progress.write("1 of 2");
   progress.write("2");
   EXPECT_EQ(progress.read(), "2");
+}
+
+TEST_F(PartialFiles, AreJoinedWhereTheyAre) {
+  EXPECT_EQ(PartialFile::join(output_), nullptr);
+  EXPECT_FALSE(files::exists(partial_));
+  PartialFile file(output_, 0);
+  file.write(0, "abc", 3);
+  auto const other = PartialFile::join(output_);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(other->read(1, 10), "bc");
+  other->write(5, "f", 1);
+  file.finish(6);
+  EXPECT_EQ(read_file(output_), std::string("abc\0\0f", 6));
+  files::create_symlink(victim_, partial_);
+  EXPECT_EQ(PartialFile::join(output_), nullptr);
+}
+
+// By pages of memory where the file lies in it, else by system calls; across the ends of what is mapped at
+// once.
+TEST(PlacedWriter, ManyThreadsWriteWhereTheyShould) {
+  for (std::string const folder : {"/tmp", "/dev/shm"}) {
+    std::string const path = folder + "/cosmati-placed-" + std::to_string(::getpid());
+    int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ASSERT_GE(descriptor, 0) << path;
+    ::unlink(path.c_str());
+    constexpr unsigned long long begin = (1ULL << 30) - 300'000;
+    constexpr std::size_t piece = 70'001, pieces = 24, rows = 7, row = 30'000, gap = 1000;
+    std::vector<std::jthread> threads;
+    {
+      PlacedWriter writer(descriptor);
+      for (int thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&, thread] {
+          for (std::size_t i = static_cast<std::size_t>(thread); i < pieces; i += 4) {
+            std::string const text(piece, static_cast<char>('a' + i));
+            EXPECT_TRUE(writer.write(begin + i * piece, text.data(), text.size()));
+          }
+          std::string const text(rows * row, static_cast<char>('0' + thread));
+          EXPECT_TRUE(writer.write_rows(static_cast<unsigned long long>(thread) * row, 4 * row + gap, rows,
+                                        text.data(), row));
+        });
+      threads.clear();
+    }
+    std::string found(piece * pieces, ' '), expected, grid(rows * (4 * row + gap), ' '), drawn;
+    ASSERT_EQ(::pread(descriptor, found.data(), found.size(), static_cast<off_t>(begin)),
+              static_cast<ssize_t>(found.size()));
+    for (std::size_t i = 0; i < pieces; ++i) expected.append(piece, static_cast<char>('a' + i));
+    EXPECT_TRUE(found == expected) << folder;
+    ASSERT_EQ(::pread(descriptor, grid.data(), grid.size(), 0), static_cast<ssize_t>(grid.size()));
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (char thread : {'0', '1', '2', '3'}) drawn.append(row, thread);
+      drawn.append(gap, '\0');
+    }
+    EXPECT_TRUE(grid == drawn) << folder;
+    ::close(descriptor);
+  }
 }
 
 TEST_F(PartialFiles, LinksAreNotFollowed) {
@@ -164,7 +225,7 @@ TEST_F(PartialFiles, AFileSizeLimitIsAnErrorAndNoSignal) {
                        if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
                        std::string const large(10000, 'x');
                        std::string const messages[] = {
-                           refusal_of([&] { PartialFile(output_, 0).append(large.data(), large.size()); }),
+                           refusal_of([&] { PartialFile(output_, 0).write(0, large.data(), large.size()); }),
                            refusal_of([&] { write_atomically(victim_, large); }),
                            refusal_of([&] { append_to_file(folder_ / "lines", large); })};
                        for (std::string const& message : messages)

@@ -152,20 +152,66 @@ TEST(DcganPipeline, LatentsDoNotDependOnTheDivision) {
   EXPECT_EQ(parts, random_latents(7, 42));
 }
 
+Part part_of(Chunk const& chunk, Index text_bytes = 0, int rank = 0) {
+  Part part;
+  part.chunk = chunk;
+  part.text_bytes = text_bytes;
+  part.rank = rank;
+  return part;
+}
+
 TEST(DcganDealer, PutsChunksIntoOrder) {
   Dealer dealer(0, 10, 4, 3);
   auto const a = dealer.take(false), b = dealer.take(false), c = dealer.take(false);
   ASSERT_TRUE(a && b && c);
   EXPECT_EQ(c->count, 2);
   EXPECT_FALSE(dealer.take(false));
-  auto const images = std::make_shared<int>(1);
-  dealer.put(*b, images);
-  dealer.put(*a, images);
-  EXPECT_EQ(dealer.next()->first, *a);
-  EXPECT_EQ(dealer.next()->first, *b);
-  dealer.put(*c, images);
+  dealer.put(part_of(*b));
+  EXPECT_FALSE(dealer.next(false));
+  dealer.put(part_of(*a));
+  EXPECT_EQ(dealer.next()->chunk, *a);
+  EXPECT_EQ(dealer.next()->chunk, *b);
+  dealer.put(part_of(*c));
   EXPECT_TRUE(dealer.computed());
-  EXPECT_EQ(dealer.next()->first, *c);
+  EXPECT_EQ(dealer.next()->chunk, *c);
+  EXPECT_FALSE(dealer.next());
+}
+
+TEST(DcganDealer, ATextFollowsThoseOfAllEarlierChunks) {
+  Dealer dealer(4, 16, 4, 8, 100);  // the first chunk is there already
+  auto const a = dealer.take(false), b = dealer.take(false), c = dealer.take(false);
+  dealer.put(part_of(*c, 7));
+  dealer.put(part_of(*b, 30, 2));  // another process has it
+  EXPECT_FALSE(dealer.next_elsewhere());
+  dealer.put(part_of(*a, 11));
+  EXPECT_EQ(dealer.next_elsewhere()->text_at, 111);
+  EXPECT_FALSE(dealer.next_elsewhere());
+  EXPECT_EQ(dealer.next()->text_at, 100);
+  auto const last = dealer.next();
+  EXPECT_EQ(last->text_at, 141);
+  EXPECT_EQ(last->chunk, *c);
+  EXPECT_FALSE(dealer.next());
+}
+
+TEST(DcganDealer, WhatIsWrittenCountsFromTheFirstChunkOn) {
+  Dealer dealer(0, 10, 4, 8);
+  for (Index bytes : {5, 6, 7}) dealer.put(part_of(*dealer.take(false), bytes));
+  Chunk chunks[3];
+  for (Chunk& chunk : chunks) chunk = dealer.next()->chunk;
+  auto const last = dealer.written(chunks[2]);
+  EXPECT_TRUE(last.images == 0 && last.text_at == 0);
+  auto const first = dealer.written(chunks[0]);
+  EXPECT_TRUE(first.images == 4 && first.text_at == 5);
+  EXPECT_FALSE(dealer.complete());
+  auto const all = dealer.written(chunks[1]);
+  EXPECT_TRUE(all.images == 10 && all.text_at == 18);
+  EXPECT_TRUE(dealer.complete());
+}
+
+TEST(DcganDealer, NothingIsLeftOfWhatWasComplete) {
+  Dealer dealer(10, 10, 4, 8, 77);  // the last chunk is short
+  EXPECT_TRUE(dealer.computed() && dealer.complete());
+  EXPECT_FALSE(dealer.take(true));
   EXPECT_FALSE(dealer.next());
 }
 
@@ -175,14 +221,14 @@ TEST(DcganDealer, WhatOneLeavesAnotherTakes) {
   auto const first = dealer.take(true), second = dealer.take(true);
   EXPECT_EQ(first->first, 4);
   std::thread other([&] {  // waits until there is work again
-    while (auto const chunk = dealer.take(true)) dealer.put(*chunk, nullptr);
+    while (auto const chunk = dealer.take(true)) dealer.put(part_of(*chunk));
     dealer.leave();
   });
   dealer.give_back(*second);
   dealer.give_back(*first);
   dealer.leave(std::make_exception_ptr(std::runtime_error("broken")));
-  EXPECT_EQ(dealer.next()->first.number, 1);
-  EXPECT_EQ(dealer.next()->first.number, 2);
+  EXPECT_EQ(dealer.next()->chunk.number, 1);
+  EXPECT_EQ(dealer.next()->chunk.number, 2);
   EXPECT_FALSE(dealer.next());
   other.join();
 }
@@ -195,14 +241,15 @@ TEST(DcganDealer, TellsWhyNobodyIsLeft) {
   EXPECT_THROW(dealer.next(), std::runtime_error);
 }
 
-TEST(DcganDealer, AWindowBoundsWhatWaits) {
+TEST(DcganDealer, AWindowBoundsWhatIsNotWritten) {
   Dealer dealer(0, 100, 1, 2);
   auto const first = dealer.take(false);
   EXPECT_TRUE(dealer.take(false));
   EXPECT_FALSE(dealer.take(false));
-  dealer.put(*first, nullptr);
-  EXPECT_FALSE(dealer.take(false));  // not yet written
+  dealer.put(part_of(*first));
   EXPECT_TRUE(dealer.next());
+  EXPECT_FALSE(dealer.take(false));  // not yet written
+  dealer.written(*first);
   EXPECT_TRUE(dealer.take(false));
 }
 

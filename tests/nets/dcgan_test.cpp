@@ -201,40 +201,67 @@ TEST(Dcgan, RefusesBadNetworks) {
   std::filesystem::remove(path);
 }
 
-std::string joined(std::vector<std::string> const& pieces) {
-  std::string text;
-  for (auto const& piece : pieces) text += piece;
+// What to_text() makes of them; text_bytes() has told its length.
+std::string text_of(std::vector<float> const& values) {
+  auto const count = static_cast<Index>(values.size());
+  auto const bytes = static_cast<std::size_t>(text_bytes(values.data(), count));
+  std::string text(bytes + static_cast<std::size_t>(text_slack), '#');
+  EXPECT_EQ(to_text(values.data(), count, text.data()) - text.data(), static_cast<std::ptrdiff_t>(bytes));
+  text.resize(bytes);
   return text;
 }
 
-TEST(Dcgan, TextIsWhatPrintfGives) {
-  std::vector<float> values = {0.0F,     -0.0F,     1.0F,     -1.0F,    0.00005F, -0.00005F,  0.00015F,
-                               0.99995F, -0.99996F, 1e-9F,    -1e-9F,   9.99995F, 12345.678F, 3e9F,
-                               -4e11F,   3.4e38F,   0.03125F, 0.09375F, 0.00025F};
-  nets::Random random(1, 0);
-  for (int i = 0; i < 200000; ++i) values.push_back(static_cast<float>(random.uniform(-1, 1)));
-  for (int i = 0; i < 20000; ++i)  // neighbours of ties: odd multiples of 1/20000
-    values.push_back(static_cast<float>((2 * std::floor(random.uniform(-10000, 10000)) + 1) / 20000));
-  for (int i = 0; i < 20000; ++i) {  // any pattern that is finite
-    float value = 0;
-    auto const bits = static_cast<unsigned>(random.bits());
-    std::memcpy(&value, &bits, sizeof value);
-    if (std::isfinite(value)) values.push_back(value);
-  }
-  auto const count = static_cast<Index>(values.size());
-  std::string expected = "1\n";
+void expect_printf_text(std::vector<float> const& values) {
+  std::string expected;
   char number[64];
   for (float value : values) {
     std::snprintf(number, sizeof number, "%.4f ", static_cast<double>(value));
     expected += number;
   }
-  expected += '\n';
-  EXPECT_EQ(joined(images_to_text(values.data(), 1, count, 2)), expected);
+  EXPECT_TRUE(text_of(values) == expected) << values.size() << " numbers from " << values[0] << " on";
 }
 
-TEST(Dcgan, TextOfSeveralImagesDoesNotDependOnThreads) {
-  auto const z = random_latents(50, 1);
-  EXPECT_EQ(joined(images_to_text(z.data(), 50, 100, 1)), joined(images_to_text(z.data(), 50, 100, 7)));
+float of_bits(unsigned bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+TEST(Dcgan, TextIsWhatPrintfGives) {
+  expect_printf_text({0.0F,      -0.0F,    1.0F,       -1.0F,    0.00005F,   -0.00005F, 0.00015F, 0.99995F,
+                      -0.99996F, 1e-9F,    -1e-9F,     9.99995F, 12345.678F, 3e9F,      -4e11F,   3.4e38F,
+                      0.03125F,  0.09375F, 0.00025F,   9.5F,     -9.5F,      9.9999F,   9.99994F, 10.0F,
+                      -9.49999F, 0x1p38F,  -0x1.8p38F, 0x1p39F,  INFINITY,   -INFINITY, NAN,      -NAN});
+  nets::Random random(1, 0);
+  std::vector<float> values;
+  for (int i = 0; i < 500000; ++i) values.push_back(static_cast<float>(random.uniform(-1, 1)));
+  expect_printf_text(values);
+  values.clear();
+  for (int i = 0; i < 500000; ++i) values.push_back(of_bits(static_cast<unsigned>(random.bits())));
+  expect_printf_text(values);
+}
+
+TEST(Dcgan, TextIsRoundedAsPrintfDoesAroundEveryTie) {
+  std::vector<float> values;
+  for (int i = 0; i < 110000;
+       ++i) {  // odd multiples of 1/20000, and their neighbors; multiples of 1/16 are ties
+    float const near_tie = static_cast<float>((2 * i + 1) / 20000.0);
+    for (float value : {near_tie, std::nextafter(near_tie, 0.0F), std::nextafter(near_tie, 99.0F)}) {
+      values.push_back(value);
+      values.push_back(-value);
+    }
+  }
+  for (int i = 0; i < 3200; ++i) values.push_back(static_cast<float>(i) / 32);
+  expect_printf_text(values);
+}
+
+TEST(Dcgan, TextOfTheSmallestNumbersIsWhatPrintfGives) {
+  std::vector<float> values;
+  for (unsigned i = 0; i < 200000; ++i) {  // denormals, and around each power of two
+    values.push_back(of_bits(i * 42));
+    values.push_back(of_bits((i % 256 << 23) + i / 256 - 300));
+  }
+  expect_printf_text(values);
 }
 
 std::string numbers(int count) {

@@ -11,10 +11,12 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "nets/dcgan/output.h"
 #include "nets/dcgan/walk.h"
 #include "nets/dcgan/workers.h"
+#include "nets/dcgan/writer.h"
 #include "tests/nets/random_generator.h"
 
 namespace cosmati::dcgan {
@@ -102,9 +104,13 @@ Result drawn_by(std::vector<When> const& devices, int chunks) {
         });
     Latents const latents(image_count, 8);
     Dealer dealer(0, image_count, batch, 8);
-    workers.start(dealer, latents);
-    while (auto const next = dealer.next()) output.take(next->first, next->second.get());
-    workers.wait();
+    {
+      Writer writer(dealer, output, true, [](Index) {});
+      workers.start(dealer, latents,
+                    [&](Chunk const& chunk, Images images) { writer.deliver(chunk, std::move(images)); });
+      workers.wait();
+      writer.write_rest();
+    }
     output.finish();
     for (auto const& chunks_of_device : workers.drawn()) result.drawn.push_back(chunks_of_device.size());
   }

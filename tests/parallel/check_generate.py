@@ -46,8 +46,8 @@ def network(path):
     np.concatenate(parts).astype("<f4").tofile(path)
 
 
-def killed_in_mid_run(command, output, last, beyond):
-    """Kills a rank when some images are in the files; the last bytes of stderr, and how long the others lived."""
+def begun(command, output, beyond):
+    """A run of 4 ranks, when more images than `beyond` are in its files, and the ranks' processes."""
     run = subprocess.Popen([*MPIRUN, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 120
     done = 0
@@ -59,7 +59,12 @@ def killed_in_mid_run(command, output, last, beyond):
         except OSError:
             pass
     children = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()
-    ranks = [int(pid) for pid in children]
+    return run, [int(pid) for pid in children]
+
+
+def killed_in_mid_run(command, output, last, beyond):
+    """Kills a rank when some images are in the files; the last bytes of stderr, and how long the others lived."""
+    run, ranks = begun(command, output, beyond)
     if not ranks or run.poll() is not None:
         print("not killed:", run.communicate(timeout=60))
         return None
@@ -68,6 +73,101 @@ def killed_in_mid_run(command, output, last, beyond):
     error = run.communicate(timeout=60)[1]
     seconds = time.time() - killed
     return run.returncode, error, seconds, int(read(output + ".progress").split()[1])  # it went on for a moment
+
+
+def check_faults(folder, command, run):
+    """Ranks that write text and a picture together: whatever becomes of one, the bytes are those of one process."""
+    count = 61
+    one = f"{folder}/fault-one.txt"
+    run(*command(count, one, "--image", f"{folder}/fault-one.bmp"))
+
+    def expect_same(what, output):
+        expect(f"{what}: the same text", read(f"{output}.txt") == read(one))
+        expect(f"{what}: the same picture", read(f"{output}.bmp") == read(f"{folder}/fault-one.bmp"))
+        left = [name for name in os.listdir(os.path.dirname(output)) if name.endswith((".partial", ".progress"))]
+        expect(f"{what}: nothing is left", not left, left)
+
+    def both(output, images=count):
+        return command(images, f"{output}.txt", "--image", f"{output}.bmp")
+
+    for output in (f"{folder}/fault-ranks",):
+        run(*MPIRUN, *both(output))
+        expect_same("text of 4 ranks", output)
+
+    # A rank that stands still for a while: the others go on, as far as its chunk lets them.
+    slow = f"{folder}/fault-slow"
+    process, ranks = begun(both(slow), f"{slow}.txt", 0)
+    expect("a run whose rank can be stopped", process.poll() is None and ranks)
+    if ranks:
+        os.kill(max(ranks), signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(max(ranks), signal.SIGCONT)
+    expect("a slow rank: status 0", process.wait(120) == 0, process.communicate())
+    expect_same("a slow rank", slow)
+
+    # Killed while all write; the file system that is full; both are continued by the same command.
+    lost = f"{folder}/fault-lost"
+    killed = killed_in_mid_run(both(lost), f"{lost}.txt", True, 0)
+    expect("a rank lost while all write text", killed is not None and killed[0] != 0, killed)
+    expect("no text that looks complete", not os.path.exists(f"{lost}.txt") and not os.path.exists(f"{lost}.bmp"))
+    record = json.loads(run(*MPIRUN, *both(lost), "--json").strip().split("\n")[-1])
+    expect("only the missing images are drawn for the text", 0 < record["resumed_images"] < count, record)
+    expect_same("a rank lost while all write", lost)
+
+    full = f"{folder}/full"
+    os.mkdir(full)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", full], capture_output=True, check=False).returncode == 0
+    limited = [] if mounted else ["bash", "-c", 'ulimit -f 3072; exec "$@"', "limited"]
+    try:
+        for start in (MPIRUN, []):
+            done = subprocess.run([*start, *limited, *both(f"{full}/x")], capture_output=True, text=True, timeout=120, check=False)
+            expect("a full file system is told", done.returncode != 0 and
+                   ("No space left on device" if mounted else "File too large") in done.stderr, done)
+            expect("a full file system: no text that looks complete", not os.path.exists(f"{full}/x.txt"))
+        if mounted:
+            subprocess.run(["mount", "-o", "remount,size=64m", full], check=True)
+        record = json.loads(run(*MPIRUN, *both(f"{full}/x"), "--json").strip().split("\n")[-1])
+        expect("what was written before it was full stays", 0 < record["resumed_images"] < count, record)
+        expect_same("a file system that was full", f"{full}/x")
+    finally:
+        if mounted:
+            subprocess.run(["umount", full], check=True)
+
+    # Rank 0's folder is not that of ranks 1 and 2; rank 2 has files of these names, which are others.
+    for name in ("here", "empty", "other"):
+        os.mkdir(f"{folder}/{name}")
+    for name in ("x.txt.partial", "x.bmp.partial"):
+        with open(f"{folder}/other/{name}", "wb") as file:
+            file.write(b"precious" * 1000)
+    apart = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+    for i, name in enumerate(("here", "empty", "other", "here")):
+        apart += [":"] * (i > 0) + ["-n", "1", "--wdir", f"{folder}/{name}", *both("x")]
+    done = subprocess.run(apart, capture_output=True, text=True, timeout=120, check=False)
+    expect("ranks without the files: status 0", done.returncode == 0, done)
+    expect("ranks without the files are told", "send their images to rank 0: 1, 2" in done.stderr, done.stderr)
+    expect_same("ranks without the files", f"{folder}/here/x")
+    expect("files of others stay", read(f"{folder}/other/x.txt.partial") == b"precious" * 1000 and not os.listdir(f"{folder}/empty"))
+
+    # More ranks than chunks, or images.
+    for images in (1, 2, 5):
+        run(*both(f"{folder}/few-one", images))
+        run(*MPIRUN, *both(f"{folder}/few", images))
+        expect(f"4 ranks, {images} images", read(f"{folder}/few.txt") == read(f"{folder}/few-one.txt") and
+               read(f"{folder}/few.bmp") == read(f"{folder}/few-one.bmp"))
+    with open(f"{folder}/none.txt", "w", encoding="ascii") as file:
+        file.write("0\n")
+    words = both(f"{folder}/few")
+    words[words.index("--count"):words.index("--batch")] = ["--input", f"{folder}/none.txt"]
+    before = read(f"{folder}/few.txt")
+    none = subprocess.run([*MPIRUN, *words], capture_output=True, text=True, timeout=60, check=False)
+    expect("no images: one sentence, and the files stay", none.returncode == 2 and none.stderr.count("'0' is not a count") == 1
+           and read(f"{folder}/few.txt") == before, none)
+
+    # The numbers alone.
+    for kind in ("u8", "f32"):
+        run(*command(9, f"{folder}/a.npy", "--output-type", kind))
+        run(*MPIRUN, *command(9, f"{folder}/a.raw", "--output-type", kind))
+        expect(f".raw of {kind}", read(f"{folder}/a.raw") == np.load(f"{folder}/a.npy").tobytes())
 
 
 def main(folder):
@@ -111,6 +211,8 @@ def main(folder):
     expect("continued: the same bytes", read(lost) == read(one))
     expect("continued: the same picture", read(f"{folder}/lost.bmp") == read(f"{folder}/one.bmp"))
     expect("nothing is left", not glob.glob(f"{folder}/*.partial") and not glob.glob(f"{folder}/*.progress"), os.listdir(folder))
+
+    check_faults(folder, command, run)
 
     # Another request does not continue them.
     first = f"{folder}/other.npy"
