@@ -36,7 +36,7 @@ LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_s
             "include/cosmati/primitive/arguments.h"}
 PLAN = OPS | LAUNCHES | {"include/cosmati/tile/shared_tile.h", "include/cosmati/conv/winograd_matrices.h", "include/cosmati/tile/padded_tile.h",
                          "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",
-                         "include/cosmati/gemm/steps.h", "src/plan", "src/backend", "reference"}
+                         "include/cosmati/gemm/steps.h", "src/program", "src/plan", "src/backend", "reference"}
 MAY_INCLUDE = {
     "include": {"include/cosmati/c"},  # cosmati.h
     "include/cosmati/c": {"include/cosmati.h"},
@@ -54,6 +54,7 @@ MAY_INCLUDE = {
     "src/ops": OPS | {"src/ops", "src/backend"},
     "src/io": OPS | {"src/io"},
     "src/jit": OPS | {"src/jit", "src/io"},
+    "src/program": OPS | {"src/program"},
     "src/plan": PLAN | {"src/io/file.h", "src/ops/architecture.h"},  # call_record.cpp appends lines
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h", "src/ops/module_file.h"},
     "src/backend/cuda": PLAN | {"src/jit", "src/ops/architecture.h"},

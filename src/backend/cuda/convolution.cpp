@@ -5,24 +5,21 @@
 
 #include <algorithm>
 
-#include "src/backend/cuda/convolution_epilogue.h"
-#include "src/backend/cuda/depthwise_filter.h"
 #include "src/backend/cuda/driver/module.h"
-#include "src/backend/cuda/filter_tiled.h"
+#include "src/backend/cuda/executor.h"
 #include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/merged_convolution.h"
 #include "src/backend/cuda/packing.h"
 #include "src/backend/cuda/repack.h"
-#include "src/backend/cuda/sliding_convolution.h"
 #include "src/backend/cuda/unroll.h"
 #include "src/backend/cuda/warp_specialized_convolution.h"
 #include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter_copy.h"
-#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/places.h"
+#include "src/plan/conv/program.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
@@ -65,11 +62,11 @@ class ComposedConvolution final : public Kernel<Problem> {
     Current const current(ordinal_);
     Problem::Arguments arguments = given;
     arguments.w = filter_.enqueue(given.w, workspace, stream);
-    with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+    plan::with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
       if (!places_.list.empty()) return enqueue_together(epilogue, arguments, workspace, stream);
       for (plan::ConvolutionForm const& form : forms_) {
         if (form.rows() == 0 || form.columns() == 0) continue;
-        fill_epilogue(epilogue, form, arguments);
+        plan::fill_epilogue(epilogue, form, arguments);
         enqueue_form(form, epilogue, arguments, workspace, stream);
       }
     });
@@ -108,7 +105,7 @@ class ComposedConvolution final : public Kernel<Problem> {
     for (plan::Place const& place : places_.list) {
       plan::ConvolutionForm const& form = forms_[place.form];
       Parameters& parameters = places.place[places.count];
-      fill_epilogue(epilogue, form, arguments);
+      plan::fill_epilogue(epilogue, form, arguments);
       fill(parameters, form, epilogue, plan::pointers_of(problem_, form, arguments), workspace);
       parameters.schedule = plan::schedule_of(parameters.schedule, place);
       places.first_block[places.count++] = place.first_block;
@@ -151,11 +148,9 @@ class ComposedConvolution final : public Kernel<Problem> {
 
 jit::Source convolution_source(Plan<Problem> const& plan) {
   ConvolutionRecipe const& recipe = plan.recipe;
-  if (is_depthwise_filter(plan)) return depthwise_filter_source(plan, DepthwiseFilterPass::sums);
-  if (plan::is_filter_tiled(plan.problem, recipe)) return filter_tiled_source(plan, FilterTiledPass::sums);
+  if (auto const program = plan::program_of(plan))
+    return kernel_source(program->kernels.front(), plan.device.gpu);
   if (plan::is_window_product(recipe)) return window_product_source(plan);
-  if (recipe.slides()) return sliding_source(plan);
-  if (recipe.is_merged()) return merged_source(plan);
   std::vector<plan::ConvolutionForm> const forms = plan::planned_forms(plan.problem, recipe);
   plan::ConvolutionForm const& form = forms.front();
   bool const together = plan::run_together(recipe, forms);
@@ -179,7 +174,7 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
                         source_text(form.a, recipe.product.a, recipe.stepwise),
                         source_text(form.b, recipe.product.b, recipe.stepwise), name_of(form.sum),
                         epilogue_text(form), destination);
-  std::size_t const parameter_bytes = with_epilogue_arguments(
+  std::size_t const parameter_bytes = plan::with_epilogue_arguments(
       plan.problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
   // The host lays out parameters and shared memory for a kernel that it has not compiled.
   text += fmt::format("static_assert(sizeof(ComposedTraits::Params) == {});\n", parameter_bytes);
@@ -200,9 +195,12 @@ jit::Source convolution_source(Plan<Problem> const& plan) {
 }
 
 std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
-  if (is_depthwise_filter(plan)) return {depthwise_filter_source(plan, DepthwiseFilterPass::parts)};
-  if (plan::is_filter_tiled(plan.problem, plan.recipe))
-    return {filter_tiled_source(plan, FilterTiledPass::parts)};
+  if (auto const program = plan::program_of(plan)) {
+    std::vector<jit::Source> sources;
+    for (std::size_t i = 1; i < program->kernels.size(); ++i)
+      sources.push_back(kernel_source(program->kernels[i], plan.device.gpu));
+    return sources;
+  }
   RepackRecipe const& repack = plan::filter_repack(plan.recipe.product);
   if (plan.recipe.algorithm == ConvolutionAlgorithm::implicit_gemm && repack.bytes > 0)
     return {repack_source(repack, size_of(plan.problem.w.type), architecture_of(plan.device.gpu))};
@@ -211,7 +209,8 @@ std::vector<jit::Source> convolution_passes(Plan<Problem> const& plan) {
 }
 
 int convolution_shared_bytes(Plan<Problem> const& plan) {
-  if (plan.recipe.slides() || plan.recipe.is_merged()) return plan.recipe.sliding.shared_bytes;
+  if (auto const program = plan::program_of(plan))
+    return static_cast<int>(program->kernels.front().shared_bytes);
   if (plan.recipe.is_direct()) return 0;
   if (plan::is_window_product(plan.recipe))
     return plan::shared_storage_bytes(
@@ -222,14 +221,10 @@ int convolution_shared_bytes(Plan<Problem> const& plan) {
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_convolution(Plan<Problem> const& plan) {
-  if (is_depthwise_filter(plan)) return prepare_depthwise_filter(plan);
-  if (plan::is_filter_tiled(plan.problem, plan.recipe)) return prepare_filter_tiled(plan);
   jit::Cubin const cubin = jit::kernel_cache().get(convolution_source(plan));
   Module const module(plan.device.gpu.ordinal, cubin.image.data());
   if (plan::is_window_product(plan.recipe))
     return prepare_window_product(plan, module.function(cubin.lowered_name));
-  if (plan.recipe.slides()) return prepare_sliding(plan, module.function(cubin.lowered_name));
-  if (plan.recipe.is_merged()) return prepare_merged(plan, module.function(cubin.lowered_name));
   return std::make_unique<ComposedConvolution>(plan, module.function(cubin.lowered_name));
 }
 

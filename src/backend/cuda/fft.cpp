@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "cosmati/conv/fft_doubled.h"
-#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/driver/cufft.h"
 #include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/fft/fft.h"
+#include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 
 namespace cosmati::cuda {
@@ -51,7 +51,7 @@ jit::Source factor_source(Gpu const& gpu, FftRecipe const& recipe, FftDoubled wh
 
 jit::Source result_source(Plan<Problem> const& plan, plan::FftForm const& own) {
   plan::ConvolutionForm const& form = own.form;
-  std::size_t const bytes = with_epilogue_arguments(plan.problem, []<class Epilogue>(Epilogue const&) {
+  std::size_t const bytes = plan::with_epilogue_arguments(plan.problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(FftResultParameters<Epilogue, DigitArguments>);
   });
   jit::Source source =
@@ -105,8 +105,8 @@ class ComposedFft final : public plan::FftConvolution {
   }
   void store_results(plan::FftForm const& form, plan::FftCrop const& crop,
                      Problem::Arguments const& arguments, Stream stream) const override {
-    with_epilogue_arguments(problem(), [&]<class Epilogue>(Epilogue epilogue) {
-      fill_epilogue(epilogue, form.form, arguments);
+    plan::with_epilogue_arguments(problem(), [&]<class Epilogue>(Epilogue epilogue) {
+      plan::fill_epilogue(epilogue, form.form, arguments);
       FftResultParameters<Epilogue, DigitArguments> parameters;
       plan::fill_fft_result(parameters, form, crop);
       parameters.d = plan::digit_arguments(form.form.d, plan::pointers_of(problem(), form.form, arguments).d);

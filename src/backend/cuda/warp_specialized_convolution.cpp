@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/packing.h"
 #include "src/backend/launch_tag.h"
+#include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
@@ -47,7 +47,7 @@ class WindowProductKernel final : public Kernel<Problem> {
     Current const current(gpu_.ordinal);
     Problem::Arguments const arguments = packing_.enqueue(given, workspace, stream);
     if (!places_.list.empty())
-      with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+      plan::with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
         launch_together(epilogue, arguments, workspace, stream);
       });
     else
@@ -64,8 +64,8 @@ class WindowProductKernel final : public Kernel<Problem> {
               Stream stream) const {
     void* const result = plan::pointers_of(problem_, part.form, arguments).d;
     if (windows_.by_digits)
-      with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
-        fill_epilogue(epilogue, part.form, arguments);
+      plan::with_epilogue_arguments(problem_, [&]<class Epilogue>(Epilogue epilogue) {
+        plan::fill_epilogue(epilogue, part.form, arguments);
         launch(part, epilogue, plan::digit_arguments(part.form.d, result), arguments, workspace, stream);
       });
     else
@@ -89,7 +89,7 @@ class WindowProductKernel final : public Kernel<Problem> {
     for (plan::Place const& place : places_.list) {
       plan::WindowProduct const& part = windows_.parts[place.form];
       Parameters& parameters = places.place[places.count];
-      fill_epilogue(epilogue, part.form, arguments);
+      plan::fill_epilogue(epilogue, part.form, arguments);
       plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);
       fill_operands(parameters, part, pointers);
       fill(parameters, part.product, epilogue, plan::digit_arguments(part.form.d, pointers.d), workspace);
@@ -206,7 +206,7 @@ jit::Source window_product_source(Plan<Problem> const& plan) {
     texts.epilogue = epilogue_text(front.form);
     texts.destination = fmt::format("DigitDestination<{}, {}, Along::{}>", name_of(front.form.d.type),
                                     front.form.d.width, windows.along_m ? "outer" : "depth");
-    texts.parameter_bytes = with_epilogue_arguments(plan.problem, [&]<class Epilogue>(Epilogue const&) {
+    texts.parameter_bytes = plan::with_epilogue_arguments(plan.problem, [&]<class Epilogue>(Epilogue const&) {
       return windows.image_is_a
                  ? sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>)
                  : sizeof(GemmParameters<TensorArguments, ImageArguments, Epilogue, DigitArguments>);

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
+#include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/winograd/winograd.h"
 
@@ -39,7 +39,7 @@ jit::Source transform(Gpu const& gpu, std::string name_expression, char const* l
 
 jit::Source result_source(Plan<Problem> const& plan, plan::ConvolutionForm const& form) {
   WinogradRecipe const& recipe = plan.recipe.winograd;
-  std::size_t const bytes = with_epilogue_arguments(plan.problem, []<class Epilogue>(Epilogue const&) {
+  std::size_t const bytes = plan::with_epilogue_arguments(plan.problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(WinogradResultParameters<Epilogue, DigitArguments>);
   });
   jit::Source source =
@@ -75,7 +75,7 @@ class ComposedWinograd final : public plan::WinogradConvolution {
   }
   void store_results(Problem::Arguments const& arguments, Index first, Index count, std::byte* workspace,
                      Stream stream) const override {
-    with_epilogue_arguments(problem(), [&]<class Epilogue>(Epilogue epilogue) {
+    plan::with_epilogue_arguments(problem(), [&]<class Epilogue>(Epilogue epilogue) {
       fill_epilogue(epilogue, form().form, arguments);
       WinogradResultParameters<Epilogue, DigitArguments> parameters;
       plan::fill_winograd_result(parameters, form(), recipe(), first, count, workspace);

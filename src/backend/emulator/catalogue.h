@@ -5,11 +5,16 @@
 #include <memory>
 #include <string>
 
+#include "cosmati/arch/emulator.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/grouped_gemm.h"
 #include "src/backend/emulator/primitive.h"
 
 namespace cosmati::emulator {
+
+// Runs a kernel whose parameters' type it knows.
+using RunKernel = void (*)(Grid grid, int threads, unsigned shared_bytes, void const* parameters,
+                           int host_threads);
 
 // What the module offers.
 struct Catalogue {
@@ -19,6 +24,8 @@ struct Catalogue {
   std::unique_ptr<Kernel<ConvolutionProblem>> (*winograd)(Plan<ConvolutionProblem> const& plan);
   std::unique_ptr<Kernel<ConvolutionProblem>> (*fft)(Plan<ConvolutionProblem> const& plan);
   RunPrimitive primitive;
+  // The kernel of this KernelSpec::key(), or null.
+  RunKernel (*kernel)(std::string const& key);
 };
 
 // Opens the module at the first call. Throws Error(unavailable) with how to build it where there is none.

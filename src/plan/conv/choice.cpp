@@ -19,6 +19,7 @@
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/unroll.h"
@@ -240,11 +241,11 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   simple.offer = &offer_with_bias<&direct>;
   Candidate<Problem> unrolled{"unroll_gemm", {}, nullptr, prepare};
   unrolled.offer = &offer_with_bias<&unroll_gemm>;
-  Candidate<Problem> tiled{"direct_tiled", {}, nullptr, prepare};
+  Candidate<Problem> tiled{"direct_tiled", {}, nullptr, &prepare_on<&prepare_program>};
   tiled.offer = &offer_with_bias<&direct_tiled>;
-  Candidate<Problem> merged{"direct_merged", {}, nullptr, prepare};
+  Candidate<Problem> merged{"direct_merged", {}, nullptr, &prepare_on<&prepare_program>};
   merged.offer = &offer_with_bias<&direct_merged>;
-  Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
+  Candidate<Problem> by_channel{"depthwise", {}, nullptr, &prepare_on<&prepare_program>};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;

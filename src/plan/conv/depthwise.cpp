@@ -184,7 +184,10 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   sliding.channels_last = !front.form.swapped;
   compile_in(sliding, forms);
   bool const emulated = device.backend == Backend::emulator;
-  if (emulated && !in_catalogue(sliding, front.form.sum)) sliding.taps = 0, sliding.uneven = false;
+  if (emulated && !in_catalogue(sliding, front.form.sum)) {
+    sliding.taps = 0, sliding.uneven = false;
+    sliding.output_step = sliding.tap_step = 1;
+  }
   sliding.vector = vector_of(sliding, forms, emulated);
   Index const lanes =
       sliding.channels_last ? channels_of(front) / sliding.vector : across(front, sliding).outputs;

@@ -82,11 +82,58 @@ DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gra
   return schedule;
 }
 
-Index depthwise_filter_blocks(DepthwiseFilterSchedule const& schedule) {
-  return Index{schedule.channel_tiles.divisor} * schedule.tap_groups.divisor * schedule.parts;
+std::string DepthwiseFilterTraits::print() const {
+  return fmt::format("DepthwiseFilterTraits<{}, {}, {}, {}, {}>", types.print(), channels_last, vector, taps,
+                     swapped);
 }
-Index depthwise_filter_sum_blocks(DepthwiseFilterForm const& gradient) {
-  return parts_of(channels_of(gradient) * taps_of(gradient), threads);
+
+program::Program depthwise_filter_program(Plan<Problem> const& plan) {
+  SlidingRecipe const& recipe = plan.recipe.sliding;
+  ConvolutionProgram made(plan);
+  DepthwiseFilterForm gradient = depthwise_filter_form(plan.problem);
+  ConvolutionForm const& form = gradient.form = made.in_kernel(gradient.form);
+  KernelTypes const types = made.types_of(form);
+  gradient.image = types.image, gradient.gradient = types.filter;
+  DepthwiseFilterSchedule const schedule = depthwise_filter_schedule(gradient, recipe);
+  auto const shared = static_cast<unsigned>(recipe.shared_bytes);
+  program::KernelSpec kernel{
+      .header = "conv/depthwise_filter.h",
+      .entry = "depthwise_filter_kernel",
+      .traits =
+          DepthwiseFilterTraits{types, recipe.channels_last, recipe.vector, recipe.taps, form.image_is_a}
+              .print(),
+      .asserted = {{"ComposedTraits::threads", threads}, {"sizeof(ComposedTraits::SharedStorage)", shared}},
+      .threads = threads,
+      .shared_bytes = shared};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = DepthwiseFilterParameters<Epilogue, Destination>;
+    std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
+    kernel.entry = "depthwise_filter_sum_kernel";
+    kernel.shared_bytes = 0;
+    std::size_t const parts = made.add_kernel<Parameters>(kernel, form);
+    if (form.rows() == 0 || form.columns() == 0) return;
+    auto const fill = [gradient, schedule, x = made.image, dy = made.filter](program::Run const& run,
+                                                                             Parameters& to) {
+      auto const& own = gradient.parameters;
+      to.window = own.window;
+      to.window.image = moved(x.of(run), gradient.image_base, gradient.image);
+      to.gradient = moved(dy.of(run), gradient.gradient_base, gradient.gradient);
+      to.gradient_image = own.gradient_image;
+      to.gradient_channel = own.gradient_channel;
+      to.gradient_row = own.gradient_row;
+      to.gradient_column = own.gradient_column;
+      to.partials = run.workspace;
+      to.tap_row_number = own.tap_row_number;
+      to.tap_column_number = own.tap_column_number;
+      to.schedule = schedule;
+      fill_destination(to.d, gradient.form.d, ConvolutionProgram::result(run));
+      fill_epilogue(to.epilogue, gradient.form, run);
+    };
+    made.launch<Parameters>(
+        sums, {Index{schedule.channel_tiles.divisor} * schedule.tap_groups.divisor * schedule.parts}, fill);
+    made.launch<Parameters>(parts, {parts_of(channels_of(gradient) * taps_of(gradient), threads)}, fill);
+  });
+  return std::move(made).finish();
 }
 
 Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {

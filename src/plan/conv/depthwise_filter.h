@@ -2,8 +2,7 @@
 #pragma once
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
-#include "src/plan/conv/form.h"
-#include "src/plan/conv/launch.h"
+#include "src/plan/conv/program.h"
 
 namespace cosmati::plan {
 
@@ -18,27 +17,15 @@ DepthwiseFilterForm depthwise_filter_form(ConvolutionProblem const& problem);
 
 Offer<ConvolutionProblem> depthwise_filter(ConvolutionProblem const& problem, Device const& device);
 
+struct DepthwiseFilterTraits {
+  KernelTypes types;
+  bool channels_last = false;
+  int vector = 1, taps = 1;
+  bool swapped = false;
+  std::string print() const;
+};
+program::Program depthwise_filter_program(Plan<ConvolutionProblem> const& plan);
+
 DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gradient,
                                                   SlidingRecipe const& recipe);
-Index depthwise_filter_blocks(DepthwiseFilterSchedule const& schedule);  // of the sums
-Index depthwise_filter_sum_blocks(DepthwiseFilterForm const& gradient);
-
-// With the pointers and the schedule of a launch.
-template <class Parameters>
-void fill_depthwise_filter(Parameters& parameters, DepthwiseFilterForm const& gradient,
-                           SlidingRecipe const& recipe, void const* image, void const* dy, void* partials) {
-  auto const& own = gradient.parameters;
-  parameters.window = own.window;
-  parameters.window.image = moved(image, gradient.image_base, gradient.image);
-  parameters.gradient = moved(dy, gradient.gradient_base, gradient.gradient);
-  parameters.gradient_image = own.gradient_image;
-  parameters.gradient_channel = own.gradient_channel;
-  parameters.gradient_row = own.gradient_row;
-  parameters.gradient_column = own.gradient_column;
-  parameters.partials = partials;
-  parameters.tap_row_number = own.tap_row_number;
-  parameters.tap_column_number = own.tap_column_number;
-  parameters.schedule = depthwise_filter_schedule(gradient, recipe);
-}
-
 }  // namespace cosmati::plan

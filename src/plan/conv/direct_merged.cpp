@@ -307,6 +307,55 @@ MergedGrid merged_grid(Problem const& p, MergedShape const& shape) {
   return {p.x.extent(0) * down * across, parts(p.w.extent(1), shape.channels), p.groups};
 }
 
+std::string DirectMergedTraits::print() const {
+  auto const axis = [](MergedAxis const& of) {
+    return fmt::format("MergedAxis{{{}, {}, {}, {}}}", of.stride, of.taps, of.dilation, of.pad);
+  };
+  char const* const run = shape.run == MergedRun::columns    ? "columns"
+                          : shape.run == MergedRun::channels ? "channels"
+                                                             : "none";
+  return fmt::format(
+      "DirectMergedTraits<MergedShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, MergedRun::{}}}, {}, "
+      "{}>",
+      axis(shape.rows), axis(shape.columns), shape.channels, shape.cells, shape.threads_down,
+      shape.threads_across, shape.parts, shape.inputs, shape.blocks, shape.vector, shape.pieces, shape.async,
+      run, fixed, types.print());
+}
+
+program::Program merged_program(Plan<Problem> const& plan) {
+  MergedShape const& shape = plan.recipe.merged;
+  MergedForm const merged = merged_form(plan.problem, shape);
+  MergedGrid const grid = merged_grid(plan.problem, shape);
+  ConvolutionForm const& form = merged.form;
+  ConvolutionProgram made(plan);
+  bool const fixed = !made.is_emulated();
+  auto const threads = static_cast<unsigned>(shape.threads());
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = MergedParameters<Epilogue, Destination>;
+    DirectMergedTraits const traits{fixed ? shape : emulated_merged_shape(), fixed, made.types_of(form)};
+    std::size_t const kernel =
+        made.add_kernel<Parameters>({.header = "conv/direct_merged.h",
+                                     .entry = "direct_merged_kernel",
+                                     .traits = traits.print(),
+                                     .asserted = {{"ComposedTraits::threads", threads}},
+                                     .threads = threads,
+                                     .shared_bytes = static_cast<unsigned>(plan.recipe.sliding.shared_bytes)},
+                                    form);
+    if (form.rows() == 0 || form.columns() == 0) return;
+    made.launch_groups<Parameters>(
+        kernel, {grid.x, grid.y, grid.z},
+        [merged, dy = made.image, w = made.filter](program::Run const& run, Index first, Parameters& to) {
+          to.window = merged.window;
+          to.window.image = dy.of(run);
+          to.window.filter = w.of(run);
+          to.window.first_group = first;
+          fill_destination(to.d, merged.form.d, ConvolutionProgram::result(run));
+          fill_epilogue(to.epilogue, merged.form, run);
+        });
+  });
+  return std::move(made).finish();
+}
+
 Offer<Problem> direct_merged(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = violation(problem, device, options);

@@ -1,7 +1,7 @@
 // Data gradients with few channels, all places between the strides at once.
 #pragma once
 #include "cosmati/conv/merged_arguments.h"
-#include "src/plan/conv/form.h"
+#include "src/plan/conv/program.h"
 
 namespace cosmati::plan {
 
@@ -15,6 +15,20 @@ struct MergedGrid {
   Index x = 0, y = 1, z = 1;
 };
 MergedGrid merged_grid(ConvolutionProblem const& problem, MergedShape const& shape);
+
+struct DirectMergedTraits {
+  MergedShape shape;
+  bool fixed = true;  // the shape is known when the kernel is compiled; else the arguments have it
+  KernelTypes types;
+  std::string print() const;
+};
+// The emulator's kernel, which finds its shape in the arguments.
+constexpr MergedShape emulated_merged_shape() {
+  MergedShape shape;
+  shape.threads_down = unfixed_merged_threads, shape.threads_across = 1;
+  return shape;
+}
+program::Program merged_program(Plan<ConvolutionProblem> const& plan);
 
 Offer<ConvolutionProblem> direct_merged(ConvolutionProblem const& problem, Device const& device,
                                         PlanOptions const& options);

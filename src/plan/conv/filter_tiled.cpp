@@ -190,6 +190,55 @@ SlidingGrid filter_tiled_sum_grid(FilterTiledForm const& gradient, FilterTileSch
   return {parts_of(schedule.weights, sum_lanes), 1, gradient.form.groups};
 }
 
+std::string FilterTiledTraits::print() const {
+  return fmt::format("FilterTiledTraits<{}, {}, {}, {}, {}, {}, {}, {}>", threads, run, filters,
+                     types.print(), swapped, taps, output_step, tap_step);
+}
+
+program::Program filter_tiled_program(Plan<Problem> const& plan) {
+  SlidingRecipe const& recipe = plan.recipe.sliding;
+  bool const bias = makes_bias_gradient(plan.problem, plan.recipe);
+  Index const bias_stride = bias ? plan.problem.db.layout.stride[0] : 0;
+  ConvolutionProgram made(plan);
+  FilterTiledForm gradient = filter_tiled_form(plan.problem);
+  ConvolutionForm const& form = gradient.form = made.in_kernel(gradient.form);
+  KernelTypes const types = made.types_of(form);
+  gradient.image = types.image, gradient.gradient = types.filter;
+  SlidingGrid const grid = filter_tiled_grid(gradient, recipe),
+                    parts_grid =
+                        filter_tiled_sum_grid(gradient, filter_tiled_schedule(gradient, recipe, bias));
+  constexpr unsigned sum_threads = 512;  // FilterTiledTraits
+  unsigned const sum_bytes = sum_threads * static_cast<unsigned>(size_of(form.sum));
+  FilterTiledTraits const traits{
+      1 << recipe.lanes_shift, recipe.tile.columns, recipe.tile.thread_filters, types,
+      form.image_is_a,         recipe.taps,         recipe.output_step,         recipe.tap_step};
+  program::KernelSpec kernel{.header = "conv/filter_tiled.h",
+                             .entry = "filter_tiled_kernel",
+                             .traits = traits.print(),
+                             .asserted = {{"sizeof(ComposedTraits::SumStorage)", sum_bytes}},
+                             .threads = 1u << recipe.lanes_shift,
+                             .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = FilterTiledParameters<Epilogue, Destination>;
+    std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
+    kernel.entry = "filter_tiled_sum_kernel";
+    kernel.threads = sum_threads;
+    kernel.shared_bytes = sum_bytes;
+    std::size_t const parts = made.add_kernel<Parameters>(kernel, form);
+    if (form.rows() == 0 || form.columns() == 0) return;
+    auto const fill = [gradient, recipe, bias, bias_stride, x = made.image, dy = made.filter](
+                          program::Run const& run, Parameters& to) {
+      fill_filter_tiled(to, gradient, recipe, x.of(run), dy.of(run), run.workspace,
+                        bias ? run.tensors[3] : nullptr, bias_stride);
+      fill_destination(to.d, gradient.form.d, ConvolutionProgram::result(run));
+      fill_epilogue(to.epilogue, gradient.form, run);
+    };
+    made.launch<Parameters>(sums, {grid.x, grid.y, grid.z}, fill);
+    made.launch<Parameters>(parts, {parts_grid.x, parts_grid.y, parts_grid.z}, fill);
+  });
+  return std::move(made).finish();
+}
+
 Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   Offer<Problem> offer;
   FilterTiledForm const gradient = filter_tiled_form(problem);

@@ -2,8 +2,7 @@
 #pragma once
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
-#include "src/plan/conv/form.h"
-#include "src/plan/conv/launch.h"
+#include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
 
 namespace cosmati::plan {
@@ -28,6 +27,16 @@ struct FilterTiledForm {
   FilterTiledParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
 };
 FilterTiledForm filter_tiled_form(ConvolutionProblem const& problem);
+
+struct FilterTiledTraits {
+  int threads = 128;
+  int run = 1, filters = 1;  // outputs of a row, and filters, of a thread
+  KernelTypes types;
+  bool swapped = false;
+  int taps = 1, output_step = 1, tap_step = 1;
+  std::string print() const;
+};
+program::Program filter_tiled_program(Plan<ConvolutionProblem> const& plan);
 
 Offer<ConvolutionProblem> filter_tiled(ConvolutionProblem const& problem, Device const& device);
 

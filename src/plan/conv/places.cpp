@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
@@ -60,7 +60,7 @@ std::string together_violation(std::size_t places, std::size_t bytes) {
 }  // namespace
 
 std::string together_violation(Problem const& problem, std::vector<ConvolutionForm> const& forms) {
-  std::size_t const bytes = cuda::with_epilogue_arguments(
+  std::size_t const bytes = with_epilogue_arguments(
       problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
   return together_violation(forms.size(), bytes);
 }
@@ -68,7 +68,7 @@ std::string together_violation(Problem const& problem, std::vector<ConvolutionFo
 std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
   if (partition == Partition::stream_k) return "ranges of steps do not go from place to place";
   if (!windows.image_is_a || !windows.by_digits) return "there is one product";
-  std::size_t const bytes = cuda::with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
+  std::size_t const bytes = with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
   });
   return together_violation(windows.parts.size(), bytes);

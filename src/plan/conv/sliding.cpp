@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "src/backend/cuda/convolution_epilogue.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 
 namespace cosmati::plan {
@@ -112,7 +112,7 @@ SlidingLaunches sliding_launches(Problem const& problem, ConvolutionAlgorithm al
   std::stable_sort(forms.begin(), forms.end(), [](SlidingForm const& x, SlidingForm const& y) {
     return x.form.depth() > y.form.depth();
   });
-  int const most = cuda::with_epilogue_arguments(problem, [&]<class Epilogue>(Epilogue const&) {
+  int const most = with_epilogue_arguments(problem, [&]<class Epilogue>(Epilogue const&) {
     return algorithm == ConvolutionAlgorithm::depthwise
                ? most_places_of<DepthwiseParameters<Epilogue, DigitArguments>>
                : most_places_of<DirectTiledParameters<Epilogue, DigitArguments>>;

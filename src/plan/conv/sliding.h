@@ -7,7 +7,7 @@
 #include "cosmati/conv/places_in_turn.h"
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
-#include "src/plan/conv/form.h"
+#include "src/plan/conv/program.h"
 
 namespace cosmati::plan {
 
@@ -70,6 +70,25 @@ FoundDigit find_digit(char letter, ProductIndex const& index, DigitSteps const& 
 // `output` and `tap` of the image, `weight` of the filter; their `step` is along the axis.
 WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
                        int DigitStep::*step, int origin, int size);
+
+struct DepthwiseTraits {
+  KernelTypes types;
+  bool channels_last = false;
+  int vector = 1, taps = 0, output_step = 1, tap_step = 1;
+  bool uneven = false;
+  std::string print() const;
+};
+struct DirectTiledTraits {
+  DirectTile tile;
+  int threads = 64;
+  KernelTypes types;
+  bool swapped = false;
+  int taps = 0, output_step = 1, tap_step = 1;
+  bool uneven = false;
+  std::string print() const;
+};
+// Of direct_tiled and depthwise, but for filters' gradients.
+program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 
 // The power of two in 2^least..2^most of which whole tiles waste least.
 int lanes_shift_of(Index extent, int least, int most);

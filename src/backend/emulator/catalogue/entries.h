@@ -12,5 +12,6 @@ std::unique_ptr<Kernel<ConvolutionProblem>> prepare_winograd(Plan<ConvolutionPro
 // The kernels around the transforms of the algorithm fft.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_fft(Plan<ConvolutionProblem> const& plan);
 void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun const& run, int host_threads);
+RunKernel find_kernel(std::string const& key);
 
 }  // namespace cosmati::emulator

@@ -5,10 +5,6 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
-#include "src/backend/emulator/catalogue/conv/depthwise_filter.h"
-#include "src/backend/emulator/catalogue/conv/filter_tiled.h"
-#include "src/backend/emulator/catalogue/conv/merged_convolution.h"
-#include "src/backend/emulator/catalogue/conv/sliding_convolution.h"
 #include "src/backend/emulator/catalogue/conv/unroll.h"
 #include "src/backend/emulator/catalogue/conv/warp_specialized_convolution.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_repack.h"
@@ -43,12 +39,6 @@ class EmulatedConvolution final : public Kernel<Problem> {
         threads_(plan.device.threads) {
     plan::ConvolutionForm const& form = forms_.front();
     type_ = kernel_type(form.a.type, form.b.type, recipe_);
-    if (recipe_.slides()) {
-      if (problem_.direction != ConvolutionDirection::filter)
-        sliding_ = plan::sliding_launches(problem_, recipe_.algorithm);
-      return;
-    }
-    if (recipe_.is_merged()) return;
     launch_ = recipe_.is_direct() ? direct() : product();
     for (plan::ConvolutionForm& each : forms_)
       each.a.type = each.b.type = each.unrolled.type = type_;  // as they will lie
@@ -67,28 +57,6 @@ class EmulatedConvolution final : public Kernel<Problem> {
     std::byte* free = workspace + std::max(recipe_.product_workspace(), copied.offset + copied.bytes);
     pointers.a = as_kernel_type(*a, pointers.a, free);
     pointers.b = as_kernel_type(*b, pointers.b, free);
-    if (recipe_.is_merged()) {
-      void const *dy = pointers.a, *w = pointers.b;
-      if (forms_.front().swapped) std::swap(dy, w);
-      launch_merged(plan::merged_form(problem_, recipe_.merged), plan::merged_grid(problem_, recipe_.merged),
-                    recipe_.sliding.shared_bytes, type_, expression, dy, w, pointers.d, threads_);
-      return;
-    }
-    bool const image_first = forms_.front().image_is_a;
-    for (auto const& launch : sliding_)
-      launch_sliding(launch, recipe_, type_, expression, image_first ? pointers.a : pointers.b,
-                     image_first ? pointers.b : pointers.a, pointers.d, threads_);
-    if (recipe_.slides()) {
-      if (plan::is_filter_tiled(problem_, recipe_)) {
-        bool const bias = plan::makes_bias_gradient(problem_, recipe_);
-        launch_filter_tiled(plan::filter_tiled_form(problem_), recipe_, type_, pointers,
-                            bias ? arguments.db : nullptr, bias ? problem_.db.layout.stride[0] : 0, workspace,
-                            threads_);
-      } else if (problem_.direction == ConvolutionDirection::filter)
-        launch_depthwise_filter(plan::depthwise_filter_form(problem_), recipe_, type_, pointers, workspace,
-                                threads_);
-      return;
-    }
     ConvolutionHostPlaces places;
     auto const add = [&](plan::ConvolutionForm const& form, plan::ConvolutionPointers const& from,
                          int blocks) {
@@ -175,7 +143,6 @@ class EmulatedConvolution final : public Kernel<Problem> {
   std::vector<plan::ConvolutionForm> forms_;
   int threads_;
   DataType type_;
-  plan::SlidingLaunches sliding_;  // of a filter's gradient none
   LaunchConvolution launch_ = nullptr;
 };
 

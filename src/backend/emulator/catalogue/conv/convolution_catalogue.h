@@ -10,16 +10,13 @@
 #include "cosmati/gemm/kernel.h"
 #include "reference/epilogue.h"
 #include "src/backend/emulator/emulated_policy.h"
-#include "src/plan/conv/form.h"
+#include "src/plan/conv/kernel_parts.h"
 
 namespace cosmati::emulator {
 
 struct ConvolutionHostEpilogue {
   using Real = double;
-  struct Arguments {
-    reference::ElementEpilogue const* expression = nullptr;
-    plan::ConvolutionForm const* form = nullptr;
-  };
+  using Arguments = plan::HostEpilogueArguments;
   struct Tile {
     Arguments arguments;
     Index group, first_m, first_n;
@@ -40,10 +37,7 @@ struct ConvolutionHostEpilogue {
 
 struct ConvolutionHostDestination {
   static constexpr int width = 4;
-  struct Arguments {
-    DigitArguments digits;
-    DataType type = DataType::f32;
-  };
+  using Arguments = plan::HostDestinationArguments;
   struct Tile {
     Arguments arguments;
     Index batch, first_m, first_n;
@@ -63,6 +57,16 @@ struct ConvolutionHostDestination {
     }
   };
 };
+
+// Calls use(Sum{}) with each type of sums.
+template <class Use>
+void for_sums(Use const& use) {
+  use(f64{}), use(s32{}), use(f32{});
+}
+template <class Sum>
+constexpr DataType type_of() {
+  return is_same<Sum, f64> ? DataType::f64 : is_same<Sum, s32> ? DataType::s32 : DataType::f32;
+}
 
 using ConvolutionHostParameters =
     GemmParameters<WindowArguments, WindowArguments, ConvolutionHostEpilogue::Arguments,

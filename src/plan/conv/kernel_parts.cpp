@@ -1,31 +1,31 @@
 // The text of a convolution's epilogue.
-#include "src/backend/cuda/convolution_epilogue.h"
+#include "src/plan/conv/kernel_parts.h"
 
 #include <fmt/format.h>
 
 #include "cosmati/epilogue/cuda_text.h"
 
-namespace cosmati::cuda {
+namespace cosmati::plan {
 namespace {
 
-std::string format_text(plan::DigitForm const& form) {
+std::string format_text(DigitForm const& form) {
   return fmt::format("OperandFormat<{}, {}, {}, {}>", name_of(form.type), form.by_m, form.by_n, form.width);
 }
-std::string list_text(std::vector<plan::DigitForm> const& forms) {
+std::string list_text(std::vector<DigitForm> const& forms) {
   std::string text;
-  for (plan::DigitForm const& form : forms) text += (text.empty() ? "" : ", ") + format_text(form);
+  for (DigitForm const& form : forms) text += (text.empty() ? "" : ", ") + format_text(form);
   return "FormatList<" + text + ">";
 }
 
 }  // namespace
 
-std::string epilogue_text(plan::ConvolutionForm const& form) {
+std::string epilogue_text(ConvolutionForm const& form) {
   if (form.identity) return fmt::format("IdentityEpilogue<{}>", name_of(form.evaluation));
   return fmt::format("ExpressionEpilogue<ComposedFunction, NoSource, {}, {}, DigitGeometry>",
                      list_text(form.operands), list_text(form.stores));
 }
 
-std::string function_text(ConvolutionProblem const& problem, plan::ConvolutionForm const& form) {
+std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form) {
   if (form.identity) return {};
   auto const& expression = problem.epilogue.expression;
   return fmt::format(
@@ -38,4 +38,4 @@ std::string function_text(ConvolutionProblem const& problem, plan::ConvolutionFo
       name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
 }
 
-}  // namespace cosmati::cuda
+}  // namespace cosmati::plan

@@ -1,0 +1,65 @@
+// A program's kernels on the device, and its launches.
+#include "src/backend/cuda/executor.h"
+
+#include <utility>
+
+#include "src/backend/cuda/driver/module.h"
+#include "src/backend/cuda/gemm_source.h"
+#include "src/jit/cache.h"
+
+namespace cosmati::cuda {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+class DeviceProgram final : public Kernel<Problem> {
+ public:
+  DeviceProgram(Plan<Problem> const& plan, program::Program program)
+      : problem_(plan.problem), program_(std::move(program)), ordinal_(plan.device.gpu.ordinal) {
+    std::vector<jit::Source> sources;
+    for (program::KernelSpec const& kernel : program_.kernels)
+      sources.push_back(kernel_source(kernel, plan.device.gpu));
+    auto const cubins = jit::kernel_cache().get_all(sources);
+    for (std::size_t i = 0; i < cubins.size(); ++i) {
+      functions_.push_back(Module(ordinal_, cubins[i].image.data()).function(cubins[i].lowered_name));
+      functions_.back().allow_shared_bytes(static_cast<int>(program_.kernels[i].shared_bytes));
+    }
+  }
+
+  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    Current const current(ordinal_);
+    program::Run const run = program::run_of(problem_, arguments, workspace);
+    alignas(128) std::byte parameters[32768];  // the most that a kernel takes
+    for (program::Launch const& launch : program_.launches) {
+      launch.fill(run, parameters);
+      auto const along = [](Index blocks) { return static_cast<unsigned>(blocks); };
+      program::KernelSpec const& kernel = program_.kernels[launch.kernel];
+      functions_[launch.kernel].launch({along(launch.grid.x), along(launch.grid.y), along(launch.grid.z)},
+                                       kernel.threads, kernel.shared_bytes, parameters, launch.bytes,
+                                       launch.alignment, stream);
+    }
+  }
+
+ private:
+  Problem problem_;
+  program::Program program_;
+  int ordinal_;
+  std::vector<Function> functions_;  // of each of the program's kernels
+};
+
+}  // namespace
+
+jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu) {
+  jit::Source source;
+  source.text = program::text_of(kernel);
+  source.name_expression = program::name_expression_of(kernel);
+  source.architecture = architecture_of(gpu);
+  source.label = kernel.label;
+  return source;
+}
+
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program) {
+  return std::make_unique<DeviceProgram>(plan, std::move(program));
+}
+
+}  // namespace cosmati::cuda

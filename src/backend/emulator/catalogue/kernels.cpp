@@ -1,0 +1,31 @@
+// The table of the kernels, and the one that converts operands.
+#include "src/backend/emulator/catalogue/kernels.h"
+
+#include "src/backend/emulator/catalogue/entries.h"
+#include "src/plan/conv/program.h"
+
+namespace cosmati::emulator {
+
+void add_conversion(KernelTable& table) {
+  table[program::KernelSpec{.entry = "widen_kernel", .traits = "all types"}.key()] =
+      [](Grid, int, unsigned, void const* parameters, int) {
+        auto const& p = *static_cast<plan::WidenParameters const*>(parameters);
+        for (Index i = 0; i < p.count; ++i) store(p.to_type, p.to, i, load(p.from_type, p.from, i));
+      };
+}
+
+RunKernel find_kernel(std::string const& key) {
+  static KernelTable const table = [] {
+    KernelTable made;
+    add_conversion(made);
+    add_depthwise_filter(made);
+    add_direct_merged(made);
+    add_filter_tiled(made);
+    add_sliding(made);
+    return made;
+  }();
+  auto const found = table.find(key);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace cosmati::emulator

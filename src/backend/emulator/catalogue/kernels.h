@@ -1,0 +1,31 @@
+// The catalogue's kernels by the key of their specification (src/program/program.h).
+#pragma once
+#include <map>
+#include <string>
+
+#include "cosmati/arch/emulator.h"
+#include "src/backend/emulator/catalogue.h"
+#include "src/program/program.h"
+
+namespace cosmati::emulator {
+
+using KernelTable = std::map<std::string, RunKernel>;
+
+// Adds a kernel<traits> or kernel<traits, places> that takes Parameters.
+template <auto kernel, class Parameters>
+void add_kernel(KernelTable& table, char const* entry, std::string traits, int places = 0) {
+  program::KernelSpec const spec{.entry = entry, .traits = std::move(traits), .places = places};
+  table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
+                         int host_threads) {
+    launch_kernel<kernel>(grid, threads, shared_bytes, *static_cast<Parameters const*>(parameters),
+                          host_threads);
+  };
+}
+
+void add_conversion(KernelTable& table);
+void add_depthwise_filter(KernelTable& table);
+void add_direct_merged(KernelTable& table);
+void add_filter_tiled(KernelTable& table);
+void add_sliding(KernelTable& table);
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,62 @@
+// A program's launches by the kernels that its specifications name.
+#include "src/backend/emulator/executor.h"
+
+#include <utility>
+
+#include "cosmati/epilogue/parse.h"
+#include "reference/epilogue.h"
+#include "src/backend/emulator/catalogue.h"
+
+namespace cosmati::emulator {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+struct FreeParameters {
+  std::align_val_t alignment;
+  void operator()(void* parameters) const { operator delete(parameters, alignment); }
+};
+
+class EmulatedProgram final : public HostKernel<Problem> {
+ public:
+  EmulatedProgram(Plan<Problem> const& plan, program::Program program)
+      : problem_(plan.problem), program_(std::move(program)), threads_(plan.device.threads) {
+    for (program::KernelSpec const& kernel : program_.kernels) {
+      kernels_.push_back(catalogue().kernel(kernel.key()));
+      if (kernels_.back() == nullptr)
+        throw Error(ErrorCode::unavailable, "the emulator's catalogue has no kernel " + kernel.key());
+    }
+  }
+
+  void run(Problem::Arguments const& arguments, std::byte* workspace) const override {
+    reference::ElementEpilogue const epilogue(problem_.epilogue, epilogue::convolution_indices,
+                                              arguments.operands, arguments.scalars, arguments.stores);
+    program::Run run = program::run_of(problem_, arguments, workspace);
+    run.epilogue = &epilogue;
+    for (program::Launch const& launch : program_.launches) {
+      std::align_val_t const alignment{launch.alignment};
+      std::unique_ptr<void, FreeParameters> const parameters(operator new(launch.room, alignment),
+                                                             {alignment});
+      launch.fill(run, parameters.get());
+      auto const along = [](Index blocks) { return static_cast<int>(blocks); };
+      program::KernelSpec const& kernel = program_.kernels[launch.kernel];
+      kernels_[launch.kernel]({along(launch.grid.x), along(launch.grid.y), along(launch.grid.z)},
+                              static_cast<int>(kernel.threads), kernel.shared_bytes, parameters.get(),
+                              threads_);
+    }
+  }
+
+ private:
+  Problem problem_;
+  program::Program program_;
+  int threads_;
+  std::vector<RunKernel> kernels_;  // of each of the program's
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program) {
+  return std::make_unique<EmulatedProgram>(plan, std::move(program));
+}
+
+}  // namespace cosmati::emulator

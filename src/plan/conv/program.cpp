@@ -1,0 +1,89 @@
+// What the programs of convolutions have in common, and which algorithm has one.
+#include "src/plan/conv/program.h"
+
+#include <fmt/format.h>
+
+#include "src/backend/cuda/executor.h"
+#include "src/backend/emulator/contents.h"
+#include "src/backend/emulator/executor.h"
+#include "src/plan/conv/depthwise_filter.h"
+#include "src/plan/conv/direct_merged.h"
+#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+
+using Problem = ConvolutionProblem;
+
+std::optional<program::Program> program_of(Plan<Problem> const& plan) {
+  bool const filter = plan.problem.direction == ConvolutionDirection::filter;
+  switch (plan.recipe.algorithm) {
+    case ConvolutionAlgorithm::direct_tiled:
+      return filter ? filter_tiled_program(plan) : sliding_program(plan);
+    case ConvolutionAlgorithm::depthwise:
+      return filter ? depthwise_filter_program(plan) : sliding_program(plan);
+    case ConvolutionAlgorithm::direct_merged: return merged_program(plan);
+    default: return {};
+  }
+}
+
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
+  program::Program program = *program_of(plan);
+  return plan.device.backend == Backend::emulator ? emulator::prepare_program(plan, std::move(program))
+                                                  : cuda::prepare_program(plan, std::move(program));
+}
+
+std::string KernelTypes::print() const {
+  return fmt::format("{}, {}, {},\n{},\n{}", name_of(image), name_of(filter), name_of(sum), epilogue,
+                     destination);
+}
+
+KernelTypes emulated_types(DataType sum) { return {sum, sum, sum, "HostEpilogue", "HostDestination"}; }
+
+ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) {
+  Problem const& p = plan.problem;
+  program_.workspace.add("partial sums", plan.recipe.product_workspace());
+  if (!is_emulated()) return;
+  bool const data = p.direction == ConvolutionDirection::data;
+  TensorDescription const &first = data ? p.y : p.x,
+                          &second = p.direction == ConvolutionDirection::filter ? p.y : p.w;
+  kernel_type_ = emulator::kernel_type(first.type, second.type, plan.recipe);
+  widen(image, first, "image");
+  widen(filter, second, "filter or gradient");
+}
+
+void ConvolutionProgram::widen(KernelOperand& operand, TensorDescription const& tensor, char const* slot) {
+  if (tensor.type == kernel_type_) return;
+  if (program_.kernels.empty()) program_.kernels.push_back({.entry = "widen_kernel", .traits = "all types"});
+  Index const count = tensor.layout.span();
+  KernelOperand const from = operand;
+  auto const bytes = static_cast<std::size_t>(emulator::padded_bytes(count * size_of(kernel_type_)));
+  operand = {from.tensor, program_.workspace.add(slot, bytes), true};
+  launch<WidenParameters>(0, {},
+                          [from, to = operand, from_type = tensor.type, to_type = kernel_type_, count](
+                              program::Run const& run, WidenParameters& parameters) {
+                            parameters = {from.of(run), to.of(run), from_type, to_type, count};
+                          });
+}
+
+KernelTypes ConvolutionProgram::types_of(ConvolutionForm const& form) const {
+  if (is_emulated()) return emulated_types(kernel_type_);
+  return {form.image().type, (form.image_is_a ? form.b : form.a).type, form.sum, epilogue_text(form),
+          fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), form.d.width)};
+}
+
+ConvolutionForm ConvolutionProgram::in_kernel(ConvolutionForm form) const {
+  if (is_emulated()) form.a.type = form.b.type = kernel_type_;
+  return form;
+}
+
+std::size_t ConvolutionProgram::add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,
+                                           std::size_t parameter_bytes) {
+  if (!is_emulated()) kernel.declarations = function_text(plan_.problem, form);
+  kernel.asserted.insert(kernel.asserted.begin(), {"sizeof(ComposedTraits::Params)", parameter_bytes});
+  if (!form.identity) kernel.label = plan_.problem.epilogue.expression.text();
+  program_.kernels.push_back(std::move(kernel));
+  return program_.kernels.size() - 1;
+}
+
+}  // namespace cosmati::plan

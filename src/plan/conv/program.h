@@ -1,0 +1,94 @@
+// From a convolution's plan to its program.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "src/plan/conv/kernel_parts.h"
+#include "src/program/program.h"
+
+namespace cosmati::plan {
+
+// None: the backends still launch the plan's algorithm themselves.
+std::optional<program::Program> program_of(Plan<ConvolutionProblem> const& plan);
+
+// The plan's program, ready to run on its backend.
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const& plan);
+
+// What the traits of all of these kernels have.
+struct KernelTypes {
+  DataType image = DataType::f32, filter = DataType::f32, sum = DataType::f32;
+  std::string epilogue, destination;
+  std::string print() const;
+};
+// The emulator's, for sums of this type: operands have it, too.
+KernelTypes emulated_types(DataType sum);
+
+// An operand as the kernels find it: a tensor of the run, or its copy in the workspace.
+struct KernelOperand {
+  std::size_t tensor = 0, copy = 0;
+  bool is_copied = false;
+  void* of(program::Run const& run) const {
+    return is_copied ? static_cast<void*>(run.workspace + copy) : run.tensors[tensor];
+  }
+};
+
+// Of widen_kernel, the emulator's: tensors of other types than its kernels take are converted first.
+struct WidenParameters {
+  void const* from = nullptr;
+  void* to = nullptr;
+  DataType from_type = DataType::f32, to_type = DataType::f32;
+  Index count = 0;
+};
+
+// The program of a plan while it is made.
+class ConvolutionProgram {
+ public:
+  // The workspace begins with what the plan's kernels themselves write, then has what is converted.
+  explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
+
+  bool is_emulated() const { return plan_.device.backend == Backend::emulator; }
+  // Of kernels that compute this form.
+  KernelTypes types_of(ConvolutionForm const& form) const;
+  // The form as the kernels find its operands.
+  ConvolutionForm in_kernel(ConvolutionForm form) const;
+
+  // The image with windows, or x of a filter's gradient; the filter, or dy.
+  KernelOperand image{0}, filter{1};
+  static void* result(program::Run const& run) { return run.tensors[2]; }
+
+  // Adds declarations and label; the size of the parameters stands before what else is asserted.
+  template <class Parameters>
+  std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form) {
+    return add_kernel(std::move(kernel), form, sizeof(Parameters));
+  }
+  template <class Parameters, class Write>
+  void launch(std::size_t kernel, program::Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
+    program_.launches.push_back(program::launch_of<Parameters>(kernel, grid, std::move(write), bytes));
+  }
+  // The grid's z are groups, more of them than a launch may have, as well; write(run, first, parameters).
+  template <class Parameters, class Write>
+  void launch_groups(std::size_t kernel, program::Grid grid, Write const& write,
+                     std::size_t bytes = sizeof(Parameters)) {
+    constexpr Index most_groups = 65535;
+    for (Index first = 0; first < grid.z; first += most_groups)
+      launch<Parameters>(
+          kernel, {grid.x, grid.y, std::min(most_groups, grid.z - first)},
+          [write, first](program::Run const& run, Parameters& parameters) { write(run, first, parameters); },
+          bytes);
+  }
+  program::Program finish() && { return std::move(program_); }
+
+ private:
+  std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,
+                         std::size_t parameter_bytes);
+  void widen(KernelOperand& operand, TensorDescription const& tensor, char const* slot);
+
+  Plan<ConvolutionProblem> const& plan_;
+  DataType kernel_type_ = DataType::f32;  // of both operands, on the emulator
+  program::Program program_;
+};
+
+}  // namespace cosmati::plan

@@ -1,0 +1,130 @@
+// The programs of direct_tiled and depthwise: a launch for each list of places between the strides.
+#include <fmt/format.h>
+
+#include <memory>
+#include <type_traits>
+
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int depthwise_threads = 128;  // DepthwiseTraits
+
+// One launch. Each place's schedule is found once: it is a search for pitches, as long as some launches.
+template <class Schedule>
+struct SlidingLaunch {
+  std::vector<SlidingForm> forms;
+  std::vector<Schedule> schedules;
+  std::vector<Index> blocks;
+  KernelOperand image, filter;
+
+  template <class Parameters>
+  void fill(std::size_t place, program::Run const& run, Index first_group, Parameters& to) const {
+    SlidingForm const& sliding = forms[place];
+    to.window = sliding_arguments(sliding, image.of(run), filter.of(run));
+    fill_destination(to.d, sliding.form.d, ConvolutionProgram::result(run));
+    fill_epilogue(to.epilogue, sliding.form, run);
+    to.schedule = schedules[place];
+    if constexpr (requires { to.schedule.first_group; }) to.schedule.first_group = first_group;
+  }
+};
+
+// `grid`: of a launch but for x.
+template <class Parameters, class Schedule>
+void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid, std::size_t most_places,
+                SlidingLaunch<Schedule> const& launch) {
+  if (most_places == 0) {
+    grid.x = launch.blocks.front();
+    made.launch_groups<Parameters>(kernel, grid,
+                                   [launch](program::Run const& run, Index first_group, Parameters& to) {
+                                     launch.fill(0, run, first_group, to);
+                                   });
+    return;
+  }
+  constexpr bool on_host = requires(Parameters p) { p.epilogue.expression; };
+  using Places = PlacesInTurn<Parameters, on_host ? most_places_in_turn : most_places_of<Parameters>>;
+  int const count = static_cast<int>(launch.forms.size());
+  grid.x = take_turns(*std::make_unique<Places>(), launch.blocks.data(), count);
+  // The kernel's parameters end with the places of the launch that has the most.
+  std::size_t const absent = std::extent_v<decltype(Places::place)> - most_places;
+  made.launch_groups<Places>(
+      kernel, grid,
+      [launch, count](program::Run const& run, Index first_group, Places& to) {
+        take_turns(to, launch.blocks.data(), count);
+        for (std::size_t i = 0; i < launch.forms.size(); ++i)
+          launch.fill(i, run, first_group, to.place[i].params);
+      },
+      sizeof(Places) - absent * sizeof(typename Places::Place));
+}
+
+}  // namespace
+
+std::string DepthwiseTraits::print() const {
+  return fmt::format("DepthwiseTraits<{}, {}, {}, {}, {}, {}, {}>", types.print(), channels_last, vector,
+                     taps, output_step, tap_step, uneven);
+}
+
+std::string DirectTiledTraits::print() const {
+  return fmt::format("DirectTiledTraits<DirectTile{{{}, {}, {}, {}, {}}}, {}, {}, {}, {}, {}, {}, {}>",
+                     tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters, threads,
+                     types.print(), swapped, taps, output_step, tap_step, uneven);
+}
+
+program::Program sliding_program(Plan<Problem> const& plan) {
+  SlidingRecipe const& recipe = plan.recipe.sliding;
+  bool const by_channel = plan.recipe.algorithm == ConvolutionAlgorithm::depthwise;
+  SlidingLaunches const launches = sliding_launches(plan.problem, plan.recipe.algorithm);
+  ConvolutionProgram made(plan);
+  // The emulator has the kernels of places alone, for the most that a launch may have.
+  std::size_t const most_places = made.is_emulated()     ? std::size_t{most_places_in_turn}
+                                  : take_turns(launches) ? launches.front().size()
+                                                         : 0;
+  ConvolutionForm form = launches.front().front().form;
+  if (!by_channel) narrow_runs(form, recipe.tile.thread_filters);
+  KernelTypes const types = made.types_of(form);
+  int const threads = by_channel           ? depthwise_threads
+                      : made.is_emulated() ? emulated_direct_threads
+                                           : tile_threads(recipe);
+  std::string const name = by_channel ? "depthwise" : "direct_tiled";
+  program::KernelSpec const kernel{
+      .header = "conv/" + name + ".h",
+      .entry = name + (most_places > 0 ? "_of_places_kernel" : "_kernel"),
+      .traits = by_channel ? DepthwiseTraits{types, recipe.channels_last, recipe.vector, recipe.taps,
+                                             recipe.output_step, recipe.tap_step, recipe.uneven}
+                                 .print()
+                           : DirectTiledTraits{recipe.tile, threads, types, form.swapped, recipe.taps,
+                                               recipe.output_step, recipe.tap_step, recipe.uneven}
+                                 .print(),
+      .places = static_cast<int>(most_places),
+      .asserted = {{"ComposedTraits::threads", threads}},
+      .threads = static_cast<unsigned>(threads),
+      .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    auto const add = [&]<class Parameters>(std::type_identity<Parameters>, auto schedule_of) {
+      std::size_t const number = made.add_kernel<Parameters>(kernel, form);
+      if (form.rows() == 0 || form.columns() == 0) return;
+      for (auto const& forms : launches) {
+        SlidingLaunch<decltype(Parameters::schedule)> launch;
+        launch.blocks = blocks_along_x(forms, plan.recipe);
+        launch.image = made.image, launch.filter = made.filter;
+        for (SlidingForm sliding : forms) {
+          launch.schedules.push_back(schedule_of(sliding, recipe));
+          sliding.form = made.in_kernel(sliding.form);
+          launch.forms.push_back(std::move(sliding));
+        }
+        Index const y = by_channel ? 1 : tile_grid(forms.front(), recipe).y;
+        add_launch<Parameters>(made, number, {1, y, form.groups}, most_places, launch);
+      }
+    };
+    if (by_channel)
+      add(std::type_identity<DepthwiseParameters<Epilogue, Destination>>{}, depthwise_schedule);
+    else
+      add(std::type_identity<DirectTiledParameters<Epilogue, Destination>>{}, tile_schedule);
+  });
+  return std::move(made).finish();
+}
+
+}  // namespace cosmati::plan

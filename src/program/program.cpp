@@ -1,0 +1,31 @@
+// The composed text of a kernel.
+#include "src/program/program.h"
+
+#include <fmt/format.h>
+
+namespace cosmati::program {
+namespace {
+
+std::string instance(KernelSpec const& kernel, std::string const& traits) {
+  return kernel.places == 0 ? fmt::format("{}<{}>", kernel.entry, traits)
+                            : fmt::format("{}<{}, {}>", kernel.entry, traits, kernel.places);
+}
+
+}  // namespace
+
+std::string KernelSpec::key() const { return instance(*this, traits); }
+
+std::string text_of(KernelSpec const& kernel) {
+  std::string text =
+      fmt::format("#include \"cosmati/{}\"\nnamespace cosmati {{\n{}using ComposedTraits = {};\n",
+                  kernel.header, kernel.declarations, kernel.traits);
+  for (auto const& [expression, value] : kernel.asserted)
+    text += fmt::format("static_assert({} == {});\n", expression, value);
+  return text + "}\n";
+}
+
+std::string name_expression_of(KernelSpec const& kernel) {
+  return "cosmati::" + instance(kernel, "cosmati::ComposedTraits");
+}
+
+}  // namespace cosmati::program

@@ -1,0 +1,112 @@
+// What a plan makes of a problem on a GPU: launches of kernels, in order. The backends cuda and emulator run
+// the same programs, and know no algorithm by name.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cosmati/ops/operation.h"
+
+namespace cosmati::reference {
+class ElementEpilogue;
+}
+
+namespace cosmati::program {
+
+// A kernel, named once: a template, and the traits that it is instantiated with, printed as C++ by the
+// algorithm. Two specifications with the same key() are the same kernel.
+struct KernelSpec {
+  std::string header = {};        // below include/cosmati/
+  std::string declarations = {};  // C++ that the traits name, such as an epilogue's function
+  std::string entry = {};         // the kernel's template
+  std::string traits = {};        // its first argument, ComposedTraits in the composed text
+  int places = 0;                 // its second argument; 0: it has one argument
+  // What the host relies on, as expressions and their values: the composed text asserts them.
+  std::vector<std::pair<std::string, std::size_t>> asserted = {};
+  unsigned threads = 0, shared_bytes = 0;  // of a block
+  std::string label = {};                  // for messages
+
+  std::string key() const;
+};
+
+// The text that the run-time compiler gets, and the kernel's name in it.
+std::string text_of(KernelSpec const& kernel);
+std::string name_expression_of(KernelSpec const& kernel);
+
+struct Grid {
+  Index x = 1, y = 1, z = 1;
+};
+
+// What one run brings; everything else is decided when the plan is made.
+struct Run {
+  std::array<void*, 4> tensors{};  // in the order of visit_tensors
+  std::span<void const* const> operands = {};
+  std::span<double const> scalars = {};
+  std::span<void* const> stores = {};
+  std::byte* workspace = nullptr;
+  reference::ElementEpilogue const* epilogue = nullptr;  // of the emulator's kernels
+};
+
+template <class Problem>
+Run run_of(Problem const& problem, typename Problem::Arguments const& arguments, std::byte* workspace) {
+  Run run;
+  std::size_t count = 0;
+  Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
+    run.tensors[count++] = const_cast<void*>(static_cast<void const*>(arguments.*member));
+  });
+  run.operands = arguments.operands;
+  run.scalars = arguments.scalars;
+  run.stores = arguments.stores;
+  run.workspace = workspace;
+  return run;
+}
+
+// One launch. `fill` writes the parameters to `room` bytes, of which the kernel takes the first `bytes`.
+struct Launch {
+  std::size_t kernel = 0;  // of Program::kernels
+  Grid grid;
+  std::size_t bytes = 0, room = 0, alignment = 1;
+  std::function<void(Run const& run, void* parameters)> fill;
+};
+
+// `write(run, parameters)` sets what differs from Parameters{}.
+template <class Parameters, class Write>
+Launch launch_of(std::size_t kernel, Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
+  static_assert(std::is_trivially_destructible_v<Parameters>);
+  return {kernel,
+          grid,
+          bytes,
+          sizeof(Parameters),
+          alignof(Parameters),
+          [write = std::move(write)](Run const& run, void* to) { write(run, *new (to) Parameters); }};
+}
+
+// The parts of a run's workspace, one behind the other.
+struct Workspace {
+  struct Slot {
+    std::string name;
+    std::size_t offset = 0, bytes = 0;
+  };
+  std::vector<Slot> slots;
+  std::size_t bytes = 0;
+
+  std::size_t add(std::string name, std::size_t size) {
+    slots.push_back({std::move(name), bytes, size});
+    bytes += size;
+    return slots.back().offset;
+  }
+};
+
+struct Program {
+  std::vector<KernelSpec> kernels;  // the first computes the sums
+  std::vector<Launch> launches;     // none: there is nothing to compute
+  Workspace workspace;
+};
+
+}  // namespace cosmati::program

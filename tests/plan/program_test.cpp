@@ -1,0 +1,116 @@
+// Programs of convolutions: their kernels are in the emulator's catalogue, their workspace is the plan's, and
+// what a launch fills depends on the run's pointers alone.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "src/backend/emulator/catalogue.h"
+#include "src/plan/conv/program.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+struct Case {
+  std::string kernel;
+  ConvolutionProblem problem;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  using enum ConvolutionDirection;
+  for (TensorFormat const format : formats)
+    for (DataType const type : {DataType::f32, DataType::f16, DataType::f64, DataType::s32})
+      for (ConvolutionDirection const direction : {forward, data, filter})
+        for (Index const stride : {1, 2})
+          for (Index const taps : {1, 3, 4}) {
+            Geometry geometry, by_channel;
+            geometry.stride[0] = geometry.stride[1] = stride;
+            geometry.r = geometry.s = taps;
+            by_channel = geometry;
+            by_channel.c = by_channel.k = by_channel.groups = 8;
+            list.push_back({"direct_tiled", problem_of(direction, type, type, format, geometry)});
+            list.push_back({"depthwise", problem_of(direction, type, type, format, by_channel)});
+            if (direction == data && stride == 2)
+              list.push_back({"direct_merged", problem_of(direction, type, type, format, geometry)});
+          }
+  return list;
+}
+
+// Not all kernels take all problems.
+std::optional<Plan<ConvolutionProblem>> plan_of(Case const& one, Backend backend) {
+  Device device = emulated_device();
+  device.backend = backend;
+  PlanOptions options;
+  options.kernel = one.kernel;
+  try {
+    return make_plan(one.problem, device, options);
+  } catch (Error const&) {
+    return {};
+  }
+}
+
+TEST(Programs, TheEmulatorHasTheirKernels) {
+  int found = 0;
+  for (Case const& one : cases())
+    if (auto const plan = plan_of(one, Backend::emulator))
+      for (program::KernelSpec kernel : plan::program_of(*plan)->kernels) {
+        EXPECT_NE(emulator::catalogue().kernel(kernel.key()), nullptr) << kernel.key();
+        ++found;
+      }
+  EXPECT_GT(found, 300);
+  EXPECT_EQ(emulator::catalogue().kernel("depthwise_kernel<DepthwiseTraits<f32>>"), nullptr);
+}
+
+TEST(Programs, TheirWorkspaceIsThePlans) {
+  for (Backend const backend : {Backend::cuda, Backend::emulator})
+    for (Case const& one : cases())
+      if (auto const plan = plan_of(one, backend)) {
+        program::Workspace const workspace = plan::program_of(*plan)->workspace;
+        EXPECT_EQ(workspace.bytes, plan->workspace_bytes) << one.kernel;
+        std::size_t end = 0;
+        for (auto const& slot : workspace.slots) {
+          EXPECT_EQ(slot.offset, end) << slot.name;
+          end = slot.offset + slot.bytes;
+        }
+        EXPECT_EQ(end, workspace.bytes);
+      }
+}
+
+// Whoever runs a program has room for `room` bytes, and the GPU gets `bytes` of them.
+TEST(Programs, ParametersFitIntoALaunch) {
+  for (Case const& one : cases())
+    if (auto const plan = plan_of(one, Backend::cuda)) {
+      program::Program const program = *plan::program_of(*plan);
+      ASSERT_FALSE(program.launches.empty());
+      for (program::Launch const& launch : program.launches) {
+        EXPECT_LE(launch.bytes, launch.room);
+        EXPECT_LE(launch.room, 32768u);
+        EXPECT_LE(launch.grid.z, 65535);
+        ASSERT_LT(launch.kernel, program.kernels.size());
+        EXPECT_GT(program.kernels[launch.kernel].threads, 0u);
+      }
+    }
+}
+
+TEST(Programs, GroupsBeyondAGridAreMoreLaunches) {
+  Geometry geometry;
+  geometry.n = 1, geometry.h = geometry.w = 3;
+  geometry.c = geometry.k = geometry.groups = 65536;
+  auto const plan = plan_of({"direct_tiled", problem_of(ConvolutionDirection::forward, DataType::f32,
+                                                        DataType::f32, formats[0], geometry)},
+                            Backend::cuda);
+  program::Program const program = plan::program_of(plan.value()).value();
+  ASSERT_EQ(program.launches.size(), 2u);
+  EXPECT_EQ(program.launches[0].grid.z, 65535);
+  EXPECT_EQ(program.launches[1].grid.z, 1);
+  alignas(128) std::byte parameters[32768];
+  for (Index const number : {0, 1}) {
+    program.launches[static_cast<std::size_t>(number)].fill({}, parameters);
+    using Parameters = DirectTiledParameters<NoEpilogueArguments, DigitArguments>;
+    EXPECT_EQ(reinterpret_cast<Parameters const*>(parameters)->schedule.first_group, number * 65535);
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
