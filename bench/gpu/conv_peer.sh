@@ -2,8 +2,8 @@
 # Is the cuDNN that `bench conv` is measured against as fast as what PyTorch's users have? Layers of ResNet-50, VGG-16 and
 # MobileNetV2 with 64 images, by ours, cuDNN and PyTorch in turns on one GPU: f16 and tf32 NHWC, f32 NCHW, three directions. Some 120
 # problems in about seven minutes; --all takes every layer.
-# usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--torch-script FILE]
-# BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --torch-script: conv_vs_torch.py
+# usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--only SUITE] [--torch-script FILE]
+# BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --only: vgg16, resnet50 or mobilenet. --torch-script: conv_vs_torch.py
 # RESULTS.jsonl OUT.jsonl, which times PyTorch later, alone, on a device that has cooled down; its comparison comes second and does not count.
 # OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with --torch-script OUT/torch.jsonl, OUT/compare_alone.txt.
 # exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 %
@@ -11,13 +11,16 @@
 set -u
 build=$(realpath "$1") out=$2
 shift 2
-all= seconds=480 torch_script=
+all= seconds=480 torch_script= parts_of_time="vgg16:35 resnet50:75 mobilenet:100" # until so many hundredths of the time are over
 while (($#)); do
   case $1 in
     --all) all=1 ;;
     --seconds) seconds=$2; shift ;;
+    --only)
+      [[ $2 =~ ^(vgg16|resnet50|mobilenet)$ ]] || { echo "conv_peer.sh: --only takes vgg16, resnet50 or mobilenet, not $2" >&2; exit 2; }
+      parts_of_time=$2:100; shift ;;
     --torch-script) torch_script=$(realpath "$2"); shift ;;
-    *) echo "conv_peer.sh: unknown argument $1; legal are --all, --seconds N and --torch-script FILE" >&2; exit 2 ;;
+    *) echo "conv_peer.sh: unknown argument $1; valid: --all, --seconds N, --only SUITE, --torch-script FILE" >&2; exit 2 ;;
   esac
   shift
 done
@@ -43,7 +46,8 @@ layers() { # SUITE
 
 # One file of all problems a suite, layer by layer: cuDNN loads each of its kernels once a process. For the compiler, which
 # takes all cores, one a type and direction.
-for suite in resnet50 mobilenet vgg16; do
+for part in $parts_of_time; do
+  suite=${part%:*}
   head=$(grep '^subject\|^about' "$here/../suites/$suite.txt")
   echo "$head" >"$parts/$suite.txt"
   number=0
@@ -65,9 +69,9 @@ printf '%s\n' "$parts"/compile.*.txt |
   timeout 120 xargs -P "$(nproc)" -I{} sh -c "'$cosmati' compile conv --shapes {} --images 64 --backend cuda --threads 1 >>'$out/compile.txt' 2>&1"
 echo "compiled after $SECONDS s"
 status=0
-for part in "vgg16 35" "resnet50 75" "mobilenet 100"; do # until so many hundredths of the time are over
-  suite=${part% *}
-  limit=$((seconds * ${part#* } / 100 - SECONDS))
+for part in $parts_of_time; do
+  suite=${part%:*}
+  limit=$((seconds * ${part#*:} / 100 - SECONDS))
   [ -n "$all" ] && limit=100000
   ((limit > 0)) || limit=1
   timeout "$limit" "$cosmati" bench conv --shapes "$parts/$suite.txt" --images 64 --backend cuda --peer cudnn,torch --python "$python" --slices 5 \

@@ -284,11 +284,6 @@ bool read(Json const& object, RecordedCall& call) {
   return true;
 }
 
-template <class... Problems>
-bool read_any(Json const& object, RecordedCall& call) {
-  return (read<Problems>(object, call) || ...);
-}
-
 RecordedCall read_call(Json const& line) {
   if (Index const version = whole(at(line, "record"), "record"); version != 1)
     refuse("\"record\" is " + std::to_string(version) + ": this program reads 1");
@@ -300,13 +295,14 @@ RecordedCall read_call(Json const& line) {
     refuse("\"batch_invariant\" is " + invariant.dump() + ": legal are true, false");
   call.batch_invariant = invariant.get<bool>();
   Json const& object = at(line, "problem");
-  bool const known =
-      read_any<GemmProblem, GroupedGemmProblem, ConvolutionProblem, PoolingProblem, ActivationProblem,
-               BatchNormProblem, LrnProblem, SoftmaxProblem, CrossEntropyProblem, RbfProblem, AddProblem,
-               DropoutProblem, TransformProblem, ReduceProblem, ElementwiseProblem, OptimizerProblem>(object,
-                                                                                                      call);
-  bool const counted = call.subject == plan::subject_of(GatherProblem()) ||
-                       call.subject == plan::subject_of(OptimizerGroupProblem());
+  bool known = false, counted = false;
+#define COSMATI_READ(Problem, name) known = known || read<Problem>(object, call);
+  COSMATI_EACH_OPERATION(COSMATI_READ)
+  COSMATI_READ(GroupedGemmProblem, "gemm-group")
+#undef COSMATI_READ
+#define COSMATI_COUNT(Problem, name) counted = counted || call.subject == name;
+  COSMATI_EACH_COUNTED_OPERATION(COSMATI_COUNT)
+#undef COSMATI_COUNT
   if (!known && !counted) refuse("\"subject\" is \"" + call.subject + "\", which is none of this program's");
   if (!known) call.reason = call.subject + " is no subject of verify and bench";
   return call;

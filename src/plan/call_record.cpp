@@ -136,23 +136,8 @@ std::atomic<long long>& runs_of(std::string const& call) {
   return *runs;
 }
 
-template std::string recorded_call(Plan<GemmProblem> const&);
-template std::string recorded_call(Plan<GroupedGemmProblem> const&);
-template std::string recorded_call(Plan<ConvolutionProblem> const&);
-template std::string recorded_call(Plan<PoolingProblem> const&);
-template std::string recorded_call(Plan<ActivationProblem> const&);
-template std::string recorded_call(Plan<BatchNormProblem> const&);
-template std::string recorded_call(Plan<LrnProblem> const&);
-template std::string recorded_call(Plan<SoftmaxProblem> const&);
-template std::string recorded_call(Plan<CrossEntropyProblem> const&);
-template std::string recorded_call(Plan<RbfProblem> const&);
-template std::string recorded_call(Plan<AddProblem> const&);
-template std::string recorded_call(Plan<DropoutProblem> const&);
-template std::string recorded_call(Plan<TransformProblem> const&);
-template std::string recorded_call(Plan<ReduceProblem> const&);
-template std::string recorded_call(Plan<ElementwiseProblem> const&);
-template std::string recorded_call(Plan<OptimizerProblem> const&);
-template std::string recorded_call(Plan<OptimizerGroupProblem> const&);
-template std::string recorded_call(Plan<GatherProblem> const&);
+#define COSMATI_RECORDED(Problem, name) template std::string recorded_call(Plan<Problem> const&);
+COSMATI_EACH_RECORDED_OPERATION(COSMATI_RECORDED)
+#undef COSMATI_RECORDED
 
 }  // namespace cosmati::plan

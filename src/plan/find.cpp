@@ -5,16 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "cosmati/ops/activation.h"
-#include "cosmati/ops/convolution.h"
-#include "cosmati/ops/elementwise.h"
-#include "cosmati/ops/elementwise_expression.h"
-#include "cosmati/ops/gemm.h"
-#include "cosmati/ops/normalization.h"
-#include "cosmati/ops/optimizer.h"
-#include "cosmati/ops/pooling.h"
-#include "cosmati/ops/softmax.h"
 #include "src/plan/measure.h"
+#include "src/plan/operations.h"
 
 namespace cosmati {
 namespace {
@@ -103,23 +95,10 @@ std::vector<Found<Problem>> find(Problem const& problem, Device const& device, F
   return found;
 }
 
-#define COSMATI_FIND(Problem) \
+#define COSMATI_FIND(Problem, name) \
   template std::vector<Found<Problem>> find(Problem const&, Device const&, FindOptions const&);
-COSMATI_FIND(GemmProblem)
-COSMATI_FIND(ConvolutionProblem)
-COSMATI_FIND(PoolingProblem)
-COSMATI_FIND(ActivationProblem)
-COSMATI_FIND(BatchNormProblem)
-COSMATI_FIND(LrnProblem)
-COSMATI_FIND(SoftmaxProblem)
-COSMATI_FIND(CrossEntropyProblem)
-COSMATI_FIND(RbfProblem)
-COSMATI_FIND(AddProblem)
-COSMATI_FIND(ElementwiseProblem)
-COSMATI_FIND(TransformProblem)
-COSMATI_FIND(ReduceProblem)
-COSMATI_FIND(DropoutProblem)
-COSMATI_FIND(OptimizerProblem)
+COSMATI_EACH_OPERATION(COSMATI_FIND)
+#undef COSMATI_FIND
 #undef COSMATI_FIND
 
 }  // namespace cosmati

@@ -3,18 +3,7 @@
 #pragma once
 #include <type_traits>
 
-#include "cosmati/ops/activation.h"
-#include "cosmati/ops/convolution.h"
-#include "cosmati/ops/elementwise.h"
-#include "cosmati/ops/elementwise_expression.h"
-#include "cosmati/ops/gather.h"
-#include "cosmati/ops/gemm.h"
-#include "cosmati/ops/grouped_gemm.h"
-#include "cosmati/ops/normalization.h"
-#include "cosmati/ops/optimizer.h"
-#include "cosmati/ops/optimizer_group.h"
-#include "cosmati/ops/pooling.h"
-#include "cosmati/ops/softmax.h"
+#include "src/plan/operations.h"
 
 namespace cosmati::plan {
 
@@ -209,24 +198,10 @@ inline std::vector<std::string> names_of(ReduceOperation) {
   return names;
 }
 
-// What `cosmati replay` calls them: the subjects of verify and bench, but for the last two.
-inline char const* subject_of(GemmProblem const&) { return "gemm"; }
-inline char const* subject_of(GroupedGemmProblem const&) { return "gemm-group"; }
-inline char const* subject_of(ConvolutionProblem const&) { return "conv"; }
-inline char const* subject_of(PoolingProblem const&) { return "pool"; }
-inline char const* subject_of(ActivationProblem const&) { return "activation"; }
-inline char const* subject_of(BatchNormProblem const&) { return "batchnorm"; }
-inline char const* subject_of(LrnProblem const&) { return "lrn"; }
-inline char const* subject_of(SoftmaxProblem const&) { return "softmax"; }
-inline char const* subject_of(CrossEntropyProblem const&) { return "cross-entropy"; }
-inline char const* subject_of(RbfProblem const&) { return "rbf"; }
-inline char const* subject_of(AddProblem const&) { return "add"; }
-inline char const* subject_of(DropoutProblem const&) { return "dropout"; }
-inline char const* subject_of(TransformProblem const&) { return "transform"; }
-inline char const* subject_of(ReduceProblem const&) { return "reduce"; }
-inline char const* subject_of(ElementwiseProblem const&) { return "elementwise"; }
-inline char const* subject_of(OptimizerProblem const&) { return "optimizer"; }
-inline char const* subject_of(OptimizerGroupProblem const&) { return "optimizer-group"; }
-inline char const* subject_of(GatherProblem const&) { return "gather"; }
+// The name of an operation in records.
+#define COSMATI_NAME(Problem, name) \
+  inline char const* subject_of(Problem const&) { return name; }
+COSMATI_EACH_RECORDED_OPERATION(COSMATI_NAME)
+#undef COSMATI_NAME
 
 }  // namespace cosmati::plan

@@ -1,0 +1,33 @@
+// The list of all operations: what is the same for each of them is made from it.
+//
+// `each` is a macro of two arguments: the problem's type, and its name in records, commands and messages.
+#pragma once
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/gather.h"
+#include "cosmati/ops/gemm.h"
+#include "cosmati/ops/grouped_gemm.h"
+#include "cosmati/ops/normalization.h"
+#include "cosmati/ops/optimizer.h"
+#include "cosmati/ops/optimizer_group.h"
+#include "cosmati/ops/pooling.h"
+#include "cosmati/ops/softmax.h"
+
+// The operations that `run`, `verify`, `bench` and `find` take as single problems.
+#define COSMATI_EACH_OPERATION(each)                                                                         \
+  each(GemmProblem, "gemm") each(ConvolutionProblem, "conv") each(PoolingProblem, "pool")                    \
+      each(ActivationProblem, "activation") each(BatchNormProblem, "batchnorm") each(LrnProblem, "lrn")      \
+          each(SoftmaxProblem, "softmax") each(CrossEntropyProblem, "cross-entropy") each(RbfProblem, "rbf") \
+              each(AddProblem, "add") each(DropoutProblem, "dropout") each(TransformProblem, "transform")    \
+                  each(ReduceProblem, "reduce") each(ElementwiseProblem, "elementwise")                      \
+                      each(OptimizerProblem, "optimizer")
+
+// The operations that networks use and that COSMATI_RECORD counts, but that cannot be replayed.
+#define COSMATI_EACH_COUNTED_OPERATION(each) \
+  each(OptimizerGroupProblem, "optimizer-group") each(GatherProblem, "gather")
+
+#define COSMATI_EACH_RECORDED_OPERATION(each) \
+  COSMATI_EACH_OPERATION(each)                \
+  each(GroupedGemmProblem, "gemm-group") COSMATI_EACH_COUNTED_OPERATION(each)
