@@ -4,14 +4,11 @@
 #include <cmath>
 
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
 
 namespace cosmati::cli {
 
-template <>
-struct Composer<ActivationProblem> : PrimitiveComposer<ActivationProblem> {};
 namespace {
 
 std::vector<std::string> function_names() {

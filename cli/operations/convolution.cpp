@@ -3,7 +3,6 @@
 #include <array>
 
 #include "cli/networks/image.h"
-#include "cli/operations/composed_convolution.h"
 #include "cli/operations/convolution_notes.h"
 #include "cli/operations/subject.h"
 #include "cli/options/epilogue_options.h"

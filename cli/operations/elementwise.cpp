@@ -5,20 +5,11 @@
 
 #include "cli/networks/image.h"
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
 
 namespace cosmati::cli {
 
-template <>
-struct Composer<DropoutProblem> : PrimitiveComposer<DropoutProblem> {};
-template <>
-struct Composer<TransformProblem> : PrimitiveComposer<TransformProblem> {};
-template <>
-struct Composer<ReduceProblem> : PrimitiveComposer<ReduceProblem> {};
-template <>
-struct Composer<AddProblem> : PrimitiveComposer<AddProblem> {};
 namespace {
 
 Inputs made_array(char const* name, std::vector<Index> const& size, TypeChoice const& types) {

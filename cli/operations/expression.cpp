@@ -1,15 +1,11 @@
 // elementwise: from an expression and arrays to an ElementwiseProblem.
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 #include "cli/options/epilogue_options.h"
 #include "cli/output/text.h"
 #include "cosmati/ops/elementwise_expression.h"
 
 namespace cosmati::cli {
-
-template <>
-struct Composer<ElementwiseProblem> : PrimitiveComposer<ElementwiseProblem> {};
 
 namespace {
 

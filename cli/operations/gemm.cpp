@@ -8,53 +8,9 @@
 #include "cli/output/text.h"
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
-#include "src/backend/cuda/bind.h"
-#include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/repack.h"
-#include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/model.h"
 
 namespace cosmati::cli {
-
-template <>
-struct Composer<GemmProblem> {
-  static std::optional<Composition> compose(Plan<GemmProblem> const& plan) {
-    if (plan.device.backend != Backend::cuda) return {};
-    std::vector<jit::Source> before = cuda::repack_sources(plan);
-    if (plan.recipe.map_bytes > 0) before.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
-    return Composition{
-        cuda::gemm_source(plan), std::move(before), plan.kernel, to_string(plan.recipe),
-        plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
-  }
-};
-
-class GemmChoices final : public TuningChoices {
- public:
-  GemmChoices(GemmProblem problem, Device device, PlanOptions options)
-      : problem_(std::move(problem)), device_(std::move(device)), options_(std::move(options)) {}
-  std::vector<TuningContender> contenders() const override {
-    return plan::contenders(problem_, device_, options_);
-  }
-  std::vector<TuningContender> neighbours(TuningLine const& centre) const override {
-    return plan::neighbours(problem_, device_, options_, centre);
-  }
-  std::vector<TuningContender> contender_of(TuningLine const& line) const override {
-    return plan::contender_of(problem_, device_, options_, line);
-  }
-
- private:
-  GemmProblem problem_;
-  Device device_;
-  PlanOptions options_;
-};
-
-template <>
-struct Tuner<GemmProblem> {
-  static std::unique_ptr<TuningChoices> choices(GemmProblem const& problem, Device const& device,
-                                                PlanOptions const& options) {
-    return std::make_unique<GemmChoices>(problem, device, options);
-  }
-};
 
 namespace {
 

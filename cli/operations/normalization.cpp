@@ -3,16 +3,11 @@
 
 #include "cli/networks/image.h"
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
 
 namespace cosmati::cli {
 
-template <>
-struct Composer<BatchNormProblem> : PrimitiveComposer<BatchNormProblem> {};
-template <>
-struct Composer<LrnProblem> : PrimitiveComposer<LrnProblem> {};
 namespace {
 
 TensorFormat format_of(std::string const& layout) {

@@ -2,13 +2,10 @@
 #include "cosmati/ops/optimizer.h"
 
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 
 namespace cosmati::cli {
 
-template <>
-struct Composer<OptimizerProblem> : PrimitiveComposer<OptimizerProblem> {};
 namespace {
 
 class Optimizer final : public Subject {

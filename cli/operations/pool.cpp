@@ -3,14 +3,11 @@
 
 #include "cli/networks/image.h"
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
 
 namespace cosmati::cli {
 
-template <>
-struct Composer<PoolingProblem> : PrimitiveComposer<PoolingProblem> {};
 namespace {
 
 class Pool final : public Subject {

@@ -4,18 +4,11 @@
 #include <cmath>
 
 #include "cli/operations/notes.h"
-#include "cli/operations/primitive_composition.h"
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
 
 namespace cosmati::cli {
 
-template <>
-struct Composer<SoftmaxProblem> : PrimitiveComposer<SoftmaxProblem> {};
-template <>
-struct Composer<CrossEntropyProblem> : PrimitiveComposer<CrossEntropyProblem> {};
-template <>
-struct Composer<RbfProblem> : PrimitiveComposer<RbfProblem> {};
 namespace {
 
 class Softmax final : public Subject {

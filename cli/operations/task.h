@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/operations/composition.h"
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/find.h"
 #include "cosmati/ops/operation.h"
@@ -65,46 +66,6 @@ struct Findings {
   std::vector<Kernel> kernels;     // the fastest first
   std::string planned;             // the kernel that the plan takes without measurements
   std::optional<TuningLine> line;  // of the fastest, where a tuning file has lines for the subject
-};
-
-// What there is to choose for one problem on one GPU, as cosmati tune measures it.
-class TuningChoices {
- public:
-  virtual ~TuningChoices() = default;
-  virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own is the first
-  virtual std::vector<TuningContender> neighbours(TuningLine const& centre) const = 0;
-  // `line` as a contender; nothing if it does not fit any longer.
-  virtual std::vector<TuningContender> contender_of(TuningLine const& line) const = 0;
-};
-
-// Specialised beside the subjects whose kernels can be tuned.
-template <class Problem>
-struct Tuner {
-  static std::unique_ptr<TuningChoices> choices(Problem const&, Device const&, PlanOptions const&) {
-    return nullptr;
-  }
-};
-
-// What the run-time compiler makes the chosen kernel of.
-struct Composition {
-  jit::Source source;
-  std::vector<jit::Source> passes;  // of kernels that run before it
-  std::string kernel;
-  std::string recipe;    // its policy, for people
-  int shared_bytes = 0;  // that a launch asks for, beside those in the machine code
-};
-
-// Specialised beside the subjects whose kernels are composed.
-template <class Problem>
-struct Composer {
-  static std::optional<Composition> compose(Plan<Problem> const&) { return {}; }
-};
-
-// Specialised beside subjects with kernels whose results are further off than their sums' rounding explains:
-// by how much, before the epilogue, for each output of the operation.
-template <class Problem>
-struct AddedErrors {
-  static std::vector<Tensor> of(Plan<Problem> const&, typename Problem::Arguments const&) { return {}; }
 };
 
 template <class Work>
@@ -319,7 +280,7 @@ class TaskOf final : public Task {
   }
 
   std::optional<Composition> compose(Device const& device, PlanOptions const& options) const override {
-    return Composer<Problem>::compose(make_plan(promised(), device, options));
+    return composition_of(make_plan(promised(), device, options));
   }
 
   std::vector<Tensor> added_errors(Device const& device, PlanOptions const& options,
@@ -329,12 +290,12 @@ class TaskOf final : public Task {
     Problem::visit_tensors(problem_, [&](char const*, Role, TensorDescription const&, auto member) {
       arguments.*member = pointers[next++];
     });
-    return AddedErrors<Problem>::of(make_plan(promised(), device, options), arguments);
+    return added_errors_of(make_plan(promised(), device, options), arguments);
   }
 
   std::unique_ptr<TuningChoices> tuning_choices(Device const& device,
                                                 PlanOptions const& options) const override {
-    return Tuner<Problem>::choices(problem_, device, options);
+    return tuning_choices_of(problem_, device, options);
   }
 
   Findings find(Device const& device, FindOptions const& options, bool line) const override {

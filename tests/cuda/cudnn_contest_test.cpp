@@ -12,7 +12,6 @@
 #include "cli/bench/gpu_contest.h"
 #include "cli/bench/peers/cudnn_peer.h"
 #include "cli/data/result_sample.h"
-#include "cli/operations/composed_convolution.h"
 #include "cosmati/conv/direct.h"
 #include "cosmati/conv/places_arguments.h"
 #include "src/jit/cache.h"

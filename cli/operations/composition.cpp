@@ -1,0 +1,161 @@
+// What the run-time compiler makes the kernels of each operation of, and what else is known of them.
+#include "cli/operations/composition.h"
+
+#include "src/backend/cuda/bind.h"
+#include "src/backend/cuda/convolution.h"
+#include "src/backend/cuda/fft.h"
+#include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/repack.h"
+#include "src/backend/cuda/winograd.h"
+#include "src/plan/conv/bias.h"
+#include "src/plan/conv/fft/fft.h"
+#include "src/plan/conv/fft/fft_bound.h"
+#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/image_slices.h"
+#include "src/plan/conv/plain_gemm.h"
+#include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/conv/winograd/winograd_bound.h"
+#include "src/plan/gemm/contenders.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/primitive/candidate.h"
+
+namespace cosmati::cli {
+namespace {
+
+class GemmChoices final : public TuningChoices {
+ public:
+  GemmChoices(GemmProblem problem, Device device, PlanOptions options)
+      : problem_(std::move(problem)), device_(std::move(device)), options_(std::move(options)) {}
+  std::vector<TuningContender> contenders() const override {
+    return plan::contenders(problem_, device_, options_);
+  }
+  std::vector<TuningContender> neighbours(TuningLine const& centre) const override {
+    return plan::neighbours(problem_, device_, options_, centre);
+  }
+  std::vector<TuningContender> contender_of(TuningLine const& line) const override {
+    return plan::contender_of(problem_, device_, options_, line);
+  }
+
+ private:
+  GemmProblem problem_;
+  Device device_;
+  PlanOptions options_;
+};
+
+template <class Problem>
+std::optional<Composition> composed(Plan<Problem> const& plan) {
+  if (plan.device.backend != Backend::cuda) return {};
+  auto const program = plan::program_of(plan);
+  if (program.passes.empty()) return {};
+  Composition composition{cuda::primitive_source(program.passes[0], plan.device.gpu),
+                          {},
+                          plan.kernel,
+                          plan::to_string(program),
+                          program.passes[0].shared_bytes};
+  for (std::size_t i = 1; i < program.passes.size(); ++i)
+    composition.passes.push_back(cuda::primitive_source(program.passes[i], plan.device.gpu));
+  return composition;
+}
+
+std::optional<Composition> composed(Plan<GemmProblem> const& plan) {
+  if (plan.device.backend != Backend::cuda) return {};
+  std::vector<jit::Source> before = cuda::repack_sources(plan);
+  if (plan.recipe.map_bytes > 0) before.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
+  return Composition{
+      cuda::gemm_source(plan), std::move(before), plan.kernel, to_string(plan.recipe),
+      plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
+}
+
+std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const& plan) {
+  if (plan.device.backend != Backend::cuda) return {};
+  if (plan.problem.direction == ConvolutionDirection::bias) {
+    auto sum = composed(plan::bias_plan(plan));
+    if (sum) sum->kernel = plan.kernel;
+    return sum;
+  }
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
+    return without_bias_gradient(plan::plan_of_slice(plan));
+  std::string recipe;
+  for (Considered const& entry : plan.considered)
+    if (entry.kernel == plan.kernel) recipe = entry.recipe;
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm) {
+    Plan<GemmProblem> const product = plan::plan_of_product(plan);
+    return Composition{cuda::gemm_source(product), cuda::repack_sources(product), plan.kernel, recipe,
+                       plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
+  }
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::fft &&
+      plan::fft_pointwise(plan::fft_forms(plan.problem).front())) {
+    std::vector<jit::Source> passes = cuda::fft_sources(plan);
+    jit::Source const result = std::move(passes.front());
+    passes.erase(passes.begin());
+    return Composition{result, std::move(passes), plan.kernel, recipe,
+                       fft_shared_bytes(size_of(plan.recipe.fft.real), 1)};
+  }
+  bool const winograd = plan.recipe.algorithm == ConvolutionAlgorithm::winograd;
+  if (winograd || plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
+    Plan<GemmProblem> const product = winograd ? plan::winograd_product(plan) : plan::fft_product(plan);
+    std::vector<jit::Source> passes = winograd ? cuda::winograd_sources(plan) : cuda::fft_sources(plan);
+    for (jit::Source& repack : cuda::repack_sources(product)) passes.push_back(std::move(repack));
+    return Composition{cuda::gemm_source(product), std::move(passes), plan.kernel, recipe,
+                       plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
+  }
+  return Composition{cuda::convolution_source(plan), cuda::convolution_passes(plan), plan.kernel, recipe,
+                     cuda::convolution_shared_bytes(plan)};
+}
+
+std::optional<Composition> composed(Plan<ConvolutionProblem> const& plan) {
+  std::optional<Composition> composition = without_bias_gradient(plan);
+  bool const is_apart = plan.problem.direction != ConvolutionDirection::bias && plan.problem.db.present() &&
+                        !plan::makes_bias_gradient(plan.problem, plan.recipe);
+  if (!composition || !is_apart) return composition;
+  if (auto sum = composed(plan::bias_plan(plan))) {
+    composition->passes.push_back(std::move(sum->source));
+    for (jit::Source& pass : sum->passes) composition->passes.push_back(std::move(pass));
+  }
+  return composition;
+}
+
+template <class Problem>
+std::unique_ptr<TuningChoices> choices_of(Problem const& problem, Device const& device,
+                                          PlanOptions const& options) {
+  if constexpr (std::is_same_v<Problem, GemmProblem>)
+    return std::make_unique<GemmChoices>(problem, device, options);
+  else
+    return nullptr;
+}
+
+template <class Problem>
+std::vector<Tensor> errors_of(Plan<Problem> const&, typename Problem::Arguments const&) {
+  return {};
+}
+
+std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
+                              ConvolutionProblem::Arguments const& arguments) {
+  std::vector<Tensor> errors;
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd)
+    errors.push_back(plan::winograd_bound(plan, arguments));
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
+    errors.push_back(plan::fft_bound(plan, arguments));
+    if (plan.problem.db.present()) {  // which no transform computes
+      errors.emplace_back(DataType::f64, plan.problem.db.layout.shape);
+      for (Index k = 0; k < errors.back().size(); ++k) errors.back().as<double>()[k] = 0;
+    }
+  }
+  return errors;
+}
+
+}  // namespace
+
+#define COSMATI_DEFINE(Problem, name)                                                                   \
+  std::optional<Composition> composition_of(Plan<Problem> const& plan) { return composed(plan); }       \
+  std::unique_ptr<TuningChoices> tuning_choices_of(Problem const& problem, Device const& device,        \
+                                                   PlanOptions const& options) {                        \
+    return choices_of(problem, device, options);                                                        \
+  }                                                                                                     \
+  std::vector<Tensor> added_errors_of(Plan<Problem> const& plan, Problem::Arguments const& arguments) { \
+    return errors_of(plan, arguments);                                                                  \
+  }
+COSMATI_EACH_OPERATION(COSMATI_DEFINE)
+#undef COSMATI_DEFINE
+
+}  // namespace cosmati::cli
