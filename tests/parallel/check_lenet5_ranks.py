@@ -115,6 +115,13 @@ for count, gpus in ((2, 0), (1, 2)):
         for loss in ("discriminator_loss", "generator_loss"):
             expect(f"DCGAN by {count} processes", abs(line[loss] - truth_line[loss]) < 1e-4, (line, truth_line))
 
+# Processes draw with the channels of the weights, which rank 0 alone reads.
+for count in (1, 2, 3):
+    draw = [*mpirun(count), cosmati, "generate", "dcgan", "--backend", "cpu", "--threads", "1", "--weights", f"{work}/d.safetensors", "--count", "10",
+            "--batch", "2", "--output", f"{work}/drawn-{count}.npy"]
+    done = subprocess.run(draw, capture_output=True, text=True, timeout=120)
+    expect(f"{count} processes draw with --width 4", done.returncode == 0 and read(f"{work}/drawn-{count}.npy") == read(f"{work}/drawn-1.npy"), done)
+
 # LeNet-5 loses nothing when one of two processes is killed: resumed, the checkpoint has the bytes of a run that nobody killed.
 settings = ["--epochs", "60", "--batch", "64"]
 run(2, "whole.safetensors", *settings)
