@@ -58,7 +58,7 @@ MAY_INCLUDE = {
     "src/plan": PLAN | {"src/io/file.h", "src/ops/architecture.h"},  # call_record.cpp appends lines
     "src/backend": OPS | {"src/backend", "src/plan/make_plan.h", "src/ops/module_file.h"},
     "src/backend/cuda": PLAN | {"src/jit", "src/ops/architecture.h"},
-    "src/backend/emulator": PLAN | CONV | PRIMITIVE | {"src/ops/module_file.h"},
+    "src/backend/emulator": PLAN | CONV | PRIMITIVE | {"src/ops/architecture.h", "src/ops/module_file.h"},
     "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h"},
     "src/parallel": OPS | {"src/parallel", "src/ops/module_file.h", "src/backend/cuda/driver/resources.h"},
     "nets": OPS | {"nets", "src/io", "src/backend/cpu/runtime/parallel.h", "src/parallel"},
@@ -87,6 +87,9 @@ PRECOMPILED = {
     "vector": r"std::vector\b",
     "fmt/format.h": r"fmt::(?:format|join|print|memory_buffer|format_to|runtime)\b",
 }
+# Comparisons of a compute capability stand in its table alone.
+CAPABILITY_TABLE = "src/ops/architecture.cpp"
+CAPABILITY = r"(?:\.|->)(?:major|minor)\s*(?:[<>]=?|[=!]=)|10 \* (?:\w+(?:\.|->))+major|\bcapability\w*\s*(?:[<>]=?|[=!]=)\s*\d"
 ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn",
            "boost/context/fiber.hpp": "src/backend/emulator", "mpi.h": "src/parallel/mpi"}
 
@@ -139,6 +142,18 @@ def check_includes():
             elif MAY_INCLUDE[rule] is not None and not target.startswith(tuple(MAY_INCLUDE[rule])):
                 yield f"{path}: includes {target}; {rule}/ may include {', '.join(sorted(MAY_INCLUDE[rule]))}"
     yield from check_standard_headers()
+    yield from check_capabilities()
+
+
+def check_capabilities():
+    """Nothing but the table asks what a compute capability has: features_of() and the rates are for that."""
+    for path in files((".h", ".cpp")):
+        if not path.startswith((*BUILT, "include/")) or path == CAPABILITY_TABLE:
+            continue
+        for number, line in enumerate(read(path).split("\n"), 1):
+            found = re.search(CAPABILITY, line.split("//")[0])
+            if found:
+                yield f"{path}:{number}: '{found[0]}' compares a compute capability; only {CAPABILITY_TABLE} may"
 
 
 def standard_headers(path, known):

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "src/ops/architecture.h"
+
 namespace cosmati::cuda {
 namespace {
 
@@ -207,11 +209,11 @@ char const* name_of(Peak peak) {
 
 bool is_of_tensor_cores(Peak peak) { return peak >= Peak::mma_f16; }
 
-bool has_peak(Peak peak, int major, int minor) {
+bool has_peak(Peak peak, Gpu const& gpu) {
+  Features const& features = features_of(gpu);
   if (!is_of_tensor_cores(peak)) return true;
-  if (is_wgmma(peak)) return major == 9;
-  if (peak == Peak::mma_e4m3) return (major == 8 && minor == 9) || major >= 10;
-  return major >= 8;
+  if (is_wgmma(peak)) return features.wgmma;
+  return peak == Peak::mma_e4m3 ? features.native_fp8_mma : features.mma;
 }
 
 PeakLoop loop_of(Peak peak) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "cosmati/ops/device.h"
 #include "src/jit/compile.h"
 
 namespace cosmati::cuda {
@@ -32,8 +33,8 @@ inline constexpr Peak all_peaks[] = {Peak::fma_f32,    Peak::fma_f64,    Peak::h
 
 char const* name_of(Peak peak);  // "f32 fma", "bf16 wgmma"
 bool is_of_tensor_cores(Peak peak);
-// Whether GPUs of this compute capability have the instruction. (9.0 takes mma.sync of e4m3 apart.)
-bool has_peak(Peak peak, int major, int minor);
+// Whether the GPU has the instruction. (9.0 splits mma.sync of e4m3 into products of f16.)
+bool has_peak(Peak peak, Gpu const& gpu);
 
 struct PeakParameters {
   long long steps = 0;

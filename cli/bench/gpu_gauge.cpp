@@ -65,7 +65,7 @@ std::optional<cuda::Peak> peak_for(DataType factor, DataType sum, Multiply multi
   std::optional<cuda::Peak> const peak = multiply == Multiply::wgmma ? peak_of_warpgroups(factor)
                                          : multiply == Multiply::mma ? peak_of_warps(factor)
                                                                      : peak_of_threads(factor, sum);
-  return peak && cuda::has_peak(*peak, gpu.major, gpu.minor) ? peak : std::nullopt;
+  return peak && cuda::has_peak(*peak, gpu) ? peak : std::nullopt;
 }
 
 }  // namespace cosmati::cli

@@ -52,7 +52,7 @@ Goal goal_of(CompileRequest const& request) {
   auto const [gpu, architecture] = target_of_architecture(request.architecture, jit::nvrtc_architectures());
   if (!described) {
     device.gpu = gpu;
-  } else if (gpu.major != device.gpu.major || gpu.minor != device.gpu.minor) {
+  } else if (architecture_of(gpu) != architecture_of(device.gpu)) {
     throw Error(ErrorCode::bad_request, "--arch " + request.architecture +
                                             ": the GPU of --device-description " + common.device_description +
                                             " is of " + architecture_of(device.gpu));

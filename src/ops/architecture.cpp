@@ -11,28 +11,59 @@
 namespace cosmati {
 namespace {
 
+constexpr Features none{}, turing{.wmma = true};
+constexpr Features ampere{.wmma = true, .async_copy = true, .mma = true};
+constexpr Features ada{
+    .wmma = true, .async_copy = true, .mma = true, .fp8_mma = true, .native_fp8_mma = true};
+constexpr Features hopper{.wmma = true,
+                          .async_copy = true,
+                          .mma = true,
+                          .fp8_mma = true,
+                          .large_f64_mma = true,
+                          .clusters = true,
+                          .wgmma = true};
+constexpr Features blackwell{.wmma = true,
+                             .async_copy = true,
+                             .mma = true,
+                             .fp8_mma = true,
+                             .native_fp8_mma = true,
+                             .large_f64_mma = true,
+                             .clusters = true};
+
 struct Capability {
   int number;      // 10 * major + minor
   int shared_kib;  // of a multiprocessor; a block may have 1 KiB less from 8.0 on, which the system takes
   int threads;     // of a multiprocessor
   int blocks;      // of a multiprocessor
   int fma_f32, fma_f64, fma_half2;  // instructions of one lane, a clock and multiprocessor
-  char const* card;                 // a GPU of this capability, or the most similar one that is known by name
+  int mma_f16, mma_f32, mma_f64;    // multiply-adds of mma.sync; 0: f64 is made of multiply-adds of one lane
+  Features const& features;
+  char const* card;  // a GPU of this capability, or the most similar one that is known by name
 };
 
 // Shared memory and blocks: cuda_occupancy.h of CUDA 13.0 (cudaOccAlignUpShmemSizeVoltaPlus and
 // cudaOccMaxBlocksPerSM). Threads: CUDA programming guide, technical specifications by compute capability.
 // Rates: the same, throughput of native arithmetic instructions. 11.0 is not in that table: its rates are
-// taken as those of 12.0. dp4a is 64 everywhere.
+// taken as those of 12.0. dp4a is 64 everywhere. Rates of mma.sync: data sheets; on Hopper it reaches about
+// 0.62 of what wgmma does. GeForce cards sum in f16 twice as fast as in f32.
+// clang-format off
 constexpr Capability capabilities[] = {
-    {70, 96, 2048, 32, 64, 32, 64, "t4"},        {75, 64, 1024, 16, 64, 2, 64, "t4"},
-    {80, 164, 2048, 32, 64, 32, 128, "a100"},    {86, 100, 1536, 16, 128, 2, 64, "rtx3060"},
-    {87, 164, 1536, 16, 128, 2, 64, "rtx3060"},  {88, 100, 1536, 16, 128, 2, 64, "rtx3060"},
-    {89, 100, 1536, 24, 128, 2, 64, "rtx4090"},  {90, 228, 2048, 32, 128, 64, 128, "h200"},
-    {100, 228, 2048, 32, 128, 64, 128, "b200"},  {103, 228, 2048, 32, 128, 2, 128, "b200"},
-    {110, 228, 1536, 24, 128, 2, 64, "rtx3060"}, {120, 100, 1536, 24, 128, 2, 64, "rtx5090"},
-    {121, 100, 1536, 24, 128, 2, 64, "rtx5090"},
+    // shared threads blocks | fma: f32 f64 half2 | mma: sums in f16, in f32, f64
+    {70,   96, 2048, 32,  64, 32,  64,   512,  512,   0, none, "t4"},
+    {75,   64, 1024, 16,  64,  2,  64,   512,  512,   0, turing, "t4"},
+    {80,  164, 2048, 32,  64, 32, 128,  1024, 1024,  61, ampere, "a100"},
+    {86,  100, 1536, 16, 128,  2,  64,  1024,  512,   0, ampere, "rtx3060"},
+    {87,  164, 1536, 16, 128,  2,  64,  1024,  512,   0, ampere, "rtx3060"},
+    {88,  100, 1536, 16, 128,  2,  64,  1024,  512,   0, ampere, "rtx3060"},
+    {89,  100, 1536, 24, 128,  2,  64,  1024,  512,   0, ada, "rtx4090"},
+    {90,  228, 2048, 32, 128, 64, 128,  1270, 1270, 122, hopper, "h200"},
+    {100, 228, 2048, 32, 128, 64, 128,  1024, 1024,   0, blackwell, "b200"},
+    {103, 228, 2048, 32, 128,  2, 128,  1024, 1024,   0, blackwell, "b200"},
+    {110, 228, 1536, 24, 128,  2,  64,  1024, 1024,   0, blackwell, "rtx3060"},
+    {120, 100, 1536, 24, 128,  2,  64,  1024,  512,   0, blackwell, "rtx5090"},
+    {121, 100, 1536, 24, 128,  2,  64,  1024,  512,   0, blackwell, "rtx5090"},
 };
+// clang-format on
 constexpr int oldest_compiled = 75;
 
 int number_of(Gpu const& gpu) { return 10 * gpu.major + gpu.minor; }
@@ -44,6 +75,7 @@ Capability const& capability_of(int number) {
     if (row.number <= number) found = &row;
   return *found;
 }
+Capability const& capability_of(Gpu const& gpu) { return capability_of(number_of(gpu)); }
 
 // The number in "sm_90a", and the letter behind it, if there is one that this capability has.
 struct Name {
@@ -79,13 +111,44 @@ std::string architecture_of(Gpu const& gpu) {
   return fmt::format("sm_{}{}{}", gpu.major, gpu.minor, gpu.major >= 9 ? "a" : "");
 }
 
+Features const& features_of(Gpu const& gpu) { return capability_of(gpu).features; }
+
+std::string feature_violation(std::string const& what, bool Features::*feature, Gpu const& gpu) {
+  if (features_of(gpu).*feature) return {};
+  auto const* const first =
+      std::ranges::find_if(capabilities, [feature](Capability const& row) { return row.features.*feature; });
+  return fmt::format("{} needs compute capability {}.{}; {} has {}.{}", what, first->number / 10,
+                     first->number % 10, gpu.name, gpu.major, gpu.minor);
+}
+
 std::string wgmma_device_violation(Gpu const& gpu) {
-  if (number_of(gpu) == 90) return {};
-  return fmt::format("wgmma needs compute capability 9.0; {} has {}.{}", gpu.name, gpu.major, gpu.minor);
+  return feature_violation("wgmma", &Features::wgmma, gpu);
+}
+
+std::string mma_device_violation(DataType factor, Gpu const& gpu) {
+  bool const fp8 = factor == DataType::e4m3 || factor == DataType::e5m2;
+  return feature_violation(fmt::format("multiply mma of {}", name_of(factor)),
+                           fp8 ? &Features::fp8_mma : &Features::mma, gpu);
+}
+
+std::string wmma_device_violation(DataType factor, Gpu const& gpu) {
+  bool const early = factor == DataType::f16 || factor == DataType::s8 || factor == DataType::u8;
+  return feature_violation(fmt::format("multiply wmma of {}", name_of(factor)),
+                           early ? &Features::wmma : &Features::mma, gpu);
+}
+
+double mma_rate(Gpu const& gpu, DataType sum) {
+  Capability const& row = capability_of(gpu);
+  return sum == DataType::f16 ? row.mma_f16 : row.mma_f32;
+}
+
+double mma_rate_f64(Gpu const& gpu) {
+  int const rate = capability_of(gpu).mma_f64;
+  return rate != 0 ? rate : 0.9 * gpu.fma_f64;
 }
 
 void set_limits(Gpu& gpu) {
-  Capability const& row = capability_of(number_of(gpu));
+  Capability const& row = capability_of(gpu);
   gpu.shared_bytes_per_multiprocessor = row.shared_kib * 1024;
   gpu.shared_bytes_per_block = (row.shared_kib - (row.number >= 80 ? 1 : 0)) * 1024;
   gpu.threads_per_multiprocessor = row.threads;
@@ -94,7 +157,7 @@ void set_limits(Gpu& gpu) {
 }
 
 void set_rates(Gpu& gpu) {
-  Capability const& row = capability_of(number_of(gpu));
+  Capability const& row = capability_of(gpu);
   gpu.fma_f32 = row.fma_f32;
   gpu.fma_f64 = row.fma_f64;
   gpu.fma_half2 = row.fma_half2;

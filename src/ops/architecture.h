@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cosmati/core/number.h"
 #include "cosmati/ops/device.h"
 
 namespace cosmati {
@@ -10,8 +11,35 @@ namespace cosmati {
 // What the code for this GPU is compiled for: its capability with all that this one alone has, "sm_90a".
 std::string architecture_of(Gpu const& gpu);
 
-// Why code for this GPU has no wgmma, which compute capability 9.0 alone has, as a sentence; empty: it has.
+// The portable limit of blocks in a cluster: every GPU with clusters launches as many. No kernel here opts in
+// to the 16 that some GPUs allow.
+inline constexpr int max_cluster_blocks = 8, max_opt_in_cluster_blocks = 16;
+
+// Instructions that depend on the compute capability.
+struct Features {
+  bool wmma = false;        // WMMA of f16 and 8-bit integers
+  bool async_copy = false;  // cp.async
+  bool mma = false;      // mma.sync of 16-bit types, TF32, f64 and 8-bit integers; WMMA of bf16, TF32 and f64
+  bool fp8_mma = false;  // mma.sync of e4m3 and e5m2
+  bool native_fp8_mma = false;  // that instruction is not assembled from products of f16
+  bool large_f64_mma = false;   // mma.sync of f64 has 16 rows; WMMA has 8 on every GPU
+  bool clusters = false;        // clusters of blocks
+  bool wgmma = false;
+};
+Features const& features_of(Gpu const& gpu);
+
+// "cp.async needs compute capability 8.0; NVIDIA T4 has 7.5": why the GPU lacks a feature that `what` names;
+// empty if it has the feature.
+std::string feature_violation(std::string const& what, bool Features::*feature, Gpu const& gpu);
 std::string wgmma_device_violation(Gpu const& gpu);
+// The same for tensor cores that multiply elements of `factor` by mma.sync or WMMA.
+std::string mma_device_violation(DataType factor, Gpu const& gpu);
+std::string wmma_device_violation(DataType factor, Gpu const& gpu);
+
+// Multiply-adds of tensor cores by mma.sync per clock and multiprocessor: of 16-bit factors with sums in
+// `sum`, and of f64.
+double mma_rate(Gpu const& gpu, DataType sum);
+double mma_rate_f64(Gpu const& gpu);
 
 // A GPU to plan for, and what its code is compiled for.
 struct Target {

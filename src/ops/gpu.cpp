@@ -119,14 +119,17 @@ class GpuFile {
 
   void take_capability(std::string_view value) {
     char const *const begin = value.data(), *const end = begin + value.size();
-    auto const whole = std::from_chars(begin, end, gpu_.major);
+    int major = 0, minor = -1;
+    auto const whole = std::from_chars(begin, end, major);
     bool right = whole.ec == std::errc() && whole.ptr != end && *whole.ptr == '.';
     if (right) {
-      auto const fraction = std::from_chars(whole.ptr + 1, end, gpu_.minor);
-      right = fraction.ec == std::errc() && fraction.ptr == end && gpu_.major > 0 && gpu_.minor >= 0;
+      auto const fraction = std::from_chars(whole.ptr + 1, end, minor);
+      right = fraction.ec == std::errc() && fraction.ptr == end && major > 0 && minor >= 0;
     }
     if (!right)
       file_.refuse(fmt::format("{} = {}: legal is MAJOR.MINOR, for example 9.0", capability_key, value));
+    gpu_.major = major;
+    gpu_.minor = minor;
   }
 
   // What was not given, from the compute capability.

@@ -10,6 +10,7 @@
 
 #include "cli/bench/device_peaks.h"
 #include "src/jit/nvrtc.h"
+#include "src/ops/architecture.h"
 
 namespace cosmati::cuda {
 namespace {
@@ -75,18 +76,14 @@ Count count(std::vector<std::uint64_t> const& instructions, std::vector<std::uin
   return result;
 }
 
-struct Architecture {
-  char const* name;
-  int major, minor;
-};
-
 TEST(PeakKernels, AreNothingButOneInstruction) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
-  for (Architecture const architecture : {Architecture{"sm_80", 8, 0}, {"sm_89", 8, 9}, {"sm_90a", 9, 0}})
+  for (char const* const name : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
+    auto const [gpu, architecture] = target_of_architecture(name, {});
     for (Peak const peak : all_peaks) {
-      SCOPED_TRACE(std::string(name_of(peak)) + " for " + architecture.name);
-      if (!has_peak(peak, architecture.major, architecture.minor)) continue;
-      jit::Cubin const cubin = jit::compile(peak_source(peak, architecture.name));
+      SCOPED_TRACE(std::string(name_of(peak)) + " for " + architecture);
+      if (!has_peak(peak, gpu)) continue;
+      jit::Cubin const cubin = jit::compile(peak_source(peak, architecture));
       bool const by_warpgroups = peak >= Peak::wgmma_f16;
       EXPECT_EQ(cubin.local_bytes, 0);
       EXPECT_EQ(cubin.compiler_warnings, "") << "wgmma is not serialised";
@@ -95,7 +92,8 @@ TEST(PeakKernels, AreNothingButOneInstruction) {
       Count const counted = count(instructions_of(cubin), codes_of(peak));
       PeakLoop const loop = loop_of(peak);
       // Before 9.0 a product of doubles is two of 8 rows.
-      int const whole = loop.chains * loop.rounds * (peak == Peak::mma_f64 && architecture.major < 9 ? 2 : 1);
+      int const whole =
+          loop.chains * loop.rounds * (peak == Peak::mma_f64 && !features_of(gpu).large_f64_mma ? 2 : 1);
       if (!is_of_tensor_cores(peak)) {
         // Once unrolled; the compiler may unroll the loop over the steps as well.
         EXPECT_GE(counted.found, whole);
@@ -107,6 +105,7 @@ TEST(PeakKernels, AreNothingButOneInstruction) {
       // moved, descriptors travel to uniform registers.
       EXPECT_LE(counted.between, (by_warpgroups ? 4 : 2) * whole);
     }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The kernel with TMA and wgmma: types, layouts, ragged and whole, warpgroups that share a tile or take
 // turns, clusters, parts of k, batches, and all ways to D.
+#include "src/ops/architecture.h"
 #include "tests/emulated/warp_specialized_case.h"
 
 namespace cosmati::emulated {
@@ -74,6 +75,10 @@ TEST(WarpSpecializedKernel, ClustersShareOperands) {
   Deep::expect_product<WarpgroupTiles{.cluster_m = 2, .cluster_n = 2}, StridedDestination<s32, 4>>(
       {130, 70, 200});
   Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .ping_pong = true}, Engine>({200, 56, 200});
+  // As many blocks as a cluster has without an opt-in; each brings slices of 8 rows.
+  static_assert(max_cluster_blocks == 8);
+  Bf16::expect_product<WarpgroupTiles{.cluster_m = 4, .cluster_n = 2}, Engine>({300, 80, 200});
+  Bf16::expect_product<WarpgroupTiles{.cluster_n = 8}, Engine>({60, 200, 140}, {.clusters = 2});
 }
 
 TEST(WarpSpecializedKernel, PartsOfK) {

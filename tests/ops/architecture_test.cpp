@@ -41,6 +41,42 @@ TEST(Architecture, SharedMemoryAndThreadsFollowFromTheCapability) {
   EXPECT_EQ(gpu("sm_120").name, describe_gpu("rtx5090").name);
 }
 
+// By the PTX manual: cp.async, and mma.sync of these shapes, from 8.0 on; e4m3 from 8.9; clusters from 9.0;
+// wgmma on 9.0 alone. WMMA of f16 from 7.0, of which nothing is compiled.
+TEST(Architecture, FeaturesFollowFromTheCapability) {
+  for (int const number : nvrtc_13) {
+    SCOPED_TRACE(number);
+    Gpu const gpu = target_of_architecture("sm_" + std::to_string(number), nvrtc_13).gpu;
+    Features const& has = features_of(gpu);
+    EXPECT_TRUE(has.wmma);
+    EXPECT_EQ(has.async_copy, number >= 80);
+    EXPECT_EQ(has.mma, number >= 80);
+    EXPECT_EQ(has.fp8_mma, number >= 89);
+    EXPECT_EQ(has.native_fp8_mma, number == 89 || number >= 100);
+    EXPECT_EQ(has.large_f64_mma, number >= 90);
+    EXPECT_EQ(has.clusters, number >= 90);
+    EXPECT_EQ(has.wgmma, number == 90);
+    EXPECT_EQ(wmma_device_violation(DataType::s8, gpu), "");
+    EXPECT_EQ(wmma_device_violation(DataType::bf16, gpu).empty(), number >= 80);
+    EXPECT_EQ(mma_device_violation(DataType::s8, gpu).empty(), number >= 80);
+    EXPECT_EQ(mma_device_violation(DataType::e5m2, gpu).empty(), number >= 89);
+  }
+  EXPECT_EQ(mma_device_violation(DataType::e4m3, describe_gpu("rtx3090")),
+            "multiply mma of e4m3 needs compute capability 8.9; NVIDIA GeForce RTX 3090 has 8.6");
+  EXPECT_EQ(feature_violation("cp.async", &Features::async_copy, describe_gpu("t4")),
+            "cp.async needs compute capability 8.0; NVIDIA T4 has 7.5");
+}
+
+// Peaks of the data sheets, of products of f16 with sums in f32, in TFLOP/s.
+TEST(Architecture, RatesOfTensorCoresAreThoseOfDataSheets) {
+  auto const tera = [](char const* name) {
+    Gpu const gpu = describe_gpu(name);
+    return 2e-12 * mma_rate(gpu, DataType::f32) * gpu.multiprocessors * gpu.clock_hertz;
+  };
+  EXPECT_NEAR(tera("a100"), 312, 1);
+  EXPECT_NEAR(tera("t4"), 65, 1);
+}
+
 // A refusal names what the compiler here makes code for, and nothing else.
 TEST(Architecture, RefusalsNameWhatIsCompiledFor) {
   std::vector<int> const old{70, 75, 80, 90};

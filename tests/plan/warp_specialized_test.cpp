@@ -137,6 +137,16 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
       plan::warpgroup_policy_violation(policy, 2),
       "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it takes 1x1, warp_n = block_n, a multiple of 8 "
       "columns for each block, and no ping_pong");
+  // Clusters as large as the kernel and every Hopper GPU take them, and no larger.
+  policy.cluster_k = 1;
+  for (auto const& [m, n] : {std::pair{4, 2}, {2, 4}, {8, 1}, {1, 8}}) {
+    policy.cluster_m = m, policy.cluster_n = n;
+    EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "") << m << 'x' << n;
+  }
+  policy.cluster_m = policy.cluster_n = 4;
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
+            "a cluster of 4x4 blocks; it has at most 8, and a multiple of 8 rows of a tile for each of them");
+  policy.cluster_m = 2, policy.cluster_n = 1, policy.cluster_k = 2;
   // 12 columns each: the kernel would not compile.
   policy.cluster_m = 1;
   policy.cluster_k = 8;

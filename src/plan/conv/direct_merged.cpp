@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/backend/emulator/contents.h"
+#include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
@@ -131,7 +132,7 @@ void set_access(MergedShape& shape, Problem const& problem, DataType sum, Device
   TensorDescription const& dy = problem.y;
   int const size = size_of(dy.type);
   Index const inputs = problem.w.extent(0) / std::max<Index>(1, problem.groups);
-  shape.async = device.gpu.major >= 8 && dy.type == sum && size >= 4;
+  shape.async = features_of(device.gpu).async_copy && dy.type == sum && size >= 4;
   bool const together = dy.layout.stride[1] == 1 && dy.layout.stride[3] != 1;
   if (device.backend == Backend::emulator || !together) return;
   auto const whole = [&](int vector) {

@@ -7,6 +7,7 @@
 
 #include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/emulated_policy.h"
+#include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter_copy.h"
@@ -43,13 +44,12 @@ std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   bool const bytes = is_byte(form.a.type) && is_byte(form.b.type);
   Multiply const simple = bytes ? Multiply::dp4a : Multiply::fma;
   std::vector<Way> ways{{MainLoop::double_buffered, simple}};
-  if (gpu.major < 8) return ways;
+  if (!features_of(gpu).async_copy) return ways;
   int const bytes_of_run = form.a.access.width * size_of(form.a.type);
   if (!bytes && bytes_of_run >= 4) ways.push_back({MainLoop::multistage, simple});
   bool const deep = form.a.access.along == Along::depth && form.b.access.along == Along::depth;
-  bool const fp8 = is_fp8(form.a.type);
   if (mma_takes(form.a.type, form.b.type, form.sum) && (size_of(form.a.type) > 1 || deep) &&
-      (!fp8 || 10 * gpu.major + gpu.minor >= 89))
+      mma_device_violation(form.a.type, gpu).empty())
     ways.push_back({MainLoop::multistage, Multiply::mma});
   return ways;
 }

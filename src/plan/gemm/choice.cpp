@@ -10,6 +10,7 @@
 #include "src/backend/emulator/catalogue.h"
 #include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/emulated_policy.h"
+#include "src/ops/architecture.h"
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
@@ -121,10 +122,7 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!mma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply mma takes no {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
-  int const capability = 10 * gpu.major + gpu.minor, needed = is_fp8(form.a.type) ? 89 : 80;
-  if (capability < needed)
-    return fmt::format("multiply mma of {} needs compute capability {}.{}; {} has {}.{}",
-                       name_of(form.a.type), needed / 10, needed % 10, gpu.name, gpu.major, gpu.minor);
+  if (std::string sentence = mma_device_violation(form.a.type, gpu); !sentence.empty()) return sentence;
   if (size_of(form.a.type) > 1) return {};
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::outer)
@@ -140,11 +138,7 @@ std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
     return fmt::format("multiply wmma takes no {} and {} with sums in {}",
                        name_of(form.swapped ? form.b.type : form.a.type),
                        name_of(form.swapped ? form.a.type : form.b.type), name_of(form.sum));
-  bool const early = form.a.type == DataType::f16 || is_byte(form.a.type);
-  int const capability = 10 * gpu.major + gpu.minor, needed = early ? 75 : 80;
-  if (capability >= needed) return {};
-  return fmt::format("multiply wmma of {} needs compute capability {}.{}; {} has {}.{}", name_of(form.a.type),
-                     needed / 10, needed % 10, gpu.name, gpu.major, gpu.minor);
+  return wmma_device_violation(form.a.type, gpu);
 }
 
 // "fma" of "large,multiply=fma" for the field "multiply="; empty if the text names none.
@@ -360,7 +354,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     return offer;
   }
   // wmma does what mma does where that is, a little slower: it is for GPUs without, and for who asks.
-  if (asked == name_of(Multiply::wmma) || (asked.empty() && device.gpu.major < 8 && !copies)) {
+  if (asked == name_of(Multiply::wmma) || (asked.empty() && !features_of(device.gpu).mma && !copies)) {
     std::string const refusal = wmma_violation(form, device.gpu);
     if (refusal.empty())
       better(offer, main_loop, Multiply::wmma, problem, form, device, options);
@@ -451,9 +445,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
 }
 
 std::string architecture_violation(GemmProblem const&, Device const& device) {
-  if (device.gpu.major >= 8) return {};
-  return fmt::format("cp.async needs compute capability 8.0; {} has {}.{}", device.gpu.name, device.gpu.major,
-                     device.gpu.minor);
+  return feature_violation("cp.async", &Features::async_copy, device.gpu);
 }
 
 template <MainLoop main_loop>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "src/ops/architecture.h"
 #include "src/plan/gemm/canonical.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
@@ -156,7 +157,7 @@ std::vector<TuningContender> contenders(GemmProblem const& problem, Device const
     add_policy(candidate, "");
     for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
       for (Multiply const multiply : {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma,
-                                      device.gpu.major < 8 ? Multiply::wmma : Multiply::wgmma})
+                                      features_of(device.gpu).mma ? Multiply::wgmma : Multiply::wmma})
         for (char const* const partition : {"", ",partition=stream_k"})
           add_policy(candidate, fmt::format("{},multiply={}{}", name, name_of(multiply), partition));
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "src/ops/architecture.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -19,14 +20,14 @@ Multiply simple_multiply(CanonicalGemm const& form) {
 
 Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::string const& kernel) {
   auto const may = [&](MainLoop main_loop) { return kernel.empty() || kernel == name_of(main_loop); };
-  int const capability = 10 * gpu.major + gpu.minor;
-  if (may(MainLoop::warp_specialized) && capability == 90 && wgmma_takes(form.a.type, form.b.type, form.sum))
+  if (may(MainLoop::warp_specialized) && features_of(gpu).wgmma &&
+      wgmma_takes(form.a.type, form.b.type, form.sum))
     return Multiply::wgmma;
   if (may(MainLoop::multistage) && mma_takes(form.a.type, form.b.type, form.sum) &&
-      capability >= (is_fp8(form.a.type) ? 89 : 80))
+      mma_device_violation(form.a.type, gpu).empty())
     return Multiply::mma;
   bool const early = form.a.type == DataType::f16;
-  if (may(MainLoop::double_buffered) && gpu.major < 8 && capability >= 75 && early &&
+  if (may(MainLoop::double_buffered) && !features_of(gpu).mma && features_of(gpu).wmma && early &&
       wmma_takes(form.a.type, form.b.type, form.sum))
     return Multiply::wmma;
   return simple_multiply(form);

@@ -6,6 +6,7 @@
 
 #include "cosmati/tile/padded_tile.h"
 #include "cosmati/tile/shared_tile.h"
+#include "src/ops/architecture.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -21,26 +22,13 @@ int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
   return size_of(as_they_lie ? element : recipe.sum);
 }
 
-// Of mma.sync with 16-bit operands, multiply-adds a clock and multiprocessor; on Hopper it reaches about 0.62
-// of what wgmma does. GeForce cards sum in f16 twice as fast as in f32.
-double tensor_rate(Gpu const& gpu, DataType sum) {
-  if (gpu.major == 9) return 1270;
-  if (gpu.major == 7) return 512;
-  bool const is_card = (gpu.major == 8 && gpu.minor > 0) || gpu.major == 12;
-  return is_card && sum != DataType::f16 ? 512 : 1024;
-}
-
-double tensor_rate_f64(Gpu const& gpu) {
-  if (gpu.major == 9) return 122;
-  return gpu.major == 8 && gpu.minor == 0 ? 61 : 0.9 * gpu.fma_f64;  // others make it of multiply-adds
-}
-
-// Of the rate of mma.sync: the shapes of wmma are half of the largest for bytes from Ampere on, and for f64
-// on Hopper.
+// Of the rate of mma.sync, WMMA's share: its shapes of 8-bit integers, and of f64 on Hopper, are half as
+// large.
 double wmma_share(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   if (recipe.policy.multiply != Multiply::wmma) return 1;
-  bool const halves =
-      (size_of(problem.a.type) == 1 && gpu.major >= 8) || (recipe.sum == DataType::f64 && gpu.major >= 9);
+  Features const& features = features_of(gpu);
+  bool const halves = (size_of(problem.a.type) == 1 && features.mma) ||
+                      (recipe.sum == DataType::f64 && features.large_f64_mma);
   return halves ? 0.5 : 0.98;
 }
 
@@ -50,8 +38,8 @@ double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& g
     case Multiply::mma:
     case Multiply::wmma:
       return wmma_share(recipe, problem, gpu) *
-             (recipe.sum == DataType::f64 ? tensor_rate_f64(gpu)
-                                          : tensor_rate(gpu, recipe.sum) * 2 / size_of(problem.a.type));
+             (recipe.sum == DataType::f64 ? mma_rate_f64(gpu)
+                                          : mma_rate(gpu, recipe.sum) * 2 / size_of(problem.a.type));
     case Multiply::half2: return 2.0 * gpu.fma_half2;
     case Multiply::dp4a: return 4.0 * gpu.dp4a;
     case Multiply::wgmma:

@@ -202,10 +202,11 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
                        groups == 3 ? 96 : 128);
   if (p.stages < 2 || p.stages > 16)
     return fmt::format("stages = {}; warp_specialized takes 2 to 16", p.stages);
-  if (p.cluster_m * p.cluster_n > 4 || p.block_n % (8 * p.cluster_m) != 0 ||
+  if (p.cluster_m * p.cluster_n > max_cluster_blocks || p.block_n % (8 * p.cluster_m) != 0 ||
       p.block_m % (8 * p.cluster_n) != 0)
-    return fmt::format("a cluster of {}x{} blocks; legal are 1, 2 and 4 blocks whose slices have 8 rows",
-                       p.cluster_m, p.cluster_n);
+    return fmt::format(
+        "a cluster of {}x{} blocks; it has at most {}, and a multiple of 8 rows of a tile for each of them",
+        p.cluster_m, p.cluster_n, max_cluster_blocks);
   if (p.cluster_k != 1 && p.cluster_k != 2 && p.cluster_k != 4 && p.cluster_k != 8)
     return fmt::format("cluster_k = {}; legal are 1, 2, 4 and 8", p.cluster_k);
   if (p.cluster_k > 1 && (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong ||

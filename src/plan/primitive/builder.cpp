@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "cosmati/epilogue/parse.h"
+#include "src/ops/architecture.h"
 
 namespace cosmati::plan {
 
@@ -221,6 +222,11 @@ int position_of(std::vector<std::string> const& names, std::string const& name) 
 }
 
 }  // namespace
+
+int max_cluster_blocks_of(PrimitiveTarget const& target) {
+  if (target.emulated) return 2;
+  return features_of(target.gpu).clusters ? max_cluster_blocks : 1;
+}
 
 std::vector<std::string> names_in(Formula const& formula) {
   std::vector<std::string> names;

@@ -17,6 +17,7 @@ struct PrimitiveTarget {
   unsigned most_splits =
       1024;  // parts of a reduction, whose values lie in the workspace until they are joined
 };
+int max_cluster_blocks_of(PrimitiveTarget const& target);  // 1 if it has no clusters
 
 // A tensor as the index space of a pass sees it: one stride for each of its axes, 0 where it does not vary.
 struct Seen {

@@ -79,7 +79,7 @@ void go_backwards(PrimitiveProgram& program, std::size_t first) {
 // Training where the shared memory of a cluster of blocks holds a channel; false where none does.
 bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const& problem,
                               PrimitiveTarget const& target) {
-  if (!target.emulated && target.gpu.major < 9) return false;
+  if (max_cluster_blocks_of(target) < 2) return false;
   Shape const& shape = problem.x.shape();
   auto const statistic = [&](char const* name) {
     return seen_along(name, problem.statistics, 1, argument_named(problem, name));
@@ -115,7 +115,7 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
     return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
   };
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
-  unsigned const most_blocks = target.emulated ? 2 : 8;
+  auto const most_blocks = static_cast<unsigned>(max_cluster_blocks_of(target));
   unsigned blocks = 2;
   // Four blocks of a multiprocessor, else two: some have something on their way while others wait for their
   // clusters. Where those hold no channel, one of twice as many threads. Enough of them for the whole device.

@@ -41,8 +41,8 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     unsigned const members = along * static_cast<unsigned>(blocks);
     return (p.terms + members - 1) / members;
   };
-  if (policy.runs_of_terms && along == threads && (target.emulated || target.gpu.major >= 9)) {
-    int const most_blocks = target.emulated ? 2 : 8;
+  int const most_blocks = max_cluster_blocks_of(target);
+  if (policy.runs_of_terms && along == threads && most_blocks > 1) {
     auto const most = target.emulated ? (policy.width == 4 ? 2u : 0u) : most_cached;
     int blocks = 1;
     while (blocks < most_blocks && share_of(blocks) > most) blocks *= 2;

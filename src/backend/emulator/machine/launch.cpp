@@ -7,13 +7,13 @@
 
 #include "cosmati/ops/error.h"
 #include "src/backend/emulator/machine/schedule.h"
+#include "src/ops/architecture.h"
 
 namespace cosmati::emulator {
 namespace {
 
 constexpr int most_threads = 1024;     // in a block
 constexpr int most_blocks_yz = 65535;  // along y and z
-constexpr int most_blocks_of_cluster = 16;
 
 std::string text(Grid const& grid) {
   return std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z);
@@ -26,10 +26,10 @@ void check(Grid const& grid, Grid const& cluster, int threads, int host_threads)
     throw Error(ErrorCode::bad_request,
                 "a launch of " + text(grid) + " blocks; y and z may be 65535 at most");
   if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
-      std::int64_t{cluster.x} * cluster.y * cluster.z > most_blocks_of_cluster)
-    throw Error(ErrorCode::bad_request,
-                "a launch of clusters of " + text(cluster) +
-                    " blocks; each extent must be 1 or more, their product 16 at most");
+      std::int64_t{cluster.x} * cluster.y * cluster.z > max_opt_in_cluster_blocks)
+    throw Error(ErrorCode::bad_request, "a launch of clusters of " + text(cluster) +
+                                            " blocks; each extent must be 1 or more, their product " +
+                                            std::to_string(max_opt_in_cluster_blocks) + " at most");
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
     throw Error(ErrorCode::bad_request,
                 "a launch of " + text(grid) + " blocks, no multiple of its clusters of " + text(cluster));
