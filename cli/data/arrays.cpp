@@ -22,9 +22,7 @@ std::optional<DataType> asked_type(std::string const& own, TypeChoice const& typ
 std::optional<DataType> needed_type(io::ElementKind kind, TypeChoice const& types) {
   if (types.all.empty()) return std::nullopt;
   DataType const type = parse_data_type(types.all);
-  bool const patterns = (kind == io::ElementKind::u16 && (type == DataType::bf16 || type == DataType::f16)) ||
-                        (kind == io::ElementKind::u8 && (type == DataType::e4m3 || type == DataType::e5m2));
-  if (patterns) return type;
+  if (io::is_pattern(kind, type)) return type;
   if (io::natural_type(kind)) return std::nullopt;
   return is_integer(type) ? DataType::s32 : type;
 }

@@ -8,24 +8,12 @@
 #include "cli/verify/verification.h"
 #include "nets/random.h"
 #include "reference/padding.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cli {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-
-double unit_roundoff(DataType type) {
-  switch (type) {
-    case DataType::f64: return 0x1p-53;
-    case DataType::f32: return 0x1p-24;
-    case DataType::tf32:
-    case DataType::f16: return 0x1p-11;
-    case DataType::bf16: return 0x1p-8;
-    case DataType::e4m3: return 0x1p-4;
-    case DataType::e5m2: return 0x1p-3;
-    default: return 0;
-  }
-}
 
 double half_smallest_step(DataType type) {
   switch (type) {

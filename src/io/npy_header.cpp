@@ -3,30 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <ranges>
 
 #include "src/io/bad_file.h"
 
 namespace cosmati::io {
 namespace {
-
-struct Code {
-  std::string_view code;
-  ElementKind kind;
-};
-
-constexpr std::array<Code, 12> codes{{{"b1", ElementKind::boolean},
-                                      {"i1", ElementKind::s8},
-                                      {"u1", ElementKind::u8},
-                                      {"i2", ElementKind::s16},
-                                      {"u2", ElementKind::u16},
-                                      {"i4", ElementKind::s32},
-                                      {"u4", ElementKind::u32},
-                                      {"i8", ElementKind::s64},
-                                      {"u8", ElementKind::u64},
-                                      {"f2", ElementKind::f16},
-                                      {"f4", ElementKind::f32},
-                                      {"f8", ElementKind::f64}}};
 
 class Parser {
  public:
@@ -142,9 +124,9 @@ class Parser {
     if (at_ < text_.size() && text_[at_] == '[')
       bad_file(file_, "its elements are records, not plain numbers");
     std::string_view const type = string();
-    for (Code const& known : codes) {
-      if (type.size() != 3 || type.substr(1) != known.code) continue;
-      bool const single = size_of(known.kind) == 1;
+    for (ElementFacts const& known : std::views::reverse(element_kinds)) {
+      if (type.size() != 3 || type.substr(1) != known.numpy + 1) continue;
+      bool const single = known.bytes == 1;
       if (type[0] != '<' && type[0] != '>' && type[0] != '=' && !(type[0] == '|' && single)) break;
       header.kind = known.kind;
       header.big_endian = type[0] == '>';
@@ -161,22 +143,6 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-char const* code_of(DataType type) {
-  switch (type) {
-    case DataType::f64: return "<f8";
-    case DataType::f32:
-    case DataType::tf32: return "<f4";
-    case DataType::f16: return "<f2";
-    case DataType::bf16: return "<u2";
-    case DataType::s8: return "|i1";
-    case DataType::e4m3:
-    case DataType::e5m2:
-    case DataType::u8: return "|u1";
-    case DataType::s32: break;
-  }
-  return "<i4";
-}
-
 }  // namespace
 
 NpyHeader parse_npy_header(std::string_view text, std::string const& file) {
@@ -188,8 +154,8 @@ std::string print_npy_header(TensorDescription const& description) {
   for (int d = 0; d < description.layout.rank(); ++d)
     shape += fmt::format("{}{}", d == 0 ? "" : ", ", description.extent(d));
   if (description.layout.rank() == 1) shape += ",";
-  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", code_of(description.type),
-                     shape);
+  return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                     number_type(description.type).numpy, shape);
 }
 
 }  // namespace cosmati::io

@@ -62,11 +62,6 @@ Value load_value(ElementKind kind, std::byte const* at, bool swap) {
 
 bool holds_integers(ElementKind kind) { return kind <= ElementKind::u64; }
 
-bool is_pattern(ElementKind kind, DataType type) {
-  return (kind == ElementKind::u16 && (type == DataType::f16 || type == DataType::bf16)) ||
-         (kind == ElementKind::u8 && (type == DataType::e4m3 || type == DataType::e5m2));
-}
-
 // The indices of the element at `position` in memory of a dense layout.
 std::string indices_of(Layout const& layout, Index position) {
   Shape at = layout.shape;
@@ -110,49 +105,6 @@ void copy_run(std::byte const* from, Index step, Index count, int element_bytes,
 }
 
 }  // namespace
-
-char const* name_of(ElementKind kind) {
-  constexpr char const* names[] = {"bool", "s8",  "u8",   "s16",  "u16",  "s32", "u32", "s64",
-                                   "u64",  "f16", "bf16", "e4m3", "e5m2", "f32", "f64"};
-  return names[static_cast<int>(kind)];
-}
-
-int size_of(ElementKind kind) {
-  constexpr int sizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 1, 1, 4, 8};
-  return sizes[static_cast<int>(kind)];
-}
-
-std::optional<DataType> natural_type(ElementKind kind) {
-  switch (kind) {
-    case ElementKind::boolean:
-    case ElementKind::u8: return DataType::u8;
-    case ElementKind::s8: return DataType::s8;
-    case ElementKind::s32: return DataType::s32;
-    case ElementKind::f16: return DataType::f16;
-    case ElementKind::bf16: return DataType::bf16;
-    case ElementKind::e4m3: return DataType::e4m3;
-    case ElementKind::e5m2: return DataType::e5m2;
-    case ElementKind::f32: return DataType::f32;
-    case ElementKind::f64: return DataType::f64;
-    default: return std::nullopt;
-  }
-}
-
-ElementKind kind_of(DataType type) {
-  switch (type) {
-    case DataType::f64: return ElementKind::f64;
-    case DataType::f32:
-    case DataType::tf32: return ElementKind::f32;
-    case DataType::f16: return ElementKind::f16;
-    case DataType::bf16: return ElementKind::bf16;
-    case DataType::e4m3: return ElementKind::e4m3;
-    case DataType::e5m2: return ElementKind::e5m2;
-    case DataType::s8: return ElementKind::s8;
-    case DataType::u8: return ElementKind::u8;
-    case DataType::s32: break;
-  }
-  return ElementKind::s32;
-}
 
 Tensor to_tensor(RawArray const& array, std::optional<DataType> as) {
   std::optional<DataType> const natural = natural_type(array.kind);

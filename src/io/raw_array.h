@@ -9,34 +9,9 @@
 #include <string>
 
 #include "cosmati/ops/tensor.h"
+#include "src/io/element_kind.h"
 
 namespace cosmati::io {
-
-enum class ElementKind : unsigned char {
-  boolean,
-  s8,
-  u8,
-  s16,
-  u16,
-  s32,
-  u32,
-  s64,
-  u64,
-  f16,
-  bf16,
-  e4m3,
-  e5m2,
-  f32,
-  f64
-};
-
-char const* name_of(ElementKind kind);
-int size_of(ElementKind kind);
-
-// The number type with the same values and bits; u8 for booleans; none for s16, u16, u32, s64 and u64.
-std::optional<DataType> natural_type(ElementKind kind);
-// How an element of `type` lies in a file; a tf32 is an f32 there.
-ElementKind kind_of(DataType type);
 
 struct RawArray {
   std::string name;  // for messages: the file, and where it holds several arrays, which one

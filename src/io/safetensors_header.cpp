@@ -14,18 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct DataTypeName {
-  char const* name;
-  ElementKind kind;
-};
-
-constexpr DataTypeName type_names[] = {
-    {"F64", ElementKind::f64},   {"F32", ElementKind::f32},      {"F16", ElementKind::f16},
-    {"BF16", ElementKind::bf16}, {"F8_E4M3", ElementKind::e4m3}, {"F8_E5M2", ElementKind::e5m2},
-    {"I64", ElementKind::s64},   {"I32", ElementKind::s32},      {"I16", ElementKind::s16},
-    {"I8", ElementKind::s8},     {"U64", ElementKind::u64},      {"U32", ElementKind::u32},
-    {"U16", ElementKind::u16},   {"U8", ElementKind::u8},        {"BOOL", ElementKind::boolean}};
-
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(std::string const& file) : file_(file) {}
@@ -138,9 +126,9 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
   ElementKind kind_named(std::string const& name) const {
     std::string legal;
-    for (DataTypeName const& known : type_names) {
-      if (name == known.name) return known.kind;
-      legal += (legal.empty() ? "" : ", ") + std::string(known.name);
+    for (ElementFacts const& known : element_kinds) {
+      if (name == known.safetensors) return known.kind;
+      legal += (legal.empty() ? "" : ", ") + std::string(known.safetensors);
     }
     bad_file(file_, "tensor " + in_quotes(header_.entries.back().name) + " is of the unknown dtype " +
                         in_quotes(name) + "; known are " + legal);
@@ -155,12 +143,6 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   int offsets_ = 0;
 };
 
-char const* name_in_file(ElementKind kind) {
-  for (DataTypeName const& known : type_names)
-    if (known.kind == kind) return known.name;
-  return "";
-}
-
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::string const& file) {
@@ -174,7 +156,7 @@ std::string print_safetensors_header(SafetensorsHeader const& header) {
   if (!header.metadata.empty()) json["__metadata__"] = header.metadata;
   for (SafetensorsEntry const& entry : header.entries) {
     nlohmann::ordered_json fields;
-    fields["dtype"] = name_in_file(entry.kind);
+    fields["dtype"] = facts_of(entry.kind).safetensors;
     fields["shape"] = std::vector<Index>(entry.shape.extent, entry.shape.extent + entry.shape.rank);
     fields["data_offsets"] = {entry.begin, entry.end};
     json[entry.name] = std::move(fields);

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "cosmati/ops/error.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati {
 namespace {
@@ -126,13 +127,12 @@ std::string wgmma_device_violation(Gpu const& gpu) {
 }
 
 std::string mma_device_violation(DataType factor, Gpu const& gpu) {
-  bool const fp8 = factor == DataType::e4m3 || factor == DataType::e5m2;
   return feature_violation(fmt::format("multiply mma of {}", name_of(factor)),
-                           fp8 ? &Features::fp8_mma : &Features::mma, gpu);
+                           is_float8(factor) ? &Features::fp8_mma : &Features::mma, gpu);
 }
 
 std::string wmma_device_violation(DataType factor, Gpu const& gpu) {
-  bool const early = factor == DataType::f16 || factor == DataType::s8 || factor == DataType::u8;
+  bool const early = factor == DataType::f16 || is_int8(factor);
   return feature_violation(fmt::format("multiply wmma of {}", name_of(factor)),
                            early ? &Features::wmma : &Features::mma, gpu);
 }

@@ -4,6 +4,7 @@
 #include "cli/bench/peers/peer_library.h"
 #include "cli/data/result_sample.h"
 #include "cosmati/ops/error.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cli {
 namespace cublas {
@@ -35,14 +36,7 @@ void check(char const* call, Status status) {
 
 namespace {
 
-cublas::Number number_in_group(DataType type) {
-  switch (type) {
-    case DataType::f64: return cublas::Number::f64;
-    case DataType::f16: return cublas::Number::f16;
-    case DataType::bf16: return cublas::Number::bf16;
-    default: return cublas::Number::f32;
-  }
-}
+cublas::Number number_in_group(DataType type) { return static_cast<cublas::Number>(number_type(type).cuda); }
 
 cublas::Compute compute_in_group(DataType type) {
   if (type == DataType::f64) return cublas::Compute::f64;

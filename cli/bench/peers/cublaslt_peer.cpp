@@ -5,6 +5,7 @@
 
 #include "cosmati/core/number.h"
 #include "cosmati/ops/error.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cli {
 namespace {
@@ -13,23 +14,7 @@ using cublaslt::Compute;
 using cublaslt::Number;
 using cublaslt::Status;
 
-bool is_fp8(DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; }
-
-Number number_of(DataType type) {
-  switch (type) {
-    case DataType::f64: return Number::f64;
-    case DataType::f16: return Number::f16;
-    case DataType::bf16: return Number::bf16;
-    case DataType::e4m3: return Number::e4m3;
-    case DataType::e5m2: return Number::e5m2;
-    case DataType::s8: return Number::s8;
-    case DataType::s32: return Number::s32;
-    case DataType::f32:
-    case DataType::tf32:
-    case DataType::u8: break;
-  }
-  return Number::f32;
-}
+Number number_of(DataType type) { return static_cast<Number>(number_type(type).cuda); }
 
 Compute compute_of(DataType factor, DataType sum) {
   switch (sum) {
@@ -45,7 +30,7 @@ std::string quoted_types(DataType a, DataType b) { return std::string(name_of(a)
 // Why the library has no such products (its manual, at cublasLtMatmul); empty: it may.
 std::string fp8_violation(PeerProblem const& problem, DataType b) {
   DataType const a = problem.type, d = problem.result;
-  if (!is_fp8(b)) return "cuBLASLt multiplies no " + quoted_types(a, b);
+  if (!is_float8(b)) return "cuBLASLt multiplies no " + quoted_types(a, b);
   if (a == DataType::e5m2 && b == DataType::e5m2)
     return "cuBLASLt multiplies e4m3 and e4m3, or e4m3 and e5m2, not e5m2 and e5m2";
   if (problem.layout != "tn")
@@ -62,7 +47,7 @@ std::string fp8_violation(PeerProblem const& problem, DataType b) {
 
 std::string violation(PeerProblem const& problem) {
   DataType const a = problem.type, b = problem.type_b.value_or(problem.type);
-  if (is_fp8(a)) return fp8_violation(problem, b);
+  if (is_float8(a)) return fp8_violation(problem, b);
   for (DataType const type : {a, b, problem.result})
     if (type == DataType::u8) return "cuBLASLt has no products of u8; of 8-bit integers it has s8";
   if (a != b) return "cuBLASLt takes factors of one type, not " + quoted_types(a, b);
@@ -145,7 +130,7 @@ void CublasLtPeer::describe(PeerProblem const& problem) {
   b_ = operand(problem.type_b.value_or(problem.type), problem.layout[1] == 't', problem.k, problem.n,
                problem.place_b);
   // Results of fp8 have a source of another type, if it is never read.
-  source_may_be_result_ = !is_fp8(problem.result);
+  source_may_be_result_ = !is_float8(problem.result);
   DataType const source = source_may_be_result_ ? problem.result : DataType::bf16;
   c_ = matrix(source, problem.m, problem.n, problem.batch, problem.place_d, problem.by_pointers);
   d_ = matrix(problem.result, problem.m, problem.n, problem.batch, problem.place_d, problem.by_pointers);
@@ -162,7 +147,7 @@ void CublasLtPeer::ask_heuristics(PeerProblem const& problem) {
   };
   transpose(cublaslt::ProductAttribute::transposed_a, problem.layout[0]);
   transpose(cublaslt::ProductAttribute::transposed_b, problem.layout[1]);
-  if (is_fp8(problem.type)) {
+  if (is_float8(problem.type)) {
     std::int8_t const fast = problem.fast_sums ? 1 : 0;
     cublaslt::check("cublasLtMatmulDescSetAttribute",
                     library_.cublasLtMatmulDescSetAttribute(

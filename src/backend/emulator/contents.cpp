@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "src/backend/emulator/catalogue/gemm/gemm_group.h"
+#include "src/ops/number_types.h"
 #include "src/plan/conv/filter_copy.h"
 
 namespace cosmati::emulator {
@@ -15,9 +16,8 @@ bool lies_deep(OperandAccess const& access) { return access.along == Along::dept
 
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply) {
   if (multiply == Multiply::mma || multiply == Multiply::wmma || multiply == Multiply::wgmma) return {a, b};
-  bool const known = plan::is_byte(a)
-                         ? plan::is_byte(b)
-                         : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
+  bool const known =
+      is_int8(a) ? is_int8(b) : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
   return known ? KernelTypes{a, b} : KernelTypes{sum, sum};
 }
 

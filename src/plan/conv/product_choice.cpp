@@ -41,7 +41,7 @@ struct Way {
 };
 
 std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
-  bool const bytes = is_byte(form.a.type) && is_byte(form.b.type);
+  bool const bytes = is_int8(form.a.type) && is_int8(form.b.type);
   Multiply const simple = bytes ? Multiply::dp4a : Multiply::fma;
   std::vector<Way> ways{{MainLoop::double_buffered, simple}};
   if (!features_of(gpu).async_copy) return ways;

@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "cosmati/ops/gemm.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::plan {
-
-inline bool is_byte(DataType type) { return type == DataType::s8 || type == DataType::u8; }
-inline bool is_fp8(DataType type) { return type == DataType::e4m3 || type == DataType::e5m2; }
 
 // Element (i, j) at i * row_stride + j * column_stride. Strides along an extent of 1 are 0.
 struct MatrixForm {

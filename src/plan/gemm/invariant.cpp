@@ -15,7 +15,7 @@ constexpr int invariant_columns = 128;  // of the one shape of wgmma, m64n128
 
 Multiply simple_multiply(CanonicalGemm const& form) {
   if (form.sum == DataType::f16) return Multiply::half2;
-  return is_byte(form.a.type) && is_byte(form.b.type) ? Multiply::dp4a : Multiply::fma;
+  return is_int8(form.a.type) && is_int8(form.b.type) ? Multiply::dp4a : Multiply::fma;
 }
 
 Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::string const& kernel) {

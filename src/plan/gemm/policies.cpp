@@ -81,14 +81,16 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
 }  // namespace
 
 bool mma_takes(DataType a, DataType b, DataType sum) {
-  if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
+  if (is_int8(a) && is_int8(b)) return sum == DataType::s32;
   if (a == DataType::f64 && b == DataType::f64) return sum == DataType::f64;
   bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
   if (sum == DataType::f16) return a == DataType::f16 && b == DataType::f16;
-  return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
+  return sum == DataType::f32 && (halves || (is_float8(a) && is_float8(b)));
 }
 
-bool wmma_takes(DataType a, DataType b, DataType sum) { return a == b && !is_fp8(a) && mma_takes(a, b, sum); }
+bool wmma_takes(DataType a, DataType b, DataType sum) {
+  return a == b && !is_float8(a) && mma_takes(a, b, sum);
+}
 
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
@@ -155,7 +157,7 @@ std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, D
     return "epilogue = direct; multiply wmma does not say which thread holds which element of D: its "
            "epilogue "
            "is staged";
-  if (is_byte(a) && (p.block_m % 32 != 0 || p.block_n % 32 != 0))
+  if (is_int8(a) && (p.block_m % 32 != 0 || p.block_n % 32 != 0))
     return fmt::format("block_m = {}, block_n = {}; multiply wmma of {} takes multiples of 32", p.block_m,
                        p.block_n, name_of(a));
   if (p.block_k * size_of(a) % 32 != 0)

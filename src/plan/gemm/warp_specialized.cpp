@@ -61,9 +61,9 @@ double copy_clocks(OperandAccess const& access, int rows, int size) {
 }  // namespace
 
 bool wgmma_takes(DataType a, DataType b, DataType sum) {
-  if (is_byte(a) && is_byte(b)) return sum == DataType::s32;
+  if (is_int8(a) && is_int8(b)) return sum == DataType::s32;
   bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
-  return sum == DataType::f32 && (halves || (is_fp8(a) && is_fp8(b)));
+  return sum == DataType::f32 && (halves || (is_float8(a) && is_float8(b)));
 }
 
 std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
@@ -267,7 +267,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
 
   // A step: one warpgroup does not fill the tensor cores, nor do two in turn that wait for promoted sums.
   double products = 4096.0 / size * share_of_peak;  // a clock
-  if (p.ping_pong) products *= is_fp8(form.a.type) ? 0.62 : 0.98;
+  if (p.ping_pong) products *= is_float8(form.a.type) ? 0.62 : 0.98;
   if (p.consumer_warps() * p.blocks == 4) products *= alone;
   auto const in_whole_lines = [&](MatrixForm const& operand) {
     Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;

@@ -3,6 +3,7 @@
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/post_ops.h"
 #include "src/backend/cpu/onednn/recipe.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cpu::onednn {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 using Arguments = GemmProblem::Arguments;
 
 bool is_float(DataType type) { return type == DataType::f32 || type == DataType::bf16; }
-bool is_byte(DataType type) { return type == DataType::s8 || type == DataType::u8; }
 
 std::string violates_operands(GemmProblem const& problem, Device const& device) {
   DataType const a = problem.a.type, b = problem.b.type;
@@ -20,7 +20,7 @@ std::string violates_operands(GemmProblem const& problem, Device const& device) 
       return types + "; oneDNN's bf16 products need AVX-512 BF16, which this processor lacks";
     return {};
   }
-  if (is_byte(a) && is_byte(b) && (a == DataType::s8 || b == DataType::s8)) {
+  if (is_int8(a) && is_int8(b) && (a == DataType::s8 || b == DataType::s8)) {
     if (!device.avx512_vnni)
       return types +
              "; 8-bit products need AVX-512 VNNI, which this processor lacks: oneDNN would saturate sums";
@@ -98,7 +98,7 @@ struct Attempt {
 Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& device, Attempt attempt) {
   Recipe<GemmProblem> recipe;
   Index const batch = problem.batch();
-  bool const integers = is_byte(problem.a.type);
+  bool const integers = is_int8(problem.a.type);
   bool const swapped =
       (problem.d.layout.stride[2] != 1 && problem.n() > 1 && problem.d.layout.stride[1] == 1) ||
       (integers && problem.b.type == DataType::u8);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cosmati/conv/winograd_matrices.h"
+#include "src/ops/number_types.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/winograd/winograd.h"
 
@@ -31,10 +32,6 @@ Both transformed(Matrix const& matrix, double const (&value)[taken][taken]) {
           made.absolute[at] += std::fabs(factor * value[r][s]);
         }
   return made;
-}
-
-double unit_roundoff(DataType type) {
-  return type == DataType::f32 ? 0x1p-24 : type == DataType::bf16 ? 0x1p-8 : 0x1p-11;
 }
 
 template <int tile>

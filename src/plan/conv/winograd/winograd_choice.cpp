@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cosmati/conv/winograd_matrices.h"
+#include "src/ops/number_types.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/make_plan.h"
@@ -19,16 +20,6 @@ std::size_t up(std::size_t bytes) {
   return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-double unit_roundoff(DataType type) {
-  switch (type) {
-    case DataType::tf32:
-    case DataType::f16: return 0x1p-11;
-    case DataType::bf16: return 0x1p-8;
-    case DataType::f64: return 0x1p-53;
-    case DataType::f32: return 0x1p-24;
-    default: return 0;  // integers
-  }
-}
 constexpr double mean_square_of_rounding =
     0.18;  // (1 - 1/4) / (6 ln 2): of a logarithmically uniform mantissa
 

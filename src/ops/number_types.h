@@ -1,0 +1,50 @@
+// The table of number types: what files, other libraries and error bounds need to know of each.
+#pragma once
+#include "cosmati/core/number.h"
+
+namespace cosmati {
+
+struct NumberType {
+  DataType type;
+  int mantissa_bits;  // that are stored; of an integer, all but the sign
+  char const*
+      numpy;  // the element type in a .npy file; where NumPy has none, the integer that holds the bits
+  char const* safetensors;  // its name in a safetensors file
+  int cuda;                 // cudaDataType
+};
+
+// In the order of DataType. tf32 is an f32 outside of a kernel.
+inline constexpr NumberType number_types[] = {
+    {DataType::f64, 52, "<f8", "F64", 1},
+    {DataType::f32, 23, "<f4", "F32", 0},
+    {DataType::tf32, tf32_format.mantissa_bits, "<f4", "F32", 0},
+    {DataType::f16, f16_format.mantissa_bits, "<f2", "F16", 2},
+    {DataType::bf16, bf16_format.mantissa_bits, "<u2", "BF16", 14},
+    {DataType::e4m3, e4m3_format.mantissa_bits, "|u1", "F8_E4M3", 28},
+    {DataType::e5m2, e5m2_format.mantissa_bits, "|u1", "F8_E5M2", 29},
+    {DataType::s8, 7, "|i1", "I8", 3},
+    {DataType::u8, 8, "|u1", "U8", 8},
+    {DataType::s32, 31, "<i4", "I32", 10},
+};
+
+constexpr NumberType const& number_type(DataType type) { return number_types[static_cast<int>(type)]; }
+
+// 8-bit integers and 8-bit floating-point numbers.
+constexpr bool is_int8(DataType type) { return is_integer(type) && size_of(type) == 1; }
+constexpr bool is_float8(DataType type) { return !is_integer(type) && size_of(type) == 1; }
+
+// The largest relative error of rounding to nearest in this type; 0 for integers.
+constexpr double unit_roundoff(DataType type) {
+  return is_integer(type) ? 0 : power_of_two(-1 - number_type(type).mantissa_bits);
+}
+
+namespace checks {
+constexpr bool rows_are_in_order() {
+  for (int i = 0; i < data_type_count; ++i)
+    if (number_types[i].type != static_cast<DataType>(i)) return false;
+  return sizeof number_types / sizeof number_types[0] == data_type_count;
+}
+static_assert(rows_are_in_order(), "number_types has a row for each DataType, in its order");
+}  // namespace checks
+
+}  // namespace cosmati
