@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Scaling over devices and processes: measures it, fits a model to it, and writes the tables of docs/scale.md and docs/report.md.
 
-usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--out FILE] [--repeat N]
+usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--only WORD] [--out FILE] [--repeat N]
        scale.py sums RANKS [--ranks 2,4,8] [--out FILE]     sums over processes by size; RANKS: build/release/bin/cosmati_ranks
        scale.py fit            the terms of the model, and what it predicts for 64 and 1,000 GPUs
        scale.py write [--check]     both pages, between their markers; --check writes nothing, exit status 1 if one differs
@@ -25,6 +25,7 @@ from measure import ROOT, commit, machine  # noqa: E402
 RESULTS = os.path.join(ROOT, "bench", "results")
 SCALE, REPORT = (os.path.join(ROOT, "docs", name) for name in ("scale.md", "report.md"))
 BEGIN, END = "<!-- written by bench/scale.py write -->\n", "<!-- end of what bench/scale.py writes -->\n"
+PROCESSOR_COUNTS = (10, 100, 1000)  # those of input1.txt, input2.txt and input3.txt
 COUNTS = (10, 100, 880, 1000, 2224, 2512, 4856, 5248)  # of the report's table 4
 THEIRS = {1: (39, 65, 248, 278, 485, 536, 955, 1014), 2: (88, 102, 197, 224, 362, 391, 603, 647), 4: (154, 155, 224, 236, 311, 333, 506, 504)}  # ms
 IMAGES = 60000  # of a pass over MNIST or Fashion-MNIST
@@ -76,9 +77,10 @@ def commands(a, places, on_gpus, folder):
     dcgan = ["train", "dcgan", *train, "--width", 16, "--steps", 24, "--report", 8]
     yield "train dcgan", "weak", 16, [*dcgan, "--batch", 16 * places]
     yield "train dcgan", "strong", 64, [*dcgan, "--batch", 64]
-    for count in (256,):
-        yield "generate dcgan f32, host", "strong", count, [*generate, "--count", count, "--batch", 16, "--measure", "host"]
-        yield "generate dcgan f32, files", "strong", count, [*generate, "--count", count, "--batch", 16, *files]
+    for count in (256, *PROCESSOR_COUNTS):
+        batch = min(16, count // 5)
+        yield "generate dcgan f32, host", "strong", count, [*generate, "--count", count, "--batch", batch, "--measure", "host"]
+        yield "generate dcgan f32, files", "strong", count, [*generate, "--count", count, "--batch", batch, *files]
 
 
 def measure(a):
@@ -87,6 +89,8 @@ def measure(a):
     for places in a.gpus or a.ranks:
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
             for work, scaling, images, words in commands(a, places, on_gpus, folder):
+                if a.only not in work:
+                    continue
                 if on_gpus:
                     command = [a.cosmati, *words, "--backend", "cuda", "--gpus", places]
                 else:
@@ -276,7 +280,8 @@ def rank_table():
             "| images/s | scaling | 1 rank | 2 | 4 | 8 |", "| --- | --- | ---: | ---: | ---: | ---: |"]
     by_key = collections.defaultdict(dict)
     for line in lines:
-        by_key[line["work"], line["scaling"], line["images"]][line["places"]] = line
+        if line["images"] not in PROCESSOR_COUNTS:
+            by_key[line["work"], line["scaling"], line["images"]][line["places"]] = line
     for (work, scaling, images), found in sorted(by_key.items()):
         what = (f"{images} a rank" if scaling == "weak" else f"{images} a step") if work.startswith("train") else f"{images} in all"
         cells = [f"{found[n]['images_per_second']:,.0f} ({found[n]['images_per_second'] / found[1]['images_per_second']:.2f}x), "
@@ -296,7 +301,14 @@ def table_4():
             found = [rates.get((f"generate dcgan f32, {work}", "strong", count), {}).get(places) for count in COUNTS]
             text.append(f"| one process, {places} H200{'s' if places > 1 else ''}, {what} | " +
                         " | ".join(f"{count / rate * 1e3:.1f}" if rate else "" for count, rate in zip(COUNTS, found)) + " |")
-    return "\n".join(text) + "\n"
+    lines = {(line["work"], line["images"], line["places"]): line for line in rank_lines()}
+    for work, what in (("host", "in host memory"), ("files", "with text and BMP")):
+        for places in (1, 2, 4):
+            found = [lines.get((f"generate dcgan f32, {work}", count, places)) for count in COUNTS]
+            text.append(f"| {places} process{'es' if places > 1 else ''} of one thread, {what} | " +
+                        " | ".join(f"{count / line['images_per_second'] * 1e3:,.0f}" if line else "" for count, line in zip(COUNTS, found)) + " |")
+    where = sorted({line["machine"] for (work, images, _), line in lines.items() if work.startswith("generate") and images in PROCESSOR_COUNTS})
+    return "\n".join(text) + "\n" + (f"\nProcesses: {'; '.join(where)}.\n" if where else "")
 
 
 def write(a):
@@ -326,6 +338,7 @@ def main():
     numbers = lambda text: [int(word) for word in text.split(",")]
     one.add_argument("--gpus", type=numbers)
     one.add_argument("--ranks", type=numbers, default=[1, 2, 4, 8])
+    one.add_argument("--only", default="", help="work whose name has the word")
     one.add_argument("--repeat", type=int, default=3)
     one.add_argument("--machine")
     one.add_argument("--out")
