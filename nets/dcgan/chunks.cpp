@@ -88,7 +88,13 @@ std::optional<Part> Dealer::next(bool wait) {
   }
   Part part = std::move(here_.front());
   here_.pop_front();
+  changed_.notify_all();
   return part;
+}
+
+void Dealer::wait_for_writer(std::size_t most) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return failure_ || here_.size() <= most; });
 }
 
 std::optional<Part> Dealer::next_elsewhere() {

@@ -57,7 +57,10 @@ class Dealer {
   // The next part with images, in order, when all chunks before it are computed, so that its place in a text
   // is known; none if there is none now, or, with `wait`, after the last one.
   std::optional<Part> next(bool wait = true);
-  // The same of parts whose images another process has; never waits.
+  // Waits until at most `most` parts are ready for next(): who computes faster than it writes leaves the rest
+  // of the chunks to others.
+  void wait_for_writer(std::size_t most);
+  // The same as next() of parts whose images another process has; never waits.
   std::optional<Part> next_elsewhere();
 
   struct Written {

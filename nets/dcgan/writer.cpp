@@ -24,7 +24,10 @@ Writer::~Writer() {
 
 void Writer::deliver(Chunk const& chunk, Images images) {
   dealer_.put(output_.part(chunk, std::move(images)));
-  write_some();
+  if (thread_.joinable())
+    dealer_.wait_for_writer(2);
+  else
+    write_some();
 }
 
 void Writer::write_some() {

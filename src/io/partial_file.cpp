@@ -123,7 +123,6 @@ void PartialFile::finish(unsigned long long bytes) {
   if (!direct_ && ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(partial_, "cannot be cut");
   if (!direct_ && ::stat(path_.c_str(), &replaced) == 0) ::fchmod(descriptor_, replaced.st_mode & 0777);
   flush();
-  close();
   if (!direct_ && ::rename(partial_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced");
 }
 
