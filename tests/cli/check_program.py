@@ -193,7 +193,7 @@ def compiled():
     text = compile_("gemm", "--size", "64x64x64").stdout
     program.check("cached" in text and "from the cache: median" in text, text)
     out = program.file("kernel.cubin")
-    for arch in ("sm_75", "sm_80", "sm_89", "sm_90a"):
+    for arch in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"):
         lines = json_lines(compile_("gemm", "--size", "32x32x32", "--arch", arch, "--out", out, "--json"), *keys)
         program.check(lines[0]["architecture"] == arch and open(out, "rb").read(4) == b"\x7fELF" and os.path.getsize(out) == lines[0]["bytes"], f"--out for {arch}")
     says(compile_("gemm", "--size", "32x32x32,64x64x64", "--out", out, expect=2), "one kernel")

@@ -264,7 +264,8 @@ TEST_P(CompiledResources, DamageIsSurvived) {
                             cubin.lowered_name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, CompiledResources, ::testing::Values("sm_80", "sm_89", "sm_90a"),
+INSTANTIATE_TEST_SUITE_P(Architectures, CompiledResources,
+                         ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90a"),
                          [](auto const& instance) { return std::string(instance.param); });
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(GemmChoice, WidthsFollowFromWhatTheProblemGuarantees) {
 }
 
 TEST(GemmChoice, EveryShapeTypeAndAlignmentHasAKernel) {
-  for (char const* gpu : {"h200", "a100", "rtx4090", "t4"})
+  for (char const* gpu : {"h200", "a100", "rtx4090", "rtx3090", "t4"})
     for (DataType type : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16,
                           DataType::e4m3, DataType::e5m2, DataType::s8, DataType::u8, DataType::s32})
       for (char const* letters : {"nn", "nt", "tn", "tt"})
