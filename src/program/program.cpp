@@ -16,16 +16,18 @@ std::string instance(KernelSpec const& kernel, std::string const& traits) {
 std::string KernelSpec::key() const { return instance(*this, traits); }
 
 std::string text_of(KernelSpec const& kernel) {
-  std::string text =
-      fmt::format("#include \"cosmati/{}\"\nnamespace cosmati {{\n{}using ComposedTraits = {};\n",
-                  kernel.header, kernel.declarations, kernel.traits);
+  std::string text;
+  for (std::string const& header : kernel.headers) text += fmt::format("#include \"cosmati/{}\"\n", header);
+  if (!kernel.is_composed) return text;
+  text +=
+      fmt::format("namespace cosmati {{\n{}using ComposedTraits = {};\n", kernel.declarations, kernel.traits);
   for (auto const& [expression, value] : kernel.asserted)
     text += fmt::format("static_assert({} == {});\n", expression, value);
   return text + "}\n";
 }
 
 std::string name_expression_of(KernelSpec const& kernel) {
-  return "cosmati::" + instance(kernel, "cosmati::ComposedTraits");
+  return "cosmati::" + instance(kernel, kernel.is_composed ? "cosmati::ComposedTraits" : kernel.traits);
 }
 
 }  // namespace cosmati::program

@@ -22,13 +22,15 @@ namespace cosmati::program {
 // A kernel, named once: a template, and the traits that it is instantiated with, printed as C++ by the
 // algorithm. Two specifications with the same key() are the same kernel.
 struct KernelSpec {
-  std::string header = {};        // below include/cosmati/
-  std::string declarations = {};  // C++ that the traits name, such as an epilogue's function
-  std::string entry = {};         // the kernel's template
-  std::string traits = {};        // its first argument, ComposedTraits in the composed text
-  int places = 0;                 // its second argument; 0: it has one argument
+  std::vector<std::string> headers = {};  // below include/cosmati/
+  std::string declarations = {};          // C++ that the traits name, such as an epilogue's function
+  std::string entry = {};                 // the kernel's template
+  std::string traits = {};                // its first argument, ComposedTraits in the composed text
+  int places = 0;                         // its second argument; 0: it has one argument
   // What the host relies on, as expressions and their values: the composed text asserts them.
   std::vector<std::pair<std::string, std::size_t>> asserted = {};
+  bool is_composed = true;                 // else the arguments are values, or types of the headers
+  bool keeps_roundings = false;            // the compiler joins no product and sum of an epilogue
   unsigned threads = 0, shared_bytes = 0;  // of a block
   std::string label = {};                  // for messages
 
@@ -75,6 +77,10 @@ struct Launch {
   std::function<void(Run const& run, void* parameters)> fill;
 };
 
+// What a GPU's launches need at most: parameters of 16 places between strides, though the kernel takes fewer
+// bytes.
+inline constexpr std::size_t most_room = 16 * 4096 + 256;
+
 // `write(run, parameters)` sets what differs from Parameters{}.
 template <class Parameters, class Write>
 Launch launch_of(std::size_t kernel, Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
@@ -96,16 +102,19 @@ struct Workspace {
   std::vector<Slot> slots;
   std::size_t bytes = 0;
 
-  std::size_t add(std::string name, std::size_t size) {
-    slots.push_back({std::move(name), bytes, size});
-    bytes += size;
-    return slots.back().offset;
+  std::size_t add(std::string name, std::size_t size) { return add(std::move(name), bytes, size); }
+  // Behind a gap.
+  std::size_t add(std::string name, std::size_t offset, std::size_t size) {
+    slots.push_back({std::move(name), offset, size});
+    bytes = offset + size;
+    return offset;
   }
 };
 
 struct Program {
-  std::vector<KernelSpec> kernels;  // the first computes the sums
-  std::vector<Launch> launches;     // none: there is nothing to compute
+  std::vector<KernelSpec> kernels;
+  std::size_t main = 0;          // the kernel that computes the sums
+  std::vector<Launch> launches;  // none: there is nothing to compute
   Workspace workspace;
 };
 

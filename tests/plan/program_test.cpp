@@ -2,10 +2,10 @@
 // what a launch fills depends on the run's pointers alone.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <optional>
 
 #include "src/backend/emulator/catalogue.h"
-#include "src/plan/conv/program.h"
+#include "src/plan/conv/sliding.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -29,7 +29,8 @@ std::vector<Case> cases() {
             geometry.r = geometry.s = taps;
             by_channel = geometry;
             by_channel.c = by_channel.k = by_channel.groups = 8;
-            list.push_back({"direct_tiled", problem_of(direction, type, type, format, geometry)});
+            for (char const* const kernel : {"direct_tiled", "direct", "implicit_gemm", "unroll_gemm"})
+              list.push_back({kernel, problem_of(direction, type, type, format, geometry)});
             list.push_back({"depthwise", problem_of(direction, type, type, format, by_channel)});
             if (direction == data && stride == 2)
               list.push_back({"direct_merged", problem_of(direction, type, type, format, geometry)});
@@ -53,12 +54,14 @@ std::optional<Plan<ConvolutionProblem>> plan_of(Case const& one, Backend backend
 TEST(Programs, TheEmulatorHasTheirKernels) {
   int found = 0;
   for (Case const& one : cases())
-    if (auto const plan = plan_of(one, Backend::emulator))
-      for (program::KernelSpec kernel : plan::program_of(*plan)->kernels) {
+    if (auto const plan = plan_of(one, Backend::emulator)) {
+      program::Program const program = plan::program_of(*plan).value();
+      for (program::KernelSpec const& kernel : program.kernels) {
         EXPECT_NE(emulator::catalogue().kernel(kernel.key()), nullptr) << kernel.key();
         ++found;
       }
-  EXPECT_GT(found, 300);
+    }
+  EXPECT_GT(found, 1000);
   EXPECT_EQ(emulator::catalogue().kernel("depthwise_kernel<DepthwiseTraits<f32>>"), nullptr);
 }
 
@@ -70,7 +73,8 @@ TEST(Programs, TheirWorkspaceIsThePlans) {
         EXPECT_EQ(workspace.bytes, plan->workspace_bytes) << one.kernel;
         std::size_t end = 0;
         for (auto const& slot : workspace.slots) {
-          EXPECT_EQ(slot.offset, end) << slot.name;
+          EXPECT_GE(slot.offset, end) << slot.name;
+          EXPECT_LT(slot.offset, end + 256) << slot.name;  // that copies begin at
           end = slot.offset + slot.bytes;
         }
         EXPECT_EQ(end, workspace.bytes);
@@ -85,7 +89,7 @@ TEST(Programs, ParametersFitIntoALaunch) {
       ASSERT_FALSE(program.launches.empty());
       for (program::Launch const& launch : program.launches) {
         EXPECT_LE(launch.bytes, launch.room);
-        EXPECT_LE(launch.room, 32768u);
+        EXPECT_LE(launch.room, program::most_room);
         EXPECT_LE(launch.grid.z, 65535);
         ASSERT_LT(launch.kernel, program.kernels.size());
         EXPECT_GT(program.kernels[launch.kernel].threads, 0u);
@@ -104,7 +108,7 @@ TEST(Programs, GroupsBeyondAGridAreMoreLaunches) {
   ASSERT_EQ(program.launches.size(), 2u);
   EXPECT_EQ(program.launches[0].grid.z, 65535);
   EXPECT_EQ(program.launches[1].grid.z, 1);
-  alignas(128) std::byte parameters[32768];
+  alignas(128) std::byte parameters[program::most_room];
   for (Index const number : {0, 1}) {
     program.launches[static_cast<std::size_t>(number)].fill({}, parameters);
     using Parameters = DirectTiledParameters<NoEpilogueArguments, DigitArguments>;

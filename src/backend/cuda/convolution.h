@@ -1,6 +1,5 @@
 // Composed convolution kernels: from a plan to its text, and to what launches it.
 #pragma once
-#include <memory>
 #include <vector>
 
 #include "cosmati/ops/convolution.h"
@@ -16,7 +15,5 @@ std::vector<jit::Source> convolution_passes(Plan<ConvolutionProblem> const& plan
 
 // Dynamic shared memory of a block of the plan's kernel.
 int convolution_shared_bytes(Plan<ConvolutionProblem> const& plan);
-
-std::unique_ptr<Kernel<ConvolutionProblem>> prepare_convolution(Plan<ConvolutionProblem> const& plan);
 
 }  // namespace cosmati::cuda

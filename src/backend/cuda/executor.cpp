@@ -24,12 +24,16 @@ class DeviceProgram final : public Kernel<Problem> {
       functions_.push_back(Module(ordinal_, cubins[i].image.data()).function(cubins[i].lowered_name));
       functions_.back().allow_shared_bytes(static_cast<int>(program_.kernels[i].shared_bytes));
     }
+    for (program::Launch const& launch : program_.launches)
+      if (launch.room > program::most_room)
+        throw Error(ErrorCode::bad_request, "the parameters of a launch take " + std::to_string(launch.room) +
+                                                " bytes; at most " + std::to_string(program::most_room));
   }
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     Current const current(ordinal_);
     program::Run const run = program::run_of(problem_, arguments, workspace);
-    alignas(128) std::byte parameters[32768];  // the most that a kernel takes
+    alignas(128) std::byte parameters[program::most_room];
     for (program::Launch const& launch : program_.launches) {
       launch.fill(run, parameters);
       auto const along = [](Index blocks) { return static_cast<unsigned>(blocks); };
@@ -55,6 +59,7 @@ jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu) {
   source.name_expression = program::name_expression_of(kernel);
   source.architecture = architecture_of(gpu);
   source.label = kernel.label;
+  keep_roundings(source, kernel.keeps_roundings);
   return source;
 }
 

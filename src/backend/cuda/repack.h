@@ -8,13 +8,12 @@
 #include "src/backend/cuda/driver/module.h"
 #include "src/jit/compile.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/program/program.h"
 
 namespace cosmati::cuda {
 
 // The kernels that the plan's passes need: at most two, none if nothing is repacked.
 std::vector<jit::Source> repack_sources(Plan<GemmProblem> const& plan);
-
-jit::Source repack_source(RepackRecipe const& repack, int element_bytes, std::string const& architecture);
 
 class RepackPass {
  public:
@@ -29,7 +28,7 @@ class RepackPass {
   plan::MatrixForm operand_;
   RepackRecipe repack_;
   Index outer_, depth_, batch_;
-  int element_bytes_;
+  program::KernelSpec kernel_;
   Function function_;
 };
 

@@ -11,6 +11,7 @@
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/packing.h"
 #include "src/backend/launch_tag.h"
+#include "src/jit/cache.h"
 #include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/tensor_windows.h"
@@ -223,8 +224,10 @@ jit::Source window_product_source(Plan<Problem> const& plan) {
   return gemm_source(front.product, recipe, expression, plan.device.gpu, header.c_str(), texts);
 }
 
-std::unique_ptr<Kernel<Problem>> prepare_window_product(Plan<Problem> const& plan, Function function) {
-  return std::make_unique<WindowProductKernel>(plan, std::move(function));
+std::unique_ptr<Kernel<Problem>> prepare_window_product(Plan<Problem> const& plan) {
+  jit::Cubin const cubin = jit::kernel_cache().get(window_product_source(plan));
+  Module const module(plan.device.gpu.ordinal, cubin.image.data());
+  return std::make_unique<WindowProductKernel>(plan, module.function(cubin.lowered_name));
 }
 
 }  // namespace cosmati::cuda

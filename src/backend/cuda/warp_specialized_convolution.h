@@ -3,13 +3,11 @@
 #include <memory>
 
 #include "cosmati/ops/convolution.h"
-#include "src/backend/cuda/driver/module.h"
 #include "src/jit/compile.h"
 
 namespace cosmati::cuda {
 
 jit::Source window_product_source(Plan<ConvolutionProblem> const& plan);
-std::unique_ptr<Kernel<ConvolutionProblem>> prepare_window_product(Plan<ConvolutionProblem> const& plan,
-                                                                   Function function);
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_window_product(Plan<ConvolutionProblem> const& plan);
 
 }  // namespace cosmati::cuda

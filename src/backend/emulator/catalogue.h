@@ -20,7 +20,7 @@ using RunKernel = void (*)(Grid grid, int threads, unsigned shared_bytes, void c
 struct Catalogue {
   std::unique_ptr<Kernel<GemmProblem>> (*gemm)(Plan<GemmProblem> const& plan);
   std::unique_ptr<Kernel<GroupedGemmProblem>> (*grouped_gemm)(Plan<GroupedGemmProblem> const& plan);
-  std::unique_ptr<Kernel<ConvolutionProblem>> (*convolution)(Plan<ConvolutionProblem> const& plan);
+  std::unique_ptr<Kernel<ConvolutionProblem>> (*window_product)(Plan<ConvolutionProblem> const& plan);
   std::unique_ptr<Kernel<ConvolutionProblem>> (*winograd)(Plan<ConvolutionProblem> const& plan);
   std::unique_ptr<Kernel<ConvolutionProblem>> (*fft)(Plan<ConvolutionProblem> const& plan);
   RunPrimitive primitive;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/fft.h"
+#include "src/backend/cuda/warp_specialized_convolution.h"
 #include "src/backend/cuda/winograd.h"
 #include "src/backend/emulator/catalogue.h"
 #include "src/backend/emulator/contents.h"
@@ -229,23 +229,27 @@ CanonicalGemm gemm_view(ConvolutionForm const& form) {
 }
 
 std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
-  auto* const prepare = backend == Backend::cuda
-                            ? &prepare_on<&cuda::prepare_convolution>
-                            : &prepare_on<&emulator::prepare<&emulator::Catalogue::convolution, Problem>>;
+  auto* const prepare = &prepare_on<&prepare_program>;
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
   general.offer = &offer_with_bias<&implicit_gemm>;
   general.batch_invariant = true;
-  Candidate<Problem> windows{"warp_specialized", {}, nullptr, prepare};
+  Candidate<Problem> windows{
+      "warp_specialized",
+      {},
+      nullptr,
+      backend == Backend::cuda
+          ? &prepare_on<&cuda::prepare_window_product>
+          : &prepare_on<&emulator::prepare<&emulator::Catalogue::window_product, Problem>>};
   windows.offer = &offer_with_bias<&warp_specialized_convolution>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
   simple.offer = &offer_with_bias<&direct>;
   Candidate<Problem> unrolled{"unroll_gemm", {}, nullptr, prepare};
   unrolled.offer = &offer_with_bias<&unroll_gemm>;
-  Candidate<Problem> tiled{"direct_tiled", {}, nullptr, &prepare_on<&prepare_program>};
+  Candidate<Problem> tiled{"direct_tiled", {}, nullptr, prepare};
   tiled.offer = &offer_with_bias<&direct_tiled>;
-  Candidate<Problem> merged{"direct_merged", {}, nullptr, &prepare_on<&prepare_program>};
+  Candidate<Problem> merged{"direct_merged", {}, nullptr, prepare};
   merged.offer = &offer_with_bias<&direct_merged>;
-  Candidate<Problem> by_channel{"depthwise", {}, nullptr, &prepare_on<&prepare_program>};
+  Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;

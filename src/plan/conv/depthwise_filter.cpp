@@ -97,7 +97,7 @@ program::Program depthwise_filter_program(Plan<Problem> const& plan) {
   DepthwiseFilterSchedule const schedule = depthwise_filter_schedule(gradient, recipe);
   auto const shared = static_cast<unsigned>(recipe.shared_bytes);
   program::KernelSpec kernel{
-      .header = "conv/depthwise_filter.h",
+      .headers = {"conv/depthwise_filter.h"},
       .entry = "depthwise_filter_kernel",
       .traits =
           DepthwiseFilterTraits{types, recipe.channels_last, recipe.vector, recipe.taps, form.image_is_a}

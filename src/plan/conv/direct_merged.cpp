@@ -335,7 +335,7 @@ program::Program merged_program(Plan<Problem> const& plan) {
     using Parameters = MergedParameters<Epilogue, Destination>;
     DirectMergedTraits const traits{fixed ? shape : emulated_merged_shape(), fixed, made.types_of(form)};
     std::size_t const kernel =
-        made.add_kernel<Parameters>({.header = "conv/direct_merged.h",
+        made.add_kernel<Parameters>({.headers = {"conv/direct_merged.h"},
                                      .entry = "direct_merged_kernel",
                                      .traits = traits.print(),
                                      .asserted = {{"ComposedTraits::threads", threads}},

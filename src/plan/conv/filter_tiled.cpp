@@ -212,7 +212,7 @@ program::Program filter_tiled_program(Plan<Problem> const& plan) {
   FilterTiledTraits const traits{
       1 << recipe.lanes_shift, recipe.tile.columns, recipe.tile.thread_filters, types,
       form.image_is_a,         recipe.taps,         recipe.output_step,         recipe.tap_step};
-  program::KernelSpec kernel{.header = "conv/filter_tiled.h",
+  program::KernelSpec kernel{.headers = {"conv/filter_tiled.h"},
                              .entry = "filter_tiled_kernel",
                              .traits = traits.print(),
                              .asserted = {{"sizeof(ComposedTraits::SumStorage)", sum_bytes}},

@@ -25,6 +25,10 @@ std::string epilogue_text(ConvolutionForm const& form) {
                      list_text(form.operands), list_text(form.stores));
 }
 
+std::string destination_text(DigitForm const& d) {
+  return fmt::format("DigitDestination<{}, {}>", name_of(d.type), d.width);
+}
+
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form) {
   if (form.identity) return {};
   auto const& expression = problem.epilogue.expression;

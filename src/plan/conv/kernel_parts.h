@@ -15,8 +15,9 @@ namespace cosmati::plan {
 
 // The function that an expression of the epilogue language becomes; empty if there is none.
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form);
-// The type of the epilogue.
+// The types of the epilogue and of the destination.
 std::string epilogue_text(ConvolutionForm const& form);
+std::string destination_text(DigitForm const& d);
 
 // Calls use(Arguments{}) with the type of epilogue arguments that the composed kernel has.
 template <class Use>

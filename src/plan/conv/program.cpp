@@ -8,8 +8,11 @@
 #include "src/backend/emulator/executor.h"
 #include "src/plan/conv/depthwise_filter.h"
 #include "src/plan/conv/direct_merged.h"
+#include "src/plan/conv/filter_copy.h"
 #include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
+#include "src/plan/conv/tensor_windows.h"
 
 namespace cosmati::plan {
 
@@ -23,6 +26,11 @@ std::optional<program::Program> program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::depthwise:
       return filter ? depthwise_filter_program(plan) : sliding_program(plan);
     case ConvolutionAlgorithm::direct_merged: return merged_program(plan);
+    case ConvolutionAlgorithm::implicit_gemm:
+      if (is_window_product(plan.recipe)) return {};
+      [[fallthrough]];
+    case ConvolutionAlgorithm::direct:
+    case ConvolutionAlgorithm::unroll_gemm: return product_program(plan);
     default: return {};
   }
 }
@@ -41,9 +49,13 @@ std::string KernelTypes::print() const {
 KernelTypes emulated_types(DataType sum) { return {sum, sum, sum, "HostEpilogue", "HostDestination"}; }
 
 ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) {
-  Problem const& p = plan.problem;
-  program_.workspace.add("partial sums", plan.recipe.product_workspace());
+  program_.workspace.add(
+      plan.recipe.unroll.bytes > 0 ? "flags, partial sums, unrolled image" : "flags and partial sums",
+      plan.recipe.product_workspace());
+  RepackRecipe const& copied = filter_repack(plan.recipe.product);
+  if (copied.bytes > 0) copy_filter(copied);
   if (!is_emulated()) return;
+  Problem const p = with_filter_copied(plan.problem, copied);
   bool const data = p.direction == ConvolutionDirection::data;
   TensorDescription const &first = data ? p.y : p.x,
                           &second = p.direction == ConvolutionDirection::filter ? p.y : p.w;
@@ -52,14 +64,27 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) 
   widen(filter, second, "filter or gradient");
 }
 
+void ConvolutionProgram::copy_filter(RepackRecipe const& repack) {
+  FilterCopy const copy = filter_copy(plan_.problem);
+  std::size_t const kernel = add_pass(repacking_kernel(copy.filter, repack, is_emulated()));
+  KernelOperand const from = filter;
+  filter = {from.tensor, program_.workspace.add("filter, copied", repack.offset, repack.bytes), true};
+  launch_groups<RepackParameters>(
+      kernel, {repack_tiles(copy.filter, repack, copy.outer, copy.depth), 1, copy.batch},
+      [copy, repack, from](program::Run const& run, Index first, RepackParameters& to) {
+        to = repack_parameters(copy.filter, repack, copy.outer, copy.depth, from.of(run), run.workspace);
+        to.first_batch = first;
+      });
+}
+
 void ConvolutionProgram::widen(KernelOperand& operand, TensorDescription const& tensor, char const* slot) {
   if (tensor.type == kernel_type_) return;
-  if (program_.kernels.empty()) program_.kernels.push_back({.entry = "widen_kernel", .traits = "all types"});
+  std::size_t const kernel = add_pass({.entry = "widen_kernel", .traits = "all types"});
   Index const count = tensor.layout.span();
   KernelOperand const from = operand;
   auto const bytes = static_cast<std::size_t>(emulator::padded_bytes(count * size_of(kernel_type_)));
   operand = {from.tensor, program_.workspace.add(slot, bytes), true};
-  launch<WidenParameters>(0, {},
+  launch<WidenParameters>(kernel, {},
                           [from, to = operand, from_type = tensor.type, to_type = kernel_type_, count](
                               program::Run const& run, WidenParameters& parameters) {
                             parameters = {from.of(run), to.of(run), from_type, to_type, count};
@@ -69,12 +94,17 @@ void ConvolutionProgram::widen(KernelOperand& operand, TensorDescription const& 
 KernelTypes ConvolutionProgram::types_of(ConvolutionForm const& form) const {
   if (is_emulated()) return emulated_types(kernel_type_);
   return {form.image().type, (form.image_is_a ? form.b : form.a).type, form.sum, epilogue_text(form),
-          fmt::format("DigitDestination<{}, {}>", name_of(form.d.type), form.d.width)};
+          destination_text(form.d)};
 }
 
 ConvolutionForm ConvolutionProgram::in_kernel(ConvolutionForm form) const {
-  if (is_emulated()) form.a.type = form.b.type = kernel_type_;
+  if (is_emulated()) form.a.type = form.b.type = form.unrolled.type = kernel_type_;
   return form;
+}
+
+std::size_t ConvolutionProgram::add_pass(program::KernelSpec kernel) {
+  program_.kernels.push_back(std::move(kernel));
+  return program_.kernels.size() - 1;
 }
 
 std::size_t ConvolutionProgram::add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,
@@ -82,8 +112,10 @@ std::size_t ConvolutionProgram::add_kernel(program::KernelSpec kernel, Convoluti
   if (!is_emulated()) kernel.declarations = function_text(plan_.problem, form);
   kernel.asserted.insert(kernel.asserted.begin(), {"sizeof(ComposedTraits::Params)", parameter_bytes});
   if (!form.identity) kernel.label = plan_.problem.epilogue.expression.text();
-  program_.kernels.push_back(std::move(kernel));
-  return program_.kernels.size() - 1;
+  std::size_t const number = add_pass(std::move(kernel));
+  if (!has_main_) program_.main = number;
+  has_main_ = true;
+  return number;
 }
 
 }  // namespace cosmati::plan

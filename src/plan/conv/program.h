@@ -46,7 +46,8 @@ struct WidenParameters {
 // The program of a plan while it is made.
 class ConvolutionProgram {
  public:
-  // The workspace begins with what the plan's kernels themselves write, then has what is converted.
+  // The workspace begins with what the plan's kernels themselves write, then has the filter that is copied,
+  // and what is converted.
   explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
 
   bool is_emulated() const { return plan_.device.backend == Backend::emulator; }
@@ -59,7 +60,10 @@ class ConvolutionProgram {
   KernelOperand image{0}, filter{1};
   static void* result(program::Run const& run) { return run.tensors[2]; }
 
-  // Adds declarations and label; the size of the parameters stands before what else is asserted.
+  // A kernel that is ready as it is: of a pass over an operand.
+  std::size_t add_pass(program::KernelSpec kernel);
+  // The first of these computes the sums. Adds declarations and label; the size of the parameters stands
+  // before what else is asserted.
   template <class Parameters>
   std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form) {
     return add_kernel(std::move(kernel), form, sizeof(Parameters));
@@ -84,10 +88,12 @@ class ConvolutionProgram {
  private:
   std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,
                          std::size_t parameter_bytes);
+  void copy_filter(RepackRecipe const& repack);
   void widen(KernelOperand& operand, TensorDescription const& tensor, char const* slot);
 
   Plan<ConvolutionProblem> const& plan_;
   DataType kernel_type_ = DataType::f32;  // of both operands, on the emulator
+  bool has_main_ = false;
   program::Program program_;
 };
 

@@ -90,7 +90,7 @@ program::Program sliding_program(Plan<Problem> const& plan) {
                                            : tile_threads(recipe);
   std::string const name = by_channel ? "depthwise" : "direct_tiled";
   program::KernelSpec const kernel{
-      .header = "conv/" + name + ".h",
+      .headers = {"conv/" + name + ".h"},
       .entry = name + (most_places > 0 ? "_of_places_kernel" : "_kernel"),
       .traits = by_channel ? DepthwiseTraits{types, recipe.channels_last, recipe.vector, recipe.taps,
                                              recipe.output_step, recipe.tap_step, recipe.uneven}

@@ -159,6 +159,32 @@ std::vector<ConvolutionForm> unrolled_forms(Problem const& problem, UnrollRecipe
   return list;
 }
 
+std::string UnrollTraits::print() const {
+  char const* const bits = element_bytes == 1   ? "unsigned char"
+                           : element_bytes == 2 ? "unsigned short"
+                           : element_bytes == 4 ? "unsigned"
+                                                : "unsigned long long";
+  return fmt::format("cosmati::WindowSource<{}, cosmati::Along::{}, {}, cosmati::DepthDigits::each, {}>",
+                     bits, along == Along::depth ? "depth" : "outer", width, windowed);
+}
+
+UnrollTraits emulated_unrolling(int element_bytes, Along along, int width) {
+  return {element_bytes, along, element_bytes == 4 && along == Along::depth && width >= 4 ? 4 : 1};
+}
+
+program::KernelSpec unrolling_kernel(WindowForm const& image, UnrollRecipe const& recipe, bool emulated) {
+  int const bytes = size_of(image.type);
+  UnrollTraits const traits =
+      emulated ? emulated_unrolling(bytes, recipe.along, recipe.width)
+               : UnrollTraits{bytes, image.access.along, image.access.width, image.windowed};
+  return {.headers = {"conv/unroll.h"},
+          .entry = "unroll_kernel",
+          .traits = traits.print(),
+          .is_composed = false,
+          .threads = unroll_threads,
+          .label = "unrolling"};
+}
+
 UnrollLaunch unroll_launch(ConvolutionForm const& form, UnrollRecipe const& recipe, void const* from,
                            std::byte* workspace) {
   Matrix const matrix = matrix_of(form, recipe);
@@ -167,7 +193,7 @@ UnrollLaunch unroll_launch(ConvolutionForm const& form, UnrollRecipe const& reci
   UnrollLaunch launch;
   UnrollParameters& parameters = launch.parameters;
   parameters.from = window_arguments(form.unrolled, from);
-  parameters.to = workspace + recipe.offset;
+  if (workspace != nullptr) parameters.to = workspace + recipe.offset;  // a plan asks for the blocks alone
   parameters.outer = static_cast<int>(ConvolutionForm::extent(form.image_outer()));
   parameters.depth = static_cast<int>(form.depth());
   parameters.pitch = (recipe.along == Along::depth ? written.outer : written.depth).last.stride;

@@ -5,7 +5,7 @@
 
 #include "cosmati/conv/unroll_arguments.h"
 #include "cosmati/ops/convolution.h"
-#include "src/plan/conv/form.h"
+#include "src/plan/conv/program.h"
 
 namespace cosmati::plan {
 
@@ -14,6 +14,18 @@ Offer<ConvolutionProblem> unroll_gemm(ConvolutionProblem const& problem, Device 
 
 // The products, each with the image that is written out before it.
 std::vector<ConvolutionForm> unrolled_forms(ConvolutionProblem const& problem, UnrollRecipe const& recipe);
+
+struct UnrollTraits {
+  int element_bytes = 4;
+  Along along = Along::depth;
+  int width = 1;
+  bool windowed = true;
+  std::string print() const;
+};
+// What the emulator has of them: single elements or, of words along k, 16 bytes.
+UnrollTraits emulated_unrolling(int element_bytes, Along along, int width);
+// `image`: as it lay.
+program::KernelSpec unrolling_kernel(WindowForm const& image, UnrollRecipe const& recipe, bool emulated);
 
 // The launch that writes the image of `form`, whose data lies at `from`, to the workspace.
 struct UnrollLaunch {

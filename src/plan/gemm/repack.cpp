@@ -1,6 +1,8 @@
 // Where repacked operands lie, and what that costs.
 #include "src/plan/gemm/repack.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -18,6 +20,24 @@ double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, share_of_copy = 0.6;  // with what lies between two kernels
   return launch_seconds +
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
+}
+
+struct TileOfBlock {
+  Index rows, columns;
+  unsigned threads, shared_bytes;
+};
+template <int element_bytes>
+TileOfBlock tile_of(bool transposed) {
+  auto const numbers = []<class Tile>(Tile) {
+    return TileOfBlock{Tile::rows, Tile::columns, Tile::threads, Tile::shared_bytes};
+  };
+  return transposed ? numbers(RepackTile<element_bytes, true>{})
+                    : numbers(RepackTile<element_bytes, false>{});
+}
+TileOfBlock tile_of(MatrixForm const& operand, RepackRecipe const& repack) {
+  bool const transposed = repack.from != repack.to;
+  int const bytes = size_of(operand.type);
+  return bytes == 1 ? tile_of<1>(transposed) : bytes == 2 ? tile_of<2>(transposed) : tile_of<4>(transposed);
 }
 
 }  // namespace
@@ -47,6 +67,33 @@ MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
   form.alignment = buffer_alignment;
   form.present = true;
   return form;
+}
+
+std::string RepackTraits::print() const {
+  return fmt::format("{}, {}, {}", element_bytes, width, transposed);
+}
+
+program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack, bool emulated) {
+  TileOfBlock const tile = tile_of(operand, repack);
+  int const bytes = size_of(operand.type), word = 4 / bytes;
+  RepackTraits const traits{bytes,
+                            !emulated              ? repack.width
+                            : repack.width >= word ? word
+                                                   : 1,
+                            repack.from != repack.to};
+  return {.headers = {"gemm/repack.h"},
+          .entry = "repack_kernel",
+          .traits = traits.print(),
+          .is_composed = false,
+          .threads = tile.threads,
+          .shared_bytes = tile.shared_bytes,
+          .label = "repacking"};
+}
+
+Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth) {
+  TileOfBlock const tile = tile_of(operand, repack);
+  Index const rows = repack.from == Along::depth ? outer : depth, columns = outer + depth - rows;
+  return (rows + tile.rows - 1) / tile.rows * ((columns + tile.columns - 1) / tile.columns);
 }
 
 RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,

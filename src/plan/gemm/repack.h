@@ -5,6 +5,7 @@
 #include "cosmati/gemm/repack_arguments.h"
 #include "cosmati/ops/device.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/program/program.h"
 
 namespace cosmati::plan {
 
@@ -13,6 +14,17 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
 
 // The operand as it lies after that.
 MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack);
+
+struct RepackTraits {
+  int element_bytes = 4, width = 1;
+  bool transposed = false;
+  std::string print() const;
+};
+// The emulator has kernels for runs of a word, and for single elements.
+program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack,
+                                     bool emulated = false);
+// Its blocks along the grid's x; the z is the batch.
+Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth);
 
 // What the kernel that copies it gets; `data` is the operand's, or an array of pointers where it has those.
 RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,

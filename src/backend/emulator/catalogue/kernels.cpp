@@ -17,11 +17,10 @@ void add_conversion(KernelTable& table) {
 RunKernel find_kernel(std::string const& key) {
   static KernelTable const table = [] {
     KernelTable made;
-    add_conversion(made);
-    add_depthwise_filter(made);
-    add_direct_merged(made);
-    add_filter_tiled(made);
-    add_sliding(made);
+    for (auto* const add :
+         {&add_conversion, &add_depthwise_filter, &add_direct, &add_direct_merged, &add_filter_tiled,
+          &add_products, &add_products_f32, &add_products_mma, &add_repacking, &add_sliding, &add_unrolling})
+      add(made);
     return made;
   }();
   auto const found = table.find(key);

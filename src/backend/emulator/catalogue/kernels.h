@@ -22,10 +22,17 @@ void add_kernel(KernelTable& table, char const* entry, std::string traits, int p
   };
 }
 
+// Each file of the catalogue adds its own.
 void add_conversion(KernelTable& table);
 void add_depthwise_filter(KernelTable& table);
+void add_direct(KernelTable& table);
 void add_direct_merged(KernelTable& table);
 void add_filter_tiled(KernelTable& table);
+void add_products(KernelTable& table);
+void add_products_f32(KernelTable& table);
+void add_products_mma(KernelTable& table);
+void add_repacking(KernelTable& table);
 void add_sliding(KernelTable& table);
+void add_unrolling(KernelTable& table);
 
 }  // namespace cosmati::emulator

@@ -1,5 +1,4 @@
-// The emulator's convolution kernels: for each main loop and type, runs of channels as wide as 16 bytes or
-// single elements, and a tap a step or depths found one by one.
+// What the emulator's convolution kernels have in common, and how products are added to the catalogue.
 #pragma once
 #include <algorithm>
 
@@ -9,8 +8,10 @@
 #include "cosmati/conv/window_source.h"
 #include "cosmati/gemm/kernel.h"
 #include "reference/epilogue.h"
+#include "src/backend/emulator/catalogue/kernels.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/kernel_parts.h"
+#include "src/plan/conv/product_program.h"
 
 namespace cosmati::emulator {
 
@@ -74,46 +75,43 @@ using ConvolutionHostParameters =
 
 // One product is one place.
 using ConvolutionHostPlaces = PlacesParameters<ConvolutionHostParameters, most_places_of_launch>;
-using LaunchConvolution = void (*)(Grid grid, ConvolutionHostPlaces const& places, int host_threads);
-
-// Which of a type's kernels. `across`: runs lie along m and n; else along k. `lanes`, of f32 alone: single
-// elements of a along m, runs of b along n, a tap a step.
-struct ConvolutionVariant {
-  bool wide, across, stepwise, lanes = false;
-};
-
-LaunchConvolution find_convolution_f32(MainLoop main_loop, ConvolutionVariant const& variant);
-LaunchConvolution find_convolution_mma(DataType type, ConvolutionVariant const& variant);
-LaunchConvolution find_convolution_simple(DataType type, ConvolutionVariant const& variant);  // f64, s8, s32
 
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
-void launch_product(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
+void add_product(KernelTable& table, plan::WindowSourceTraits const& a, plan::WindowSourceTraits const& b) {
   using Traits =
       GemmTraits<policy, SourceA, SourceB, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  launch_kernel<&gemm_of_places_kernel<Traits, most_places_of_launch>>(
-      grid, Traits::threads, sizeof(typename Traits::SharedStorage), places, host_threads);
+  plan::KernelTypes const types = plan::emulated_types(type_of<Sum>());
+  program::KernelSpec const spec{
+      .entry = "gemm_of_places_kernel",
+      .traits = plan::ProductTraits{policy, a, b, types.sum, types.epilogue, types.destination}.print(),
+      .places = most_places_of_launch};
+  table[spec.key()] = [](Grid grid, int, unsigned, void const* parameters, int host_threads) {
+    launch_kernel<&gemm_of_places_kernel<Traits, most_places_of_launch>>(
+        grid, Traits::threads, sizeof(typename Traits::SharedStorage),
+        *static_cast<ConvolutionHostPlaces const*>(parameters), host_threads);
+  };
 }
 
-template <GemmPolicy policy, class Element, class Sum, Along along, int width, DepthDigits digits>
-void launch_convolution(Grid grid, ConvolutionHostPlaces const& places, int host_threads) {
+// Both operands alike.
+template <GemmPolicy policy, DataType type, class Element, class Sum, Along along, int width,
+          DepthDigits digits>
+void add_alike(KernelTable& table) {
   using Source = WindowSource<Element, along, width, digits, true>;
-  launch_product<policy, Source, Source, Sum>(grid, places, host_threads);
+  plan::WindowSourceTraits const source{type, along, width, digits == DepthDigits::stepwise, true};
+  add_product<policy, Source, Source, Sum>(table, source, source);
 }
-
-template <GemmPolicy policy, class Element, class Sum>
-LaunchConvolution convolution_of(ConvolutionVariant const& variant) {
+template <GemmPolicy policy, DataType type, class Element, class Sum>
+void add_narrow(KernelTable& table) {
+  add_alike<policy, type, Element, Sum, Along::depth, 1, DepthDigits::stepwise>(table);
+  add_alike<policy, type, Element, Sum, Along::depth, 1, DepthDigits::each>(table);
+}
+// With runs of 16 bytes: along m and n, or along k with a tap a step.
+template <GemmPolicy policy, DataType type, class Element, class Sum>
+void add_all_widths(KernelTable& table) {
   constexpr int full = 16 / static_cast<int>(sizeof(Element));
-  constexpr auto stepwise = DepthDigits::stepwise, each = DepthDigits::each;
-  if constexpr (is_same<Element, f32>) {
-    if (variant.lanes)
-      return &launch_product<policy, WindowSource<f32, Along::outer, 1, stepwise, true>,
-                             WindowSource<f32, Along::outer, full, stepwise, false>, Sum>;
-  }
-  if (variant.wide && variant.across)
-    return &launch_convolution<policy, Element, Sum, Along::outer, full, each>;
-  if (variant.wide) return &launch_convolution<policy, Element, Sum, Along::depth, full, stepwise>;
-  return variant.stepwise ? &launch_convolution<policy, Element, Sum, Along::depth, 1, stepwise>
-                          : &launch_convolution<policy, Element, Sum, Along::depth, 1, each>;
+  add_narrow<policy, type, Element, Sum>(table);
+  add_alike<policy, type, Element, Sum, Along::outer, full, DepthDigits::each>(table);
+  add_alike<policy, type, Element, Sum, Along::depth, full, DepthDigits::stepwise>(table);
 }
 
 }  // namespace cosmati::emulator

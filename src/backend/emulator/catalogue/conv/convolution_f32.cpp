@@ -2,12 +2,23 @@
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 
 namespace cosmati::emulator {
+namespace {
 
-LaunchConvolution find_convolution_f32(MainLoop main_loop, ConvolutionVariant const& variant) {
-  constexpr GemmPolicy buffered = emulated_policy(MainLoop::double_buffered, Multiply::fma);
-  constexpr GemmPolicy staged = emulated_policy(MainLoop::multistage, Multiply::fma);
-  return main_loop == MainLoop::multistage ? convolution_of<staged, f32, f32>(variant)
-                                           : convolution_of<buffered, f32, f32>(variant);
+template <MainLoop main_loop>
+void add(KernelTable& table) {
+  constexpr GemmPolicy policy = emulated_policy(main_loop, Multiply::fma);
+  constexpr auto stepwise = DepthDigits::stepwise;
+  add_all_widths<policy, DataType::f32, f32, f32>(table);
+  // Single elements of a along m, runs of b along n, a tap a step.
+  add_product<policy, WindowSource<f32, Along::outer, 1, stepwise, true>,
+              WindowSource<f32, Along::outer, 4, stepwise, false>, f32>(
+      table, {DataType::f32, Along::outer, 1, true, true}, {DataType::f32, Along::outer, 4, true, false});
+}
+
+}  // namespace
+
+void add_products_f32(KernelTable& table) {
+  add<MainLoop::double_buffered>(table), add<MainLoop::multistage>(table);
 }
 
 }  // namespace cosmati::emulator

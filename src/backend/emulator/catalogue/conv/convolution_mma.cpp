@@ -3,11 +3,9 @@
 
 namespace cosmati::emulator {
 
-LaunchConvolution find_convolution_mma(DataType type, ConvolutionVariant const& variant) {
-  constexpr GemmPolicy halves = emulated_policy(MainLoop::multistage, Multiply::mma, 2);
-  constexpr GemmPolicy words = emulated_policy(MainLoop::multistage, Multiply::mma, 4);
-  return type == DataType::f16 ? convolution_of<halves, f16, f32>(variant)
-                               : convolution_of<words, tf32, f32>(variant);
+void add_products_mma(KernelTable& table) {
+  add_all_widths<emulated_policy(MainLoop::multistage, Multiply::mma, 2), DataType::f16, f16, f32>(table);
+  add_all_widths<emulated_policy(MainLoop::multistage, Multiply::mma, 4), DataType::tf32, tf32, f32>(table);
 }
 
 }  // namespace cosmati::emulator

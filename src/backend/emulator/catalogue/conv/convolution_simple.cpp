@@ -1,17 +1,23 @@
-// The emulator's convolutions of f64, of bytes by dp4a and of s32.
+// The emulator's convolutions of f64, of bytes by dp4a and of s32, and those with a thread an element.
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 
 namespace cosmati::emulator {
 
-LaunchConvolution find_convolution_simple(DataType type, ConvolutionVariant const& variant) {
+void add_products(KernelTable& table) {
   constexpr GemmPolicy bytes = emulated_policy(MainLoop::double_buffered, Multiply::dp4a);
   constexpr GemmPolicy single = emulated_policy(MainLoop::double_buffered, Multiply::fma);
-  ConvolutionVariant const narrow{false, false, variant.stepwise};
-  switch (type) {
-    case DataType::f64: return convolution_of<single, f64, f64>(narrow);
-    case DataType::s8: return convolution_of<bytes, s8, s32>(variant);
-    default: return convolution_of<single, s32, s32>(narrow);
-  }
+  add_narrow<single, DataType::f64, f64, f64>(table);
+  add_narrow<single, DataType::s32, s32, s32>(table);
+  add_all_widths<bytes, DataType::s8, s8, s32>(table);
+}
+
+void add_direct(KernelTable& table) {
+  for_sums([&]<class Sum>(Sum) {
+    using Traits = DirectTraits<Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+    add_kernel<&direct_of_places_kernel<Traits, most_places_of_launch>, ConvolutionHostPlaces>(
+        table, "direct_of_places_kernel", plan::DirectTraits{plan::emulated_types(type_of<Sum>())}.print(),
+        most_places_of_launch);
+  });
 }
 
 }  // namespace cosmati::emulator

@@ -1,5 +1,5 @@
 // The catalogue of such kernels, their tensor maps and their launch.
-#include "src/backend/emulator/catalogue/conv/warp_specialized_convolution.h"
+#include "src/backend/emulator/catalogue/entries.h"
 
 #include <algorithm>
 

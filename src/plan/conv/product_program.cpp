@@ -1,0 +1,199 @@
+// The programs of direct, implicit_gemm and unroll_gemm: products of a tensor's windows, one for each place
+// between the strides of a data gradient, in one launch or in one for each.
+#include "src/plan/conv/product_program.h"
+
+#include <fmt/format.h>
+
+#include "src/backend/emulator/emulated_policy.h"
+#include "src/backend/launch_tag.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/places.h"
+#include "src/plan/conv/unroll.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr unsigned direct_threads = 128;  // DirectTraits
+
+WindowSourceTraits source_of(WindowForm const& form, OperandAccess const& access, bool stepwise) {
+  return {form.type, access.along, access.width, stepwise, form.windowed};
+}
+
+// What the emulator has of a product: its policies, and runs of 16 bytes or single elements.
+ProductTraits emulated_product(ConvolutionRecipe const& recipe, KernelTypes const& types) {
+  GemmRecipe const& product = recipe.product;
+  DataType const type = types.image;
+  MainLoop const main_loop = type == DataType::f32 ? product.policy.main_loop : MainLoop::double_buffered;
+  bool const by_mma = product.policy.multiply == Multiply::mma;
+  int const full = 16 / size_of(type);
+  bool const narrow = type == DataType::f64 || type == DataType::s32;
+  bool const across = product.a.along == Along::outer && product.b.along == Along::outer,
+             deep = product.a.along == Along::depth && product.b.along == Along::depth;
+  WindowSourceTraits a{type, Along::depth, 1, recipe.stepwise, true}, b = a;
+  if (type == DataType::f32 && across && recipe.stepwise && product.a.width == 1 && product.b.width >= full)
+    a = {type, Along::outer, 1, true, true}, b = {type, Along::outer, full, true, false};
+  else if (!narrow && product.a.width >= full && product.b.width >= full &&
+           ((across && !recipe.stepwise) || (deep && recipe.stepwise)))
+    a = b = {type, product.a.along, full, recipe.stepwise, true};
+  return {by_mma ? emulator::emulated_policy(MainLoop::multistage, Multiply::mma, size_of(type))
+                 : emulator::emulated_policy(
+                       main_loop == MainLoop::multistage ? main_loop : MainLoop::double_buffered,
+                       type == DataType::s8 ? Multiply::dp4a : Multiply::fma),
+          a,
+          b,
+          product.sum,
+          types.epilogue,
+          types.destination};
+}
+
+std::string traits_of(ConvolutionProgram const& made, ConvolutionForm const& form,
+                      ConvolutionRecipe const& recipe) {
+  KernelTypes types = made.types_of(form);
+  if (made.is_emulated())
+    return recipe.is_direct() ? DirectTraits{types}.print() : emulated_product(recipe, types).print();
+  if (!recipe.is_direct())
+    return ProductTraits{recipe.product.policy,
+                         source_of(form.a, recipe.product.a, recipe.stepwise),
+                         source_of(form.b, recipe.product.b, recipe.stepwise),
+                         form.sum,
+                         types.epilogue,
+                         types.destination}
+        .print();
+  DigitForm single = form.d;
+  single.width = 1;
+  return DirectTraits{{form.a.type, form.b.type, form.sum, types.epilogue, destination_text(single)}}.print();
+}
+
+// One product: its operands, and where its results go.
+struct ProductLaunch {
+  ConvolutionForm form;
+  ConvolutionRecipe recipe;
+  KernelOperand a, b;
+
+  template <class Parameters>
+  void fill(program::Run const& run, Index first_group, Parameters& to) const {
+    fill_product(to, form, recipe, a.of(run), b.of(run), run.workspace);
+    fill_destination(to.d, form.d, ConvolutionProgram::result(run));
+    fill_epilogue(to.epilogue, form, run);
+    to.schedule.tag = fresh_launch_tag();
+    to.schedule.first_batch = first_group;
+  }
+};
+
+void launch_unrolling(ConvolutionProgram& made, std::size_t kernel, ConvolutionForm const& form,
+                      UnrollRecipe recipe) {
+  if (made.is_emulated())
+    recipe.width = emulated_unrolling(size_of(form.unrolled.type), recipe.along, recipe.width).width;
+  UnrollLaunch const launch = unroll_launch(form, recipe, nullptr, nullptr);
+  if (launch.blocks == 0) return;
+  made.launch_groups<UnrollParameters>(
+      kernel, {launch.blocks, 1, form.groups},
+      [form, recipe, image = made.image](program::Run const& run, Index first_group, UnrollParameters& to) {
+        to = unroll_launch(form, recipe, image.of(run), run.workspace).parameters;
+        to.first_batch = first_group;
+      });
+}
+
+}  // namespace
+
+std::string WindowSourceTraits::print() const {
+  return fmt::format("WindowSource<{}, Along::{}, {}, DepthDigits::{}, {}>", name_of(type),
+                     along == Along::depth ? "depth" : "outer", width, stepwise ? "stepwise" : "each",
+                     windowed);
+}
+
+std::string ProductTraits::print() const {
+  return fmt::format("GemmTraits<GemmPolicy{{{}}},\n{},\n{},\n{},\n{},\n{}>", initialiser(policy), a.print(),
+                     b.print(), name_of(sum), epilogue, destination);
+}
+
+std::string DirectTraits::print() const { return fmt::format("DirectTraits<{}>", types.print()); }
+
+program::Program product_program(Plan<Problem> const& plan) {
+  ConvolutionRecipe const& recipe = plan.recipe;
+  bool const direct = recipe.is_direct();
+  ConvolutionProgram made(plan);
+  std::vector<ConvolutionForm> forms = planned_forms(plan.problem, recipe);
+  for (ConvolutionForm& form : forms) form = made.in_kernel(std::move(form));
+  ConvolutionForm const& front = forms.front();
+  bool const together = run_together(recipe, forms);
+  unsigned const shared = direct || made.is_emulated()
+                              ? 0
+                              : static_cast<unsigned>(shared_storage_bytes(recipe.product, gemm_view(front)));
+  program::KernelSpec kernel{
+      .headers = {direct ? "conv/direct.h" : "conv/window_source.h", "conv/digit_destination.h"},
+      .entry = made.is_emulated() || together ? (direct ? "direct_of_places_kernel" : "gemm_of_places_kernel")
+               : direct                       ? "direct_convolution_kernel"
+                                              : "gemm_kernel",
+      .traits = traits_of(made, front, recipe),
+      .places = made.is_emulated() ? most_places_of_launch
+                : together         ? static_cast<int>(forms.size())
+                                   : 0,
+      .asserted = {direct ? std::pair<std::string, std::size_t>{"ComposedTraits::threads", direct_threads}
+                          : std::pair<std::string, std::size_t>{"sizeof(ComposedTraits::SharedStorage)",
+                                                                shared}},
+      .keeps_roundings = plan.batch_invariant,
+      .threads = direct ? direct_threads : static_cast<unsigned>(recipe.product.policy.threads()),
+      .shared_bytes = shared};
+  if (!direct) kernel.headers.push_back(together ? "conv/places.h" : "gemm/kernel.h");
+  auto const launch_of = [&](ConvolutionForm const& form, KernelOperand const& image) {
+    return form.image_is_a ? ProductLaunch{form, recipe, image, made.filter}
+                           : ProductLaunch{form, recipe, made.filter, image};
+  };
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = GemmParameters<WindowArguments, WindowArguments, Epilogue, Destination>;
+    using ManyPlaces = PlacesParameters<Parameters, most_places_of_launch>;
+    std::size_t const number = made.add_kernel<Parameters>(kernel, front);
+    if (together) {
+      Places const places = places_of(forms, recipe);
+      if (places.list.empty()) return;
+      std::vector<ProductLaunch> launches;
+      for (Place const& place : places.list) launches.push_back(launch_of(forms[place.form], made.image));
+      // The kernel's parameters end with the places that the plan has.
+      std::size_t const absent = made.is_emulated() ? 0 : most_places_of_launch - forms.size();
+      made.launch_groups<ManyPlaces>(
+          number, {places.blocks, recipe.product.splits, front.groups},
+          [places, launches](program::Run const& run, Index first_group, ManyPlaces& to) {
+            to.blocks = static_cast<int>(places.blocks);
+            for (Place const& place : places.list) {
+              Parameters& own = to.place[to.count];
+              launches[static_cast<std::size_t>(to.count)].fill(run, first_group, own);
+              own.schedule = schedule_of(own.schedule, place);
+              to.first_block[to.count++] = place.first_block;
+            }
+          },
+          sizeof(ManyPlaces) - absent * sizeof(Parameters));
+      return;
+    }
+    bool const unrolls = recipe.unroll.bytes > 0;
+    std::size_t const unrolling =
+        unrolls ? made.add_pass(unrolling_kernel(front.unrolled, recipe.unroll, made.is_emulated())) : 0;
+    KernelOperand const image = unrolls ? KernelOperand{0, recipe.unroll.offset, true} : made.image;
+    for (ConvolutionForm const& form : forms) {
+      if (form.rows() == 0 || form.columns() == 0) continue;
+      if (unrolls) launch_unrolling(made, unrolling, form, recipe.unroll);
+      Index const blocks = blocks_of(form, recipe);
+      program::Grid const grid{blocks, recipe.product.splits, form.groups};
+      ProductLaunch const launch = launch_of(form, image);
+      if (made.is_emulated())  // which has the kernels of places alone
+        made.launch_groups<ManyPlaces>(
+            number, grid, [launch, blocks](program::Run const& run, Index first_group, ManyPlaces& to) {
+              to.count = 1;
+              to.blocks = static_cast<int>(blocks);
+              launch.fill(run, first_group, to.place[0]);
+            });
+      else
+        made.launch_groups<Parameters>(number, grid,
+                                       [launch](program::Run const& run, Index first_group, Parameters& to) {
+                                         launch.fill(run, first_group, to);
+                                       });
+    }
+  });
+  return std::move(made).finish();
+}
+
+}  // namespace cosmati::plan
