@@ -117,7 +117,8 @@ def check_faults(folder, command, run):
     full = f"{folder}/full"
     os.mkdir(full)
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", full], capture_output=True, check=False).returncode == 0
-    limited = [] if mounted else ["bash", "-c", 'ulimit -f 3072; exec "$@"', "limited"]
+    # Open MPI's own files have 4 MiB.
+    limited = [] if mounted else ["bash", "-c", 'ulimit -f 5120; exec "$@"', "limited"]
     try:
         for start in (MPIRUN, []):
             done = subprocess.run([*start, *limited, *both(f"{full}/x")], capture_output=True, text=True, timeout=120, check=False)
