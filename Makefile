@@ -14,7 +14,7 @@ run: build  ## train LeNet-5 on Fashion-MNIST, then draw with the generator that
 
 # Built once, the emulator's kernels are kept up to date.
 EMULATOR = $(if $(wildcard build/release/lib/libcosmati_emulator.so),ON,OFF)
-build:  ## the program, optimised: build/release/bin/cosmati
+build:  ## the program, optimized: build/release/bin/cosmati
 	@tools/setup.sh
 	@cmake --preset release -DCOSMATI_TESTS=OFF -DCOSMATI_EMULATOR=$(EMULATOR) >build-configure.log 2>&1 || { cat build-configure.log; rm -f build-configure.log; exit 1; }
 	@rm -f build-configure.log

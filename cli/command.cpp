@@ -5,10 +5,14 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include "src/ops/names.h"
+
 namespace cosmati::cli {
 
 Command Command::add_subcommand(std::string const& name, std::string const& about) const {
-  return Command(*app_->add_subcommand(name, about));
+  CLI::App* const command = app_->add_subcommand(name, about);
+  for (std::string const& alias : aliases_of(name)) command->alias(alias);
+  return Command(*command);
 }
 
 void Command::require_subcommand() const { app_->require_subcommand(1); }

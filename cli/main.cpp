@@ -20,9 +20,8 @@ void add_commands(CLI::App& program) {
   program.set_version_flag("--version", "cosmati " COSMATI_VERSION);
   program.require_subcommand(1);
   program.footer(
-      "Exit status: 0 done; 1 a result is wrong or too slow; 2 a malformed request or bad file; 3 not "
-      "available here.\n"
-      "Example: cosmati run gemm --a A.npy --b B.npy --out D.npy");
+      "Exit status: 0 success; 1 wrong or too slow result; 2 malformed request or bad file; 3 not "
+      "available on this machine.\nExample: cosmati run gemm --a A.npy --b B.npy --out D.npy");
   cli::add_info_command(program);
   cli::add_run_command(program);
   cli::add_verify_command(program);
@@ -41,7 +40,7 @@ void add_commands(CLI::App& program) {
 }
 
 int run_program(int argc, char** argv) {
-  CLI::App program("Matrix products, convolutions and small networks.", "cosmati");
+  CLI::App program("Matrix multiplication, convolution and small neural networks.", "cosmati");
   add_commands(program);
   try {
     program.parse(argc, argv);
@@ -69,7 +68,7 @@ int main(int argc, char** argv) {
     cli::print_failure_once(error.what());
     return cli::exit_status(error.code());
   } catch (std::bad_alloc const&) {
-    cli::print_failure_once("out of memory: this machine has less than the request needs");
+    cli::print_failure_once("out of memory: the request needs more than this machine has");
   } catch (std::exception const& error) {
     cli::print_failure_once(error.what());
   }

@@ -17,7 +17,7 @@ std::string shipped_generator() {
   throw Error(ErrorCode::bad_request,
               "generate dcgan was given no --weights FILE (network.bin or .safetensors), "
               "and " +
-                  std::string(name) + " is in no folder from " + own.string() + " upward");
+                  std::string(name) + " was not found in " + own.string() + " or its parent folders");
 }
 
 }  // namespace cosmati::cli

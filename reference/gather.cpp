@@ -15,7 +15,7 @@ void run(GatherProblem const& problem, GatherProblem::Arguments const& arguments
     Index const row = order.integer(n);
     if (row < 0 || row >= rows)
       throw Error(ErrorCode::bad_request, "gather: order[" + std::to_string(n) + "] is " +
-                                              std::to_string(row) + "; legal are 0 to " +
+                                              std::to_string(row) + "; valid values: 0 to " +
                                               std::to_string(rows - 1));
     for (Index f = 0; f < problem.y.extent(1); ++f) y(n, f) = problem.scale * x(row, f) + problem.shift;
   }

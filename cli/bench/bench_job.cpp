@@ -169,8 +169,8 @@ class Session {
         throw Error(ErrorCode::bad_request, "--fail-below " + request.fail_below +
                                                 " is out of range; expected more than 0, e.g. 0.97");
       if (request.peers.empty())
-        throw Error(ErrorCode::bad_request,
-                    "--fail-below " + request.fail_below + " is a ratio to a peer: --peer NAME is needed");
+        throw Error(ErrorCode::bad_request, "--fail-below " + request.fail_below +
+                                                " is a ratio to a peer; missing option --peer NAME");
     }
   }
 
@@ -181,10 +181,8 @@ class Session {
     bool const on_gpu = device.backend == Backend::cuda;
     on_gpu_ = on_gpu_ || on_gpu;
     if (request.single_calls && !on_gpu)
-      throw Error(
-          ErrorCode::bad_request,
-          std::string("--single-calls: calls are timed as CUDA graphs with --backend cuda alone, not ") +
-              name_of(device.backend));
+      throw Error(ErrorCode::bad_request,
+                  std::string("--single-calls requires --backend cuda, not ") + name_of(device.backend));
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
     // What a peer computes, which has another call for the bias's gradient.
@@ -323,10 +321,10 @@ void check_options_of_peers(BenchRequest const& request) {
       request.peers.empty() ? std::vector<std::string>{} : split(request.peers, ',');
   if (!request.python.empty() && std::find(peers.begin(), peers.end(), "torch") == peers.end())
     throw Error(ErrorCode::bad_request,
-                "--python " + request.python + " is a Python for the peer torch: --peer torch is needed");
+                "--python " + request.python + " is for the peer torch; missing option --peer torch");
   if (!request.peer_log.empty() && peers.empty())
     throw Error(ErrorCode::bad_request,
-                "--peer-log " + request.peer_log + " tells of a peer's algorithms: --peer NAME is needed");
+                "--peer-log " + request.peer_log + " lists a peer's algorithms; missing option --peer NAME");
 }
 
 void measure_all(Session& session, BenchRequest const& request, std::vector<std::vector<Index>> const& sizes,
@@ -352,10 +350,10 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   check_options_of_peers(request);
   if (request.slices < 1 || request.slices > 100000)
     throw Error(ErrorCode::bad_request,
-                "--slices " + std::to_string(request.slices) + ": legal are 1 to 100000");
+                "--slices " + std::to_string(request.slices) + " is invalid; valid values: 1 to 100000");
   if (!(request.slice_seconds > 0 && request.slice_seconds <= 60))
     throw Error(ErrorCode::bad_request,
-                "--slice-seconds " + in_short(request.slice_seconds) + ": legal is more than 0, up to 60");
+                "--slice-seconds " + in_short(request.slice_seconds) + "; expected more than 0, up to 60");
   if (!(request.most_verified >= 0))
     throw Error(ErrorCode::bad_request, "--verify-below " + in_short(request.most_verified) +
                                             " is out of range; expected 0 or more operations");
@@ -369,7 +367,8 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   if (request.workload) suites.push_back(*request.workload);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
-                "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
+                "missing problem size; give a size, --suite NAME or --shapes FILE, e.g. " +
+                    request.subject->size_example());
   measure_all(session, request, sizes, "");
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {

@@ -119,7 +119,7 @@ std::string state_of(Measurement const& measurement, PeerResult const* peer) {
     state += " throttled to " + in_short(100 * result.gpu->clock_share) + '%';
   if (result.gpu && !result.gpu->capture_failure.empty())
     state += ", single calls, since one cannot be captured (" + result.gpu->capture_failure + ')';
-  if (peer != nullptr && peer->sample && !peer->sample->correct) state += ", the peer's result is another";
+  if (peer != nullptr && peer->sample && !peer->sample->correct) state += ", the peer's result differs";
   return state;
 }
 
@@ -212,12 +212,12 @@ std::string bench_method(ContestRules const& rules, bool on_gpu) {
     return std::string("host: to enqueue one call. Median, p5 and p95 of ") +
            (rules.single_calls ? "single calls" : "calls, each the mean over a CUDA graph of them") +
            ", between events; rate and ratio (peer's time / ours) by medians of " + slices +
-           ", in turns with each peer on the same buffers; the interval holds the ratio's median with 95%. "
-           "first: the first that the peer itself names.";
+           ", interleaved with each peer on the same buffers; 95% confidence interval of the median "
+           "ratio. first: the first algorithm that the peer's heuristic names.";
   return "host: of one call, to check and pack its arguments. Median, p5 and p95 of single calls; rate and "
          "ratio (peer's time / ours) by medians of the minima "
          "of " +
-         slices + ", in turns with each peer; the interval holds the ratio's median with 95%.";
+         slices + ", interleaved with each peer; 95% confidence interval of the median ratio.";
 }
 
 }  // namespace cosmati::cli

@@ -85,10 +85,11 @@ LoadedArray load_array(std::string const& path, TypeRole role, TypeChoice const&
   io::RawArray const array = io::read_npy(path);
   auto const type = type_for(role, array.kind, types);
   if (!type && !io::natural_type(array.kind))
-    throw Error(ErrorCode::bad_request,
-                path + ": its elements are " + io::name_of(array.kind) + ", which is no number type here; " +
-                    options_of(role) + " names the type to convert them to" +
-                    (array.kind == io::ElementKind::u16 ? ", or whose bits they are (f16, bf16)" : ""));
+    throw Error(
+        ErrorCode::bad_request,
+        path + ": its elements are " + io::name_of(array.kind) + ", for which there is no data type here; " +
+            options_of(role) + " specifies the type to convert them to" +
+            (array.kind == io::ElementKind::u16 ? ", or the type of the bit patterns (f16, bf16)" : ""));
   return {io::to_tensor(array, type), array.layout.rank() == 0};
 }
 

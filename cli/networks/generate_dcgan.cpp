@@ -73,7 +73,7 @@ dcgan::Latents walk(GenerateRequest const& request) {
     refuse(fmt::format("--walk {} is out of range; expected 2 to {}", request.walk,
                        dcgan::most_images_of_a_picture));
   if (request.count != not_given)
-    refuse("--walk counts its frames itself: without --count; --walk-stops says how many vectors it visits");
+    refuse("--walk sets the number of frames; remove --count, or use --walk-stops for the number of vectors");
   if (!request.input.empty() && request.walk_stops != not_given)
     refuse("--walk-stops is for random vectors; the stops of this walk are those of " + request.input);
   if (!request.input.empty()) refuse_unused_seed(request);
@@ -143,9 +143,9 @@ void check_generate_files(GenerateRequest const& request) {
   if (!request.measure.empty()) {
     one_of(request.measure, {"host", "device", "files"}, "--measure");
     bool const files = request.measure == "files";
-    if (files && !writes) refuse("--measure files needs --output FILE or --image FILE to measure");
+    if (files && !writes) refuse("--measure files requires --output FILE or --image FILE");
     if (writes && !files)
-      refuse("--measure " + request.measure + " writes nothing: without --output, --image and --animation");
+      refuse("--measure " + request.measure + " writes nothing; remove --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
     refuse("generate dcgan needs --output FILE, --image FILE or --animation FILE to write to");
   } else if (!writes) {  // the weights alone
@@ -188,7 +188,7 @@ std::array<dcgan::Method, dcgan::layer_count> methods(std::string const& text) {
   auto names = split(text, ',');
   if (names.size() == 1) names.resize(dcgan::layer_count, names.front());
   if (names.size() != dcgan::layer_count)
-    refuse(fmt::format("--method {}: {} names; legal are one, or one for each of the {} layers", text,
+    refuse(fmt::format("--method {}: {} names; expected one, or one for each of the {} layers", text,
                        names.size(), dcgan::layer_count));
   std::array<dcgan::Method, dcgan::layer_count> result{};
   std::transform(names.begin(), names.end(), result.begin(), dcgan::parse_method);
@@ -242,7 +242,7 @@ void check_naive(GenerateRequest const& request, dcgan::GeneratorOptions const& 
                    [](auto const& one) { return std::string_view(one.name) == "direct"; }))
     throw Error(ErrorCode::unavailable,
                 fmt::format("--method {}: naive is the kernel 'direct', which the backend {} does not have; "
-                            "legal there are auto, gradient, merged and zeros",
+                            "valid values: auto, gradient, merged and zeros",
                             request.method, name_of(backend)));
 }
 
@@ -428,8 +428,8 @@ void generate_dcgan(GenerateRequest const& request) {
   if (request.explain) {
     for (std::string const& path : {request.output, request.image, request.animation, request.timeline,
                                     request.save_weights, request.input})
-      if (!path.empty()) refuse("--explain draws nothing: without " + path);
-    if (!request.measure.empty()) refuse("--explain draws nothing: without --measure");
+      if (!path.empty()) refuse("--explain generates nothing; remove " + path);
+    if (!request.measure.empty()) refuse("--explain generates nothing; remove --measure");
     Device const device = request.common.device_to_plan_for();
     auto options = generator_options(request, device.backend);
     if (request.count != not_given) {

@@ -5,12 +5,13 @@
 
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
+#include "src/ops/names.h"
 
 namespace cosmati::cli {
 
 TensorFormat parse_format(std::string const& name, std::string const& what) {
-  one_of(name, {"nchw", "nhwc", "chwn"}, what);
-  return name == "nchw" ? TensorFormat::nchw : name == "nhwc" ? TensorFormat::nhwc : TensorFormat::chwn;
+  std::string const format = one_of(name, {"nchw", "nhwc", "chwn"}, what);
+  return format == "nchw" ? TensorFormat::nchw : format == "nhwc" ? TensorFormat::nhwc : TensorFormat::chwn;
 }
 
 std::vector<int> file_order(TensorFormat format, int rank) {
@@ -108,7 +109,7 @@ void read_padding(std::string const& text, int spatial, Window& result) {
     set(1, numbers[2], numbers[3]);
   } else {
     throw Error(ErrorCode::bad_request,
-                "--pad " + text + " has " + std::to_string(count) + " numbers; legal: " +
+                "--pad " + text + " has " + std::to_string(count) + " numbers; expected " +
                     (spatial == 1 ? "one, or left,right" : "one, rows,columns, or top,bottom,left,right") +
                     ", or same-upper, same-lower, valid");
   }
@@ -122,9 +123,10 @@ Window read_window(WindowText const& text, int spatial, Index const (&input)[2],
   std::copy(default_stride, default_stride + 2, result.stride);
   read_pair(text.stride, "--stride", spatial, 1, result.stride);
   read_pair(text.dilation, "--dilation", spatial, 1, result.dilation);
-  if (text.pad == "same-upper" || text.pad == "same-lower")
-    same_padding(text.pad == "same-upper", input, window, result);
-  else if (!text.pad.empty() && text.pad != "valid")
+  int const kind = find_name(text.pad, {"same-upper", "same-lower", "valid"});
+  if (kind == 0 || kind == 1)
+    same_padding(kind == 0, input, window, result);
+  else if (kind < 0 && !text.pad.empty())
     read_padding(text.pad, spatial, result);
   return result;
 }

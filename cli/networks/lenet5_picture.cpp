@@ -92,8 +92,7 @@ io::Image lenet5_picture(nets::Dataset const& data, std::vector<int> const& pred
                          std::vector<std::string> const& classes,
                          std::vector<lenet5::EpochReport> const& history) {
   io::Canvas canvas(picture_width, plot_top + plot_height + 44, io::white);
-  canvas.text(margin, 12, "What the network says of test images (the truth in brackets where it is wrong)",
-              ink);
+  canvas.text(margin, 12, "Predictions for test images (true label in parentheses if wrong)", ink);
   draw_answers(canvas, data, predictions, classes);
   if (!history.empty()) {
     canvas.text(margin, plot_top - 18, "Accuracy after each epoch", ink);

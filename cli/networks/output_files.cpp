@@ -55,7 +55,7 @@ void check_files(std::vector<OutputFile> outputs, std::vector<InputFile> const& 
     auto const [other, first] = written.emplace(*identity, &output);
     if (!first)
       throw Error(ErrorCode::bad_request, other->second->option + " and " + output.option + " both name " +
-                                              output.path + "; they are two files");
+                                              output.path + "; they must be different files");
   }
   for (InputFile const& input : inputs) {
     auto const identity = input.path.empty() ? std::nullopt : identity_of(input.path);

@@ -47,7 +47,7 @@ unsigned char page_of(std::string const& background) {
                           : -1;
   if (level < 0 || level > 255)
     throw Error(ErrorCode::bad_request,
-                "--background " + background + " is no page color; valid values: white, black, 0 to 255");
+                "--background " + background + " is not a page color; valid values: white, black, 0 to 255");
   return static_cast<unsigned char>(level);
 }
 
@@ -106,7 +106,7 @@ std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
   for (std::string const& name : classes) width = std::max(width, name.size() + 2);
   std::string text = fmt::format("{:<{}}", "", width);
   for (std::string const& name : classes) text += fmt::format("{:>{}}", name, width);
-  text += fmt::format("{:>{}}\n", "right", width + 2);
+  text += fmt::format("{:>{}}\n", "correct", width + 2);
   for (std::size_t label = 0; label < classes.size(); ++label) {
     text += fmt::format("{:<{}}", classes[label], width);
     for (long long count : confusion[label])

@@ -49,7 +49,7 @@ dcgan::Settings settings_of(TrainDcganRequest const& request) {
   if (request.common.types.compute == "tf32")
     settings.compute = DataType::tf32;
   else if (!request.common.types.compute.empty())
-    refuse("--compute " + request.common.types.compute + ": legal is tf32");
+    refuse("--compute " + request.common.types.compute + " is invalid; valid values: tf32");
   return settings;
 }
 

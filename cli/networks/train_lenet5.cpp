@@ -12,6 +12,7 @@
 #include "cli/networks/train_team.h"
 #include "cli/output/record.h"
 #include "cli/output/table.h"
+#include "cli/output/text.h"
 #include "nets/lenet5/training.h"
 
 namespace cosmati::cli {
@@ -22,9 +23,7 @@ using Clock = std::chrono::steady_clock;
 [[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
 
 OptimizerKind parse_optimizer(std::string const& name) {
-  if (name == "sgd") return OptimizerKind::sgd;
-  if (name == "adam") return OptimizerKind::adam;
-  refuse("--optimizer " + name + " is not known; there is: sgd, adam");
+  return one_of(name, {"sgd", "adam"}, "--optimizer") == "sgd" ? OptimizerKind::sgd : OptimizerKind::adam;
 }
 
 constexpr long long largest_seed = 1LL << 62;  // that a checkpoint may have
@@ -177,7 +176,7 @@ void report_result(TrainRequest const& request, lenet5::Training& training, nets
 bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted) {
   if (request.explain) {
     if (!request.save.empty() || !request.resume.empty() || !request.picture.empty())
-      refuse("--explain trains nothing: without --save, --resume and --picture");
+      refuse("--explain trains nothing; remove --save, --resume and --picture");
     auto const h = hyperparameters_of(request);
     lenet5::Model model(h.variant);
     nets::Assignment assignment = model.assignment(request.common.device_to_plan_for());

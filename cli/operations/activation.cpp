@@ -22,7 +22,7 @@ class Activation final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<Activation>(*this); }
   std::string name() const override { return "activation"; }
-  std::string about() const override { return "relu, sigmoid, tanh and their like, element by element"; }
+  std::string about() const override { return "relu, sigmoid, tanh and similar, element by element"; }
   std::string run_example() const override {
     return "--x X.npy --dy DY.npy --direction backward --function leaky_relu --alpha 0.2 --out DX.npy";
   }
@@ -30,7 +30,7 @@ class Activation final : public Subject {
 
   void add_parameters(Options& options) override {
     options.text("--function", function_, "NAME", join(function_names(), ", "))
-        .text("--direction", direction_, "NAME", "forward or backward; forward if not given")
+        .text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .number("--alpha", alpha_,
                 "slope of leaky_relu (0.01), scale of elu (1), alpha of alpha*tanh(beta*x) (1.7159)")
         .number("--beta", beta_, "beta of scaled_tanh (2/3)");
@@ -56,7 +56,7 @@ class Activation final : public Subject {
   Job job(Inputs const& inputs, Common const& common) const override {
     if (function_.empty())
       throw Error(ErrorCode::bad_request,
-                  "--function NAME is needed; legal: " + join(function_names(), ", "));
+                  "missing required option --function NAME; valid values: " + join(function_names(), ", "));
     ActivationProblem problem;
     problem.function = parse_activation_function(one_of(function_, function_names(), "--function"));
     problem.alpha = std::isnan(alpha_) ? default_alpha(problem.function) : alpha_;

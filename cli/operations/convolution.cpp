@@ -30,18 +30,18 @@ class Convolution final : public Subject {
   void add_parameters(Options& options) override {
     options
         .text("--direction", direction_, "NAME",
-              "forward, data, filter, transposed or bias; forward if not given")
+              "forward, data, filter, transposed or bias (default: forward)")
         .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files: a filter is KCRS, KRSC or CRSK")
-        .text("--stride", window_.stride, "ROWS,COLUMNS", "1 if not given")
+        .text("--stride", window_.stride, "ROWS,COLUMNS", "(default: 1)")
         .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
-              "given")
-        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
-        .integer("--groups", groups_, "1 if not given")
+              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid "
+              "(default: 0)")
+        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "(default: 1)")
+        .integer("--groups", groups_, "(default: 1)")
         .text("--input-size", input_size_, "H,W", "of dx, for --direction data")
         .text("--filter-size", filter_size_, "R,S", "of dw, for --direction filter")
         .text("--output-pad", output_pad_, "ROWS,COLUMNS",
-              "for transposed, without --pad same-...: added to the smallest output; 0 if not given")
+              "for transposed, without --pad same-...: added to the smallest output (default: 0)")
         .text("--output-size", output_size_, "H,W", "for transposed: instead of --output-pad")
         .text("--algorithm", algorithm_, "NAME", "auto, or a kernel's name as for --kernel");
     add_epilogue_options(options, epilogue_);
@@ -261,12 +261,12 @@ void Convolution::check_windows(Inputs const& inputs, ConvolutionProblem const& 
       continue;
     Index const smallest = (positions - 1) * stride + (same ? 1 : span - pads);
     std::string const lines = d == 0 ? " rows" : " columns", reach = std::to_string(smallest + stride - 1);
-    std::string legal = "no size is legal: --pad " + window_.pad + " leaves nothing of them";
-    if (smallest >= 0) legal = "legal: " + std::to_string(smallest);
-    if (smallest < 0 && smallest + stride - 1 >= 0) legal = "legal: 0";
+    std::string legal = "no size is valid: --pad " + window_.pad + " removes all of it";
+    if (smallest >= 0) legal = "valid values: " + std::to_string(smallest);
+    if (smallest < 0 && smallest + stride - 1 >= 0) legal = "valid values: 0";
     if (smallest + stride - 1 > std::max<Index>(smallest, 0)) legal += " to " + reach;
     if (smallest >= 0 && given.starts_with("--output-pad")) {
-      legal = "legal: an --output-pad of 0";
+      legal = "valid values: an --output-pad of 0";
       if (stride > 1) legal += " to " + std::to_string(stride - 1) + ", below the stride";
     }
     throw Error(ErrorCode::bad_request, given + " asks for " + std::to_string(size) + lines + "; " +
@@ -312,7 +312,8 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
     throw Error(ErrorCode::bad_request,
                 "--direction " + kind + " has no epilogue; forward, data and transposed have");
   if (groups_ < 1)
-    throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + ": at least 1 is needed");
+    throw Error(ErrorCode::bad_request,
+                "--groups " + std::to_string(groups_) + " is invalid; it must be at least 1");
   check_uses(kind, inputs.made_here);
   if (bias) return bias_job(inputs, common);
   bool const renamed = kind == "transposed" && !inputs.made_here;  // --x lies at y's place

@@ -30,17 +30,17 @@ class Dropout final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<Dropout>(*this); }
   std::string name() const override { return "dropout"; }
-  std::string about() const override { return "zeroes elements at random, and scales the others"; }
+  std::string about() const override { return "zeroes random elements and scales the rest"; }
   std::string run_example() const override { return "--x X.npy --probability 0.5 --seed 7 --out Y.npy"; }
   std::string size_example() const override { return "--size 64x1000 --probability 0.1"; }
   void add_parameters(Options& options) override {
-    options.number("--probability", probability_, "of an element to become 0; 0.5 if not given")
-        .integer("--step", step_, "another mask for each step of a training; 0 if not given")
+    options.number("--probability", probability_, "of an element to become 0 (default: 0.5)")
+        .integer("--step", step_, "another mask for each step of a training (default: 0)")
         .text("--direction", direction_, "NAME", "forward, or backward: the same mask on dy");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "of any shape"},
-            {"dy", TypeRole::a, false, "instead of x, for backward"},
+            {"dy", TypeRole::a, false, "for backward, instead of x"},
             {"out", TypeRole::a, true, "y, or dx"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
@@ -62,7 +62,7 @@ class Dropout final : public Subject {
     DropoutProblem::Arguments arguments;
     if (step_ < 0)
       throw Error(ErrorCode::bad_request,
-                  "--step " + std::to_string(step_) + " is negative; legal: 0 and more");
+                  "--step " + std::to_string(step_) + " is negative; it must be at least 0");
     arguments.step = static_cast<unsigned long long>(step_);
     job.task = make_task(std::move(problem), notes, arguments);
     return job;
@@ -81,12 +81,12 @@ class Transform final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<Transform>(*this); }
   std::string name() const override { return "transform"; }
-  std::string about() const override { return "images in another order of axes, or of another type"; }
+  std::string about() const override { return "permutes the axes of images, or converts their type"; }
   std::string run_example() const override { return "--x X.npy --from nchw --to nhwc --out Y.npy"; }
   std::string size_example() const override { return "--size 8x3x17x19 --from nchw --to chwn"; }
   void add_parameters(Options& options) override {
-    options.text("--from", from_, "NAME", "nchw, nhwc or chwn; nchw if not given")
-        .text("--to", to_, "NAME", "nchw, nhwc or chwn; nchw if not given");
+    options.text("--from", from_, "NAME", "nchw, nhwc or chwn (default: nchw)")
+        .text("--to", to_, "NAME", "nchw, nhwc or chwn (default: nchw)");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "images with their axes as --from says; without H: in one dimension"},
@@ -138,8 +138,8 @@ class Reduce final : public Subject {
   std::string run_example() const override { return "--x X.npy --axes 0,2,3 --operation mean --out Y.npy"; }
   std::string size_example() const override { return "--size 8x3x17x17 --axes 0,2,3 --operation sum"; }
   void add_parameters(Options& options) override {
-    options.text("--axes", axes_, "AXIS,...", "negative: counted from the last; all if not given")
-        .text("--operation", operation_, "NAME", "sum, mean, max, min or sum-of-squares; sum if not given")
+    options.text("--axes", axes_, "AXIS,...", "negative: counted from the last (default: all)")
+        .text("--operation", operation_, "NAME", "sum, mean, max, min or sum-of-squares (default: sum)")
         .flag("--keep-axes", keep_axes_, "reduced axes stay in the result, with extent 1");
   }
   std::vector<FileOption> files() const override {
@@ -208,7 +208,7 @@ class Add final : public Subject {
   std::string run_example() const override { return "--a A.npy --b B.npy --alpha 2 --beta -1 --out Y.npy"; }
   std::string size_example() const override { return "--size 64x1000 --alpha 0.5"; }
   void add_parameters(Options& options) override {
-    options.number("--alpha", alpha_, "1 if not given").number("--beta", beta_, "1 if not given");
+    options.number("--alpha", alpha_, "(default: 1)").number("--beta", beta_, "(default: 1)");
   }
   std::vector<FileOption> files() const override {
     return {{"a", TypeRole::a, false, "of any shape"},

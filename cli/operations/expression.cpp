@@ -70,7 +70,7 @@ Job Elementwise::job(Inputs const& inputs, Common const& common) const {
   BoundEpilogue epilogue(text, letters, inputs.made_here);
   if (epilogue.uses_source())
     throw Error(ErrorCode::bad_request,
-                "--epilogue " + text.expression + ": there is no c here; acc is the element of x");
+                "--epilogue " + text.expression + ": c is not available; acc is the element of x");
   problem.y = {output_type(common.types, problem.x.type, problem.x.type, false), problem.x.layout};
   std::map<std::string, Index> extents;
   for (int d = 0; d < rank; ++d)

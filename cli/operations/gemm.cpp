@@ -35,12 +35,12 @@ class Gemm final : public Subject {
 
   void add_parameters(Options& options) override {
     options.text("--layout", layout_, "LETTERS",
-                 "nn, nt, tn or tt; t: the file of a is (K,M), of b (N,K); nn if not given");
-    options.text(
-        "--group", group_, "MxNxK,...",
-        "products of these sizes in one launch; COUNTxMxNxK: so many of one size; for run 'files', and --a, "
-        "--b, --out take lists; for verify 'random', too");
-    options.flag("--by-pointers", by_pointers_, "a batch as arrays of pointers, one for each matrix");
+                 "nn, nt, tn or tt: first letter t if the file of a is (K,M), second letter t if "
+                 "that of b is (N,K) (default: nn)");
+    options.text("--group", group_, "MxNxK,...",
+                 "products of these sizes in one launch; COUNTxMxNxK repeats a size; run takes 'files', with "
+                 "lists for --a, --b, --out; verify also takes 'random'");
+    options.flag("--by-pointers", by_pointers_, "the batch as arrays of pointers, one per matrix");
     add_epilogue_options(options, epilogue_, true);
   }
 
@@ -192,7 +192,7 @@ std::vector<std::vector<Index>> Gemm::sizes_of_parameters() const {
   for (Index const extent : all)
     if (extent < 0 || extent > Index{1} << 40)
       throw Error(ErrorCode::bad_request,
-                  "extent " + std::to_string(extent) + " of a size: legal are 0 to 2^40");
+                  "extent " + std::to_string(extent) + " of a size is invalid; valid values: 0 to 2^40");
   return {all};
 }
 
@@ -220,7 +220,7 @@ Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
   }
   if (!common.types.c.empty() && !epilogue.uses_source() && !drawn_)
     throw Error(ErrorCode::bad_request, "--c-type " + common.types.c + ": the epilogue '" + epilogue.text() +
-                                            "' does not use c here; --set beta=1 adds it");
+                                            "' does not use c; --set beta=1 adds it");
   Index const batch = common_batch(inputs, operands);
   checked_size({batch, m, n}, type);
   problem.d = inputs.made_here ? column_major_matrix(type, batch, m, n) : describe(type, Shape(batch, m, n));
@@ -266,7 +266,7 @@ Job Gemm::group_job(Inputs const& inputs, Common const& common) const {
     Product one = product(own, common);
     if (one.batched)
       throw Error(ErrorCode::bad_request,
-                  "--group: member " + std::to_string(i) + " has a batch; legal is a matrix");
+                  "--group: member " + std::to_string(i) + " has a batch; a member is one matrix");
     job.outputs.push_back({name_in_group("d", i), name_in_group("out", i), {1, 2}});
     for (auto const& store : one.problem.epilogue.expression.stores())
       job.outputs.push_back(

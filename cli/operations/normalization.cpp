@@ -52,7 +52,7 @@ class BatchNorm final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<BatchNorm>(*this); }
   std::string name() const override { return "batchnorm"; }
-  std::string about() const override { return "batch normalisation: inference, training, backward"; }
+  std::string about() const override { return "batch normalization: inference, training, backward"; }
   std::string run_example() const override {
     return "--x X.npy --scale S.npy --bias B.npy --training --save-mean M.npy --save-variance V.npy --out "
            "Y.npy";
@@ -60,10 +60,10 @@ class BatchNorm final : public Subject {
   std::string size_example() const override { return "--size 8x3x17x17 --training"; }
 
   void add_parameters(Options& options) override {
-    options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
-        .flag("--training", training_, "normalise by the batch's own mean and variance, and give them")
-        .number("--epsilon", epsilon_, "added to the variance; 1e-5 if not given")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie; nchw if not given");
+    options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
+        .flag("--training", training_, "normalize by the mean and variance of the batch, and return them")
+        .number("--epsilon", epsilon_, "added to the variance (default: 1e-5)")
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie (default: nchw)");
   }
   std::vector<FileOption> files() const override {
     return {
@@ -109,7 +109,8 @@ class BatchNorm final : public Subject {
     bool const backward = is_backward(direction_);
     if (backward && training_)
       throw Error(ErrorCode::bad_request,
-                  "--training and --direction backward exclude each other: backward is that of training");
+                  "--training and --direction backward are mutually exclusive: backward is the "
+                  "gradient of training");
     problem.mode = backward    ? BatchNormMode::backward
                    : training_ ? BatchNormMode::training
                                : BatchNormMode::inference;
@@ -153,19 +154,19 @@ class Lrn final : public Subject {
  public:
   std::unique_ptr<Subject> clone() const override { return std::make_unique<Lrn>(*this); }
   std::string name() const override { return "lrn"; }
-  std::string about() const override { return "local response normalisation across channels"; }
+  std::string about() const override { return "local response normalization across channels"; }
   std::string run_example() const override {
     return "--x X.npy --size 5 --alpha 1e-4 --beta 0.75 --k 1 --out Y.npy";
   }
   std::string size_example() const override { return "--shape 2x17x9x9 --size 5"; }
 
   void add_parameters(Options& options) override {
-    options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
-        .integer("--size", size_, "channels in a window; 5 if not given")
-        .number("--alpha", alpha_, "divided by the size, as ONNX does; 1e-4 if not given")
-        .number("--beta", beta_, "exponent; 0.75 if not given")
-        .number("--k", k_, "added to the mean square; 1 if not given")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie; nchw if not given");
+    options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
+        .integer("--size", size_, "channels in a window (default: 5)")
+        .number("--alpha", alpha_, "divided by the size, as ONNX does (default: 1e-4)")
+        .number("--beta", beta_, "exponent (default: 0.75)")
+        .number("--k", k_, "added to the mean square (default: 1)")
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie (default: nchw)");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N,C,...)"},

@@ -31,16 +31,16 @@ class Optimizer final : public Subject {
   }
 
   void add_parameters(Options& options) override {
-    options.number("--rate", arguments_.rate, adam_ ? "0.001 if not given" : "0.01 if not given")
+    options.number("--rate", arguments_.rate, adam_ ? "(default: 0.001)" : "(default: 0.01)")
         .number("--weight-decay", problem_.weight_decay,
-                "times the parameter, added to the gradient; 0 if not given");
+                "times the parameter, added to the gradient (default: 0)");
     if (adam_) {
-      options.number("--beta1", problem_.beta1, "0.9 if not given")
-          .number("--beta2", problem_.beta2, "0.999 if not given")
-          .number("--epsilon", problem_.epsilon, "1e-8 if not given")
-          .integer("--step", arguments_.step, "counted from 1; 1 if not given");
+      options.number("--beta1", problem_.beta1, "(default: 0.9)")
+          .number("--beta2", problem_.beta2, "(default: 0.999)")
+          .number("--epsilon", problem_.epsilon, "(default: 1e-8)")
+          .integer("--step", arguments_.step, "counted from 1 (default: 1)");
     } else {
-      options.number("--momentum", problem_.momentum, "0 if not given")
+      options.number("--momentum", problem_.momentum, "(default: 0)")
           .flag("--nesterov", problem_.nesterov, "Nesterov's momentum");
     }
   }
@@ -51,7 +51,7 @@ class Optimizer final : public Subject {
     std::vector<std::string> const states =
         adam_ ? std::vector<std::string>{"first", "second"} : std::vector<std::string>{"velocity"};
     for (auto const& state : states) {
-      list.push_back({state, TypeRole::operand, false, "state before the step; zeros if not given"});
+      list.push_back({state, TypeRole::operand, false, "state before the step (default: zeros)"});
       list.push_back({"out-" + state, TypeRole::a, true, "state after the step", state});
     }
     return list;

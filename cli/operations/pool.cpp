@@ -23,21 +23,21 @@ class Pool final : public Subject {
   }
 
   void add_parameters(Options& options) override {
-    options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
+    options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .text("--mode", mode_, "NAME",
-              "max, average (over the elements inside the image) or average-with-padding; max if not given")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files; nchw if not given")
-        .text("--window", size_, "ROWS,COLUMNS", "2 if not given")
-        .text("--stride", window_.stride, "ROWS,COLUMNS", "the window if not given")
+              "max, average (over the elements inside the image) or average-with-padding (default: max)")
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files (default: nchw)")
+        .text("--window", size_, "ROWS,COLUMNS", "(default: 2)")
+        .text("--stride", window_.stride, "ROWS,COLUMNS", "(default: the window)")
         .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid; 0 if not "
-              "given")
-        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "1 if not given")
+              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid "
+              "(default: 0)")
+        .text("--dilation", window_.dilation, "ROWS,COLUMNS", "(default: 1)")
         .flag("--ceil", ceil_,
               "round the number of windows up instead of down; of backward, dy's extents tell, and must be "
               "these")
         .text("--storage-order", storage_order_, "NAME",
-              "how --indices counts within a plane: row (along its rows) or column; row if not given");
+              "how --indices counts within a plane: row (along its rows) or column (default: row)");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N,C,H,W); (N,H,W,C) with --layout nhwc; without H: in one dimension"},

@@ -26,15 +26,15 @@ Json const& at(Json const& object, std::string const& key) {
   return object[key];
 }
 Index whole(Json const& value, std::string const& key) {
-  if (!value.is_number_integer()) refuse("\"" + key + "\" is " + value.dump() + ": legal is a whole number");
+  if (!value.is_number_integer()) refuse("\"" + key + "\" is " + value.dump() + "; expected an integer");
   return value.get<Index>();
 }
 std::string word(Json const& value, std::string const& key) {
-  if (!value.is_string()) refuse("\"" + key + "\" is " + value.dump() + ": legal is a text");
+  if (!value.is_string()) refuse("\"" + key + "\" is " + value.dump() + "; expected a string");
   return value.get<std::string>();
 }
 Json const& list(Json const& value, std::string const& key) {
-  if (!value.is_array()) refuse("\"" + key + "\" is " + value.dump() + ": legal is a list");
+  if (!value.is_array()) refuse("\"" + key + "\" is " + value.dump() + "; expected a list");
   return value;
 }
 
@@ -46,20 +46,20 @@ TensorDescription tensor_of(Json const& value, std::string const& key) {
              &strides = list(at(value, "strides"), "strides");
   if (extents.size() != strides.size() || extents.size() > max_rank)
     refuse("\"" + key + "\" has " + std::to_string(extents.size()) + " extents and " +
-           std::to_string(strides.size()) + " strides: legal are as many of each, at most " +
+           std::to_string(strides.size()) + " strides; expected as many of each, at most " +
            std::to_string(max_rank));
   for (std::size_t d = 0; d < extents.size(); ++d) {
     int const dimension = tensor.layout.shape.rank++;
     Index const extent = whole(extents[d], "extents"), stride = whole(strides[d], "strides");
     if (extent < 0 || extent > Index{1} << 40 || stride < 0 || stride > Index{1} << 40)
       refuse("\"" + key + "\" has the extent " + std::to_string(extent) + " with the stride " +
-             std::to_string(stride) + ": legal are 0 to 2^40");
+             std::to_string(stride) + " is invalid; valid values: 0 to 2^40");
     tensor.layout.shape[dimension] = extent;
     tensor.layout.stride[dimension] = stride;
   }
   Index const alignment = whole(at(value, "alignment"), "alignment");
   if (alignment < 1 || alignment > 4096 || (alignment & (alignment - 1)) != 0)
-    refuse("\"alignment\" is " + std::to_string(alignment) + ": legal are powers of two up to 4096");
+    refuse("\"alignment\" is " + std::to_string(alignment) + "; expected powers of two up to 4096");
   tensor.alignment = static_cast<int>(alignment);
   return tensor;
 }
@@ -103,32 +103,34 @@ class Reader {
     if (!value.is_null()) type = parse_data_type(word(value, key));
   }
   void read(std::string const& key, Json const& value, Index (&pair)[2]) const {
-    if (list(value, key).size() != 2)
-      refuse("\"" + key + "\" is " + value.dump() + ": legal are two numbers");
+    if (list(value, key).size() != 2) refuse("\"" + key + "\" is " + value.dump() + "; expected two numbers");
     for (std::size_t i : {0u, 1u}) pair[i] = whole(value[i], key);
   }
   void read(std::string const& key, Json const& value, std::vector<GemmProblem>& members) const {
     for (Json const& member : list(value, key)) read_fields(member, members.emplace_back(), indices_);
   }
   void read(std::string const& key, Json const& value, bool& flag) const {
-    if (!value.is_boolean()) refuse("\"" + key + "\" is " + value.dump() + ": legal are true, false");
+    if (!value.is_boolean())
+      refuse("\"" + key + "\" is " + value.dump() + " is invalid; valid values: true, false");
     flag = value.get<bool>();
   }
   // Infinity is written as null, and the default of what may be infinite.
   void read(std::string const& key, Json const& value, double& number) const {
     if (value.is_null()) return;
-    if (!value.is_number()) refuse("\"" + key + "\" is " + value.dump() + ": legal is a number");
+    if (!value.is_number()) refuse("\"" + key + "\" is " + value.dump() + "; expected a number");
     number = value.get<double>();
   }
   void read(std::string const& key, Json const& value, unsigned long long& number) const {
-    if (!value.is_number_unsigned()) refuse("\"" + key + "\" is " + value.dump() + ": legal is from 0");
+    if (!value.is_number_unsigned())
+      refuse("\"" + key + "\" is " + value.dump() + "; expected a non-negative integer");
     number = value.get<unsigned long long>();
   }
   void read(std::string const& key, Json const& value, Index& number) const { number = whole(value, key); }
   void read(std::string const& key, Json const& value, int& number) const {
     Index const given = whole(value, key);
     if (given < 0 || given >= max_rank)
-      refuse("\"" + key + "\" is " + value.dump() + ": legal are 0 to " + std::to_string(max_rank - 1));
+      refuse("\"" + key + "\" is " + value.dump() + " is invalid; valid values: 0 to " +
+             std::to_string(max_rank - 1));
     number = static_cast<int>(given);
   }
   template <class Value>
@@ -143,7 +145,7 @@ class Reader {
       }
       legal += (i == 0 ? "" : ", ") + names[i];
     }
-    refuse("\"" + key + "\" is \"" + name + "\": legal are " + legal);
+    refuse("\"" + key + "\" is \"" + name + "\" is invalid; valid values: " + legal);
   }
 
   Json const& object_;
@@ -292,7 +294,7 @@ RecordedCall read_call(Json const& line) {
   call.runs = whole(at(line, "runs"), "runs");
   Json const& invariant = at(line, "batch_invariant");
   if (!invariant.is_boolean())
-    refuse("\"batch_invariant\" is " + invariant.dump() + ": legal are true, false");
+    refuse("\"batch_invariant\" is " + invariant.dump() + " is invalid; valid values: true, false");
   call.batch_invariant = invariant.get<bool>();
   Json const& object = at(line, "problem");
   bool known = false, counted = false;
@@ -303,8 +305,8 @@ RecordedCall read_call(Json const& line) {
 #define COSMATI_COUNT(Problem, name) counted = counted || call.subject == name;
   COSMATI_EACH_COUNTED_OPERATION(COSMATI_COUNT)
 #undef COSMATI_COUNT
-  if (!known && !counted) refuse("\"subject\" is \"" + call.subject + "\", which is none of this program's");
-  if (!known) call.reason = call.subject + " is no subject of verify and bench";
+  if (!known && !counted) refuse("\"subject\" is \"" + call.subject + "\", which is unknown");
+  if (!known) call.reason = call.subject + " is not a subject of verify and bench";
   return call;
 }
 

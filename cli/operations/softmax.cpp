@@ -20,9 +20,9 @@ class Softmax final : public Subject {
   std::string size_example() const override { return "--size 64x1000 --axis 1"; }
 
   void add_parameters(Options& options) override {
-    options.integer("--axis", axis_, "negative: counted from the last; -1 if not given")
+    options.integer("--axis", axis_, "negative: counted from the last (default: -1)")
         .flag("--log", logarithm_, "the logarithm of softmax")
-        .text("--direction", direction_, "NAME", "forward or backward; forward if not given");
+        .text("--direction", direction_, "NAME", "forward or backward (default: forward)");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "of any shape; for backward, instead of y"},
@@ -99,7 +99,7 @@ class CrossEntropy final : public Subject {
   std::string size_example() const override { return "--n 64 --classes 10 --direction backward"; }
 
   void add_parameters(Options& options) override {
-    options.text("--direction", direction_, "NAME", "forward or backward; forward if not given");
+    options.text("--direction", direction_, "NAME", "forward or backward (default: forward)");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "logits (N, classes)"},
@@ -158,7 +158,7 @@ class Rbf final : public Subject {
   std::string size_example() const override { return "--n 64 --features 84 --classes 10"; }
 
   void add_parameters(Options& options) override {
-    options.text("--direction", direction_, "NAME", "forward or backward; forward if not given")
+    options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .number("--rubbish", rubbish_,
                 "the constant j of the loss d[label] + log(exp(-j) + sum of exp(-d)); inf, the default, "
                 "leaves it out");

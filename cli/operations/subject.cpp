@@ -15,7 +15,11 @@ void Inputs::add(std::string const& name, TensorDescription const& description, 
 
 TensorDescription const& Inputs::at(std::string const& name) const {
   auto const found = descriptions_.find(name);
-  if (found == descriptions_.end()) throw Error(ErrorCode::bad_request, "--" + name + " FILE is needed");
+  if (found == descriptions_.end()) {
+    bool const statistic = name == "mean" || name == "variance";  // which --training computes
+    throw Error(ErrorCode::bad_request,
+                "missing required option --" + name + " FILE" + (statistic ? " (or use --training)" : ""));
+  }
   used_.insert(name);
   return found->second;
 }
@@ -60,7 +64,7 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
   std::string const own = subject.kernel();
   if (!own.empty() && !options.kernel.empty() && own != options.kernel)
     throw Error(ErrorCode::bad_request, "--algorithm " + own + " and --kernel " + options.kernel +
-                                            " name different kernels; one of them is enough");
+                                            " select different kernels; give one of them");
   if (!own.empty()) options.kernel = own;
   return options;
 }
@@ -77,8 +81,8 @@ std::vector<std::unique_ptr<Subject>> make_subjects() {
 void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,
                std::string const& there) {
   if (has_use || value.empty()) return;
-  throw Error(ErrorCode::bad_request, option + (value == "yes" ? "" : ' ' + value) + " means nothing " +
-                                          here + "; it is for " + there);
+  throw Error(ErrorCode::bad_request, option + (value == "yes" ? "" : ' ' + value) + " has no effect " +
+                                          here + "; it applies to " + there);
 }
 
 bool is_backward(std::string const& direction) {
@@ -116,7 +120,7 @@ void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool hal
     if (asked != actual && !(may_be_half && asked == DataType::f16))
       throw Error(ErrorCode::bad_request, "--accumulator " + types.accumulator + ": products of " +
                                               name_of(a) + " and " + name_of(b) + " are summed in " +
-                                              name_of(actual) + "; legal: " + name_of(actual) +
+                                              name_of(actual) + "; valid values: " + name_of(actual) +
                                               (may_be_half ? ", f16" : ""));
   }
   if (types.compute.empty()) return;
@@ -125,7 +129,7 @@ void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool hal
   if (asked == DataType::tf32 ? cut : asked == actual || (asked == a && asked == b)) return;
   throw Error(ErrorCode::bad_request, "--compute " + types.compute + ": factors of " + name_of(a) + " and " +
                                           name_of(b) + " are multiplied exactly and summed in " +
-                                          name_of(actual) + "; legal: " + name_of(actual) +
+                                          name_of(actual) + "; valid values: " + name_of(actual) +
                                           ", and tf32 for f32 data");
 }
 

@@ -19,7 +19,8 @@ std::map<std::string, double> read_settings(std::vector<std::string> const& sett
   for (std::string const& setting : settings) {
     auto const equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw Error(ErrorCode::bad_request, "--set '" + setting + "': legal is NAME=NUMBER, e.g. alpha=1.5");
+      throw Error(ErrorCode::bad_request,
+                  "--set '" + setting + "' is invalid; valid values: NAME=NUMBER, e.g. alpha=1.5");
     std::string const name = setting.substr(0, equals);
     values[name] = parse_number(setting.substr(equals + 1), "--set " + name);
   }
@@ -58,7 +59,7 @@ TensorDescription made_operand(std::vector<std::string> const& letters,
 void add_epilogue_options(Options& options, EpilogueText& text, bool has_source) {
   options
       .text("--epilogue", text.expression, "EXPRESSION",
-            "what becomes of the sum: alpha*acc + beta*c if not given (see: cosmati list epilogue-functions)")
+            "applied to the sum (default: alpha*acc + beta*c; see: cosmati list epilogue-functions)")
       .texts("--set", text.settings, "NAME=NUMBER",
              has_source
                  ? "a scalar of the epilogue (default: alpha 1; beta 0, or 1 where run is given --c and no "

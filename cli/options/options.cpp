@@ -9,6 +9,7 @@
 #include "cli/output/text.h"
 #include "cosmati/ops/processor.h"
 #include "src/io/tuning_file.h"
+#include "src/ops/names.h"
 
 namespace cosmati::cli {
 namespace {
@@ -16,11 +17,24 @@ namespace {
 // Other programs take a lone dash for a standard stream; here it would become the name of a file.
 void refuse_dash(std::string const& name, std::string const& word) {
   if (word != "-" && !word.ends_with("=-")) return;
-  throw Error(
-      ErrorCode::bad_request,
-      name + ' ' + word +
-          ": a file must be named; /dev/stdin and /dev/stdout are the standard streams, ./- is a file "
-          "of this name");
+  throw Error(ErrorCode::bad_request,
+              name + ' ' + word +
+                  ": '-' is not accepted as a file; use /dev/stdin or /dev/stdout for the standard streams, "
+                  "./- for a file named '-'");
+}
+
+// The list `text` of data types with aliases replaced by our names: "half,f32" becomes "f16,f32". Words that
+// name no type stay, for the message about them.
+std::string canonical_types(std::string const& text) {
+  std::vector<std::string> names;
+  for (int i = 0; i < data_type_count; ++i) names.emplace_back(name_of(static_cast<DataType>(i)));
+  std::string result;
+  for (std::string const& word : split(text, ',')) {
+    int const index = find_name(word, names);
+    result += (index < 0 ? word : names[static_cast<std::size_t>(index)]) + ',';
+  }
+  result.pop_back();  // the last comma: split() returns at least one word
+  return result;
 }
 
 // Adds that refusal where the value is a file's name, by what stands for it in the help.
@@ -30,6 +44,7 @@ CLI::Option* with_value(CLI::Option* option, std::string const& name, std::strin
       option->each([name](std::string const& word) { refuse_dash(name, word); });
       break;
     }
+  if (value_name == "TYPE") option->transform(canonical_types);
   return option->type_name(value_name);
 }
 
@@ -102,19 +117,20 @@ DataType TypeChoice::type_of(std::string const& own, DataType otherwise) const {
 
 Device Common::device_to_plan_for() const {
   if (threads < 0 || threads > 4096)
-    throw Error(ErrorCode::bad_request,
-                "--threads " + std::to_string(threads) + ": legal are 1 to 4096, and 0 for all cores");
+    throw Error(ErrorCode::bad_request, "--threads " + std::to_string(threads) +
+                                            " is invalid; valid values: 1 to 4096, and 0 for all cores");
   if (device < 0 || device > 63)
-    throw Error(ErrorCode::bad_request, "--device " + std::to_string(device) + ": legal are 0 to 63");
+    throw Error(ErrorCode::bad_request,
+                "--device " + std::to_string(device) + " is invalid; valid values: 0 to 63");
   bool const automatic = backend == "auto";
   // Which of the GPUs that are here means nothing where none of them is used.
   auto const refuse_device = [this](std::string const& instead) {
     if (device != 0)
       throw Error(ErrorCode::bad_request,
-                  "--device " + std::to_string(device) + " names a GPU of this machine, but " + instead);
+                  "--device " + std::to_string(device) + " selects a GPU of this machine, but " + instead);
   };
   if (!device_description.empty())
-    refuse_device("--device-description " + device_description + " another one");
+    refuse_device("--device-description " + device_description + " names another one");
   if (device_description.empty()) {
     Backend const wanted = !automatic          ? parse_backend(backend)
                            : has_cuda_device() ? Backend::cuda
@@ -129,7 +145,7 @@ Device Common::device_to_plan_for() const {
   if (wanted == Backend::reference)
     throw Error(ErrorCode::bad_request,
                 "--device-description " + device_description +
-                    " describes a GPU or a processor: it is for the backends cuda, emulator and cpu, not " +
+                    " describes a GPU or a processor; it requires the backend cuda, emulator or cpu, not " +
                     backend);
   if (wanted == Backend::cpu) return describe_processor(device_description, static_cast<int>(threads));
   // What the host is does not depend on the GPU.
@@ -144,13 +160,13 @@ Device Common::device_to_run_on() const {
   if (!device_description.empty() && chosen.backend == Backend::cpu)
     throw Error(ErrorCode::bad_request,
                 "--device-description " + device_description +
-                    " is for plans: nothing can run on a processor that is only described; "
-                    "COSMATI_MAX_CPU_ISA=AVX2 lets this one run as one without AVX-512");
+                    " only plans: a described processor cannot execute; COSMATI_MAX_CPU_ISA=AVX2 "
+                    "runs this one without AVX-512");
   if (!device_description.empty() && chosen.backend == Backend::cuda)
     throw Error(ErrorCode::bad_request,
                 "--device-description " + device_description +
-                    " is for plans: nothing can run on a GPU that is only described; with --backend emulator "
-                    "its kernels run on this machine");
+                    " only plans: a described GPU cannot execute; --backend emulator runs its "
+                    "kernels on this machine");
   return chosen;
 }
 
@@ -167,7 +183,7 @@ PlanOptions Common::plan_options() const {
     options.max_error = parse_number(max_error, "--max-error");
     if (!(*options.max_error > 0))
       throw Error(ErrorCode::bad_request,
-                  "--max-error " + max_error + ": legal is a number above 0, such as 1e-5");
+                  "--max-error " + max_error + "; expected a positive number, such as 1e-5");
   }
   options.deterministic = deterministic;
   options.batch_invariant = batch_invariant;

@@ -1,4 +1,4 @@
-// What is wrong with a command line.
+// The message about one that does not parse.
 #include "cli/options/parse_failure.h"
 
 #include <CLI/App.hpp>
@@ -8,6 +8,7 @@
 
 #include "cli/options/shared_options.h"
 #include "cli/output/text.h"
+#include "src/ops/names.h"
 
 namespace cosmati::cli {
 namespace {
@@ -24,11 +25,6 @@ std::vector<std::string> option_names(CLI::App const& command) {
   for (CLI::Option const* option : command.get_options())
     for (std::string const& name : option->get_lnames()) names.push_back("--" + name);
   return names;
-}
-
-std::string did_you_mean(std::string const& word, std::vector<std::string> const& candidates) {
-  std::string const meant = nearest(word, candidates);
-  return meant.empty() ? "" : "; did you mean " + meant + "?";
 }
 
 bool takes_words(CLI::App const& command) {
@@ -62,33 +58,32 @@ std::string explain_parse_failure(CLI::App const& program, std::string const& re
   for (auto below = words_below(*command); !below.empty(); below = words_below(*command)) {
     std::string const kind = command == &program ? "verb" : "subject";
     if (at == arguments.size())
-      return path + " needs a " + kind + ": " + join(below, ", ") + "; see " + path + " --help";
+      return path + ": missing " + kind + "; valid " + kind + "s: " + join(below, ", ") + "; see " + path +
+             " --help";
     std::string const& word = arguments[at++];
     CLI::App const* next = nullptr;
     for (CLI::App const* candidate : command->get_subcommands([](CLI::App const*) { return true; }))
-      if (candidate->get_name() == word) next = candidate;
+      if (candidate->check_name(word)) next = candidate;
     if (next == nullptr) {
       if (word.starts_with('-'))
-        return path + " has no option " + word + did_you_mean(word, option_names(*command)) +
-               "; it needs a " + kind + " first: " + join(below, ", ");
-      return path + " has no " + kind + " '" + word + "'" + did_you_mean(word, below) +
-             "; there is: " + join(below, ", ");
+        return path + ": unknown option " + word + did_you_mean(word, option_names(*command)) +
+               "; expected a " + kind + " first: " + join(below, ", ");
+      return path + ": " + unknown_name(kind, word, below, "valid " + kind + 's');
     }
     command = next;
-    path += ' ' + word;
+    path += ' ' + next->get_name();
   }
   std::string const unknown = unknown_argument(*command, arguments, at);
   std::string const use =
       use_of_shared_option(unknown, path.substr(std::min(program.get_name().size() + 1, path.size())));
   if (unknown.starts_with('-') && !use.empty())
-    return path + " has no option " + unknown + "; " + use + "; see " + path + " --help";
+    return path + ": unknown option " + unknown + "; " + use + "; see " + path + " --help";
   if (unknown.starts_with('-'))
-    return path + " has no option " + unknown +
+    return path + ": unknown option " + unknown +
            did_you_mean(unknown.starts_with("--") ? unknown : '-' + unknown, option_names(*command)) +
            "; see " + path + " --help";
   if (!unknown.empty())
-    return path + ": the word '" + unknown + "' was not expected; options begin with --; see " + path +
-           " --help";
+    return path + ": unexpected argument '" + unknown + "'; options begin with --; see " + path + " --help";
   return path + ": " + reason;
 }
 

@@ -1,4 +1,4 @@
-// What is wrong with a command line, in one sentence with the nearest legal word.
+// One sentence about a command line that does not parse.
 #pragma once
 #include <string>
 #include <vector>

@@ -12,18 +12,17 @@ namespace {
 void check_range(char const* option, long long value, long long most, char const* unit) {
   if (value < 0 || value > most)
     throw Error(ErrorCode::bad_request, std::string(option) + ' ' + std::to_string(value) +
-                                            ": legal are 0 to " + std::to_string(most) + ' ' + unit);
+                                            " is invalid; valid values: 0 to " + std::to_string(most) + ' ' +
+                                            unit);
 }
 
 }  // namespace
 
 void add_placement_options(Options& options, Placement& placement) {
-  options
-      .integer("--gap", placement.gap,
-               "elements between rows or columns, planes and images: leading dimensions are so much larger")
+  options.integer("--gap", placement.gap, "extra elements between rows or columns, planes and images")
       .integer("--misalign", placement.misalignment,
-               "bytes from a multiple of 64 to each array, rounded up to a multiple of its elements; the "
-               "plan is told");
+               "offset of each array in bytes from a multiple of 64, rounded up to a multiple of its "
+               "element size; known to the plan");
 }
 
 Index offset_of(TensorDescription const& description, Index misalignment) {

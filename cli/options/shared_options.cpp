@@ -48,23 +48,23 @@ SharedOption const machine_options[] = {
      nullptr, "",
      [](Options& options, Common& common) {
        options.text("--backend", common.backend, "NAME",
-                    "auto, cuda, cpu, emulator or reference; auto: cuda if there is a device, else cpu");
+                    "auto, cuda, cpu, emulator or reference; auto: cuda if a GPU is available, else cpu");
      }},
     {"--device",
      "run|verify|bench|explain|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.integer("--device", common.device, "which GPU of this machine (default: 0)");
+       options.integer("--device", common.device, "GPU of this machine (default: 0)");
      }},
     {"--device-description", "run|verify|bench|explain|compile|find|replay|train lenet5|generate dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
        options.text(
            "--device-description", common.device_description, "NAME|FILE",
-           "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, "
-           "rtx3090, rtx5090; or processor: sse2-only, avx2-laptop, "
-           "avx512-server, 64-core-server; or a file as cosmati info --describe prints; nothing runs "
-           "there, but with --backend emulator a GPU's kernels run here");
+           "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, rtx3090, "
+           "rtx5090; or processor: sse2-only, avx2-laptop, avx512-server, 64-core-server; or a file "
+           "as cosmati info --describe prints; plans only, except that --backend emulator runs a "
+           "GPU's kernels on this machine");
      }},
     {"--kernel", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
@@ -74,31 +74,29 @@ SharedOption const machine_options[] = {
      "gemm and conv",
      [](Options& options, Common& common) {
        options.text("--policy", common.policy, "NAME|FIELD=VALUE,...",
-                    "of kernels that are composed; what is not said, the plan chooses");
+                    "of generated kernels; the plan chooses unspecified fields");
      }},
     {"--threads",
      "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
      "dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.integer("--threads", common.threads, "host threads (default: 0, one for each core)");
+       options.integer("--threads", common.threads, "host threads (default: 0, one per core)");
      }},
     {"--max-workspace", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
        options.text("--max-workspace", common.max_workspace, "BYTES",
-                    "kernels that need more scratch memory are refused");
+                    "reject kernels that need more workspace");
      }},
     {"--max-error", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
        options.text("--max-error", common.max_error, "RATIO",
-                    "kernels that state a larger expected error (of rounding, as a share of the results) are "
-                    "refused");
+                    "reject kernels whose expected relative error is larger");
      }},
     {"--tuning", "run|verify|bench|explain|compile|replay|generate dcgan", sums_products, "gemm and conv",
      [](Options& options, Common& common) {
-       options.text(
-           "--tuning", common.tuning, "FILE",
-           "measured choices of kernels, as cosmati find and tune write them; the plan goes by them");
+       options.text("--tuning", common.tuning, "FILE",
+                    "measured kernel choices, written by cosmati find and tune; the plan prefers them");
      }},
     {"--cache",
      "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
@@ -110,18 +108,18 @@ SharedOption const machine_options[] = {
     {"--seed", "run|verify|bench|compile|tune|replay|train lenet5|train dcgan|generate dcgan", draws_numbers,
      "dropout",
      [](Options& options, Common& common) {
-       options.integer("--seed", common.seed, "seed of whatever is drawn at random (default: 1)");
+       options.integer("--seed", common.seed, "random seed (default: 1)");
      }},
     {"--deterministic", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
        options.flag("--deterministic", common.deterministic,
-                    "only kernels that give the same bits from run to run: all of them do");
+                    "only kernels whose results are bit-identical from run to run (all are)");
      }},
     {"--batch-invariant", "run|verify|bench|explain|compile|replay", nullptr, "",
      [](Options& options, Common& common) {
        options.flag("--batch-invariant", common.batch_invariant,
-                    "only kernels that give a row of a product, a matrix of a batch and an image the same "
-                    "bits however many others there are");
+                    "only kernels whose result for a row, a matrix or an image does not depend on "
+                    "the size of the batch");
      }},
 };
 
@@ -129,12 +127,12 @@ SharedOption const type_options[] = {
     {"--type", operation_verbs, nullptr, "",
      [](Options& options, Common& common) {
        options.text("--type", common.types.all, "TYPE",
-                    "of all operands; names the bit patterns of u16 and u8 files");
+                    "type of all operands; interprets the bit patterns of u16 and u8 files");
      }},
     {"--type", "train lenet5", nullptr, "",
      [](Options& options, Common& common) {
        options.text("--type", common.types.all, "TYPE",
-                    "of activations and their gradients: f32, f16 or bf16 (default: f32)");
+                    "activations and their gradients: f32, f16 or bf16 (default: f32)");
      }},
     {"--type", "train dcgan", nullptr, "",
      [](Options& options, Common& common) {
@@ -143,39 +141,40 @@ SharedOption const type_options[] = {
     {"--type", "generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
        options.text("--type", common.types.all, "TYPE",
-                    "of weights and activations: f32, tf32, f16 or bf16 (default: f32)");
+                    "weights and activations: f32, tf32, f16 or bf16 (default: f32)");
      }},
     {"--a-type", operation_verbs, nullptr, "",
      [](Options& options, Common& common) {
-       options.text("--a-type", common.types.a, "TYPE", "of the first operand: a, x, dy");
+       options.text("--a-type", common.types.a, "TYPE", "type of the first operand: a, x, dy");
      }},
     {"--b-type", operation_verbs, has_second_operand, "operations with a second operand",
      [](Options& options, Common& common) {
-       options.text("--b-type", common.types.b, "TYPE", "of the second operand: b, w, centres, gradient");
+       options.text("--b-type", common.types.b, "TYPE",
+                    "type of the second operand: b, w, centres, gradient");
      }},
     {"--c-type", operation_verbs, has_source, "gemm",
      [](Options& options, Common& common) {
-       options.text("--c-type", common.types.c, "TYPE", "of c, where the epilogue uses it");
+       options.text("--c-type", common.types.c, "TYPE", "type of c, if the epilogue uses it");
      }},
     {"--d-type", operation_verbs, chooses_output_type, "operations other than sgd and adam",
      [](Options& options, Common& common) {
        options.text("--d-type", common.types.d, "TYPE",
-                    "of the output (default: the inputs', for sums of s8 or u8 s32)");
+                    "type of the output (default: the input type; s32 for sums of s8 or u8)");
      }},
     {"--accumulator", operation_verbs, sums_products, "gemm and conv",
      [](Options& options, Common& common) {
        options.text("--accumulator", common.types.accumulator, "TYPE",
-                    "of the sums: f32, with f64 inputs f64, with integers s32");
+                    "type of the sums: f32; f64 for f64 inputs, s32 for integers");
      }},
     {"--compute", operation_verbs, sums_products, "gemm and conv",
      [](Options& options, Common& common) {
        options.text("--compute", common.types.compute, "TYPE",
-                    "tf32: cut f32 factors to TF32 before they are multiplied");
+                    "tf32: round f32 factors to TF32 before multiplying");
      }},
     {"--compute", "train lenet5|train dcgan", nullptr, "",
      [](Options& options, Common& common) {
        options.text("--compute", common.types.compute, "TYPE",
-                    "tf32: cut f32 factors to TF32 before they are multiplied");
+                    "tf32: round f32 factors to TF32 before multiplying");
      }},
 };
 
@@ -183,7 +182,7 @@ struct Hint {
   std::string_view command, option, sentence;
 };
 constexpr Hint hints[] = {
-    {"find", "--tuning", "find measures what is there to choose; --out FILE adds to a tuning file"},
+    {"find", "--tuning", "find measures all candidates; --out FILE adds to a tuning file"},
     {"tune", "--tuning",
      "tune compares with the plan without measurements; --out FILE adds to a tuning file"},
     {"tune", "--policy", "tune chooses the policy; --kernel may be given"},
@@ -219,15 +218,18 @@ void declare_those_of(SharedOption const (&table)[count], std::string const& tit
 
 void add_shared_options(Options& options, Common& common, std::string const& command, Subject const* subject,
                         std::string* json_to_file) {
-  declare_those_of(machine_options, "Where and how", options, common, command, subject);
+  declare_those_of(machine_options, "Execution", options, common, command, subject);
   if (json_to_file != nullptr)
     options.optional_text("--json", common.json, *json_to_file, "[FILE]",
                           "JSON Lines on stdout instead of tables, or added to FILE beside the table");
   else
     options.flag("--json", common.json, "JSON Lines on stdout instead of tables");
-  declare_those_of(type_options,
-                   subject == nullptr ? "Types" : "Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32", options,
-                   common, command, subject);
+  declare_those_of(
+      type_options,
+      subject == nullptr
+          ? "Types"
+          : "Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32, or an alias such as float32 (see: cosmati list aliases)",
+      options, common, command, subject);
 }
 
 std::string use_of_shared_option(std::string const& option, std::string const& path) {
@@ -250,8 +252,8 @@ std::string use_of_shared_option(std::string const& option, std::string const& p
   };
   collect(machine_options);
   collect(type_options);
-  if (!operations.empty()) return command + " takes it for " + operations;
-  return commands.empty() ? "" : "it is for " + join(commands, ", ");
+  if (!operations.empty()) return command + " accepts it for " + operations;
+  return commands.empty() ? "" : "it applies to " + join(commands, ", ");
 }
 
 }  // namespace cosmati::cli

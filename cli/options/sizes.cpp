@@ -37,7 +37,7 @@ std::vector<std::vector<Index>> sizes_by_letters(Subject const& subject, SizeReq
     std::string value = request.letters.at(letters[i]);
     if (value.empty() && i < subject.fewest_sizes())
       throw Error(ErrorCode::bad_request,
-                  "--" + letters[i] + " is missing: a size here is " + form_of(subject));
+                  "--" + letters[i] + " is missing; a size here is " + form_of(subject));
     std::vector<std::vector<Index>> grown;
     auto const range = parse_range(value.empty() ? "1" : value, "--" + letters[i]);
     for (auto const& size : sizes)
@@ -45,7 +45,7 @@ std::vector<std::vector<Index>> sizes_by_letters(Subject const& subject, SizeReq
         grown.push_back(size);
         grown.back().push_back(extent);
       }
-    if (grown.size() > 100000) throw Error(ErrorCode::bad_request, "these are more than 100000 sizes");
+    if (grown.size() > 100000) throw Error(ErrorCode::bad_request, "more than 100000 sizes");
     sizes = std::move(grown);
   }
   return sizes;
@@ -60,18 +60,19 @@ void add_size_options(Options& options, Subject const& subject, SizeRequest& req
   for (std::string const& letter : subject.letters())
     options.text("--" + letter, request.letters[letter], "RANGE", "extent " + letter);
   if (has_images(subject))
-    options.text("--images", request.images, "RANGE", "so many images n in the place of a suite's");
+    options.text("--images", request.images, "RANGE", "overrides the number of images n of a suite");
 }
 
 std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request) {
   auto sizes = sizes_by_letters(subject, request);
   auto own = subject.sizes_of_parameters();
   if (!own.empty() && (!sizes.empty() || !request.size.empty()))
-    throw Error(ErrorCode::bad_request, "--group and a size exclude each other: the group has its own sizes");
+    throw Error(ErrorCode::bad_request,
+                "--group and a size are mutually exclusive: the group has its own sizes");
   if (!own.empty()) return own;
   if (!request.size.empty()) {
     if (!sizes.empty())
-      throw Error(ErrorCode::bad_request, "--size and extents by letter exclude each other");
+      throw Error(ErrorCode::bad_request, "--size and extents by letter are mutually exclusive");
     std::size_t const most = subject.letters().empty() ? max_rank : subject.letters().size();
     std::string const option = takes_size_as_parameter(subject) ? "--shape" : "--size";
     sizes = parse_sizes(request.size, subject.fewest_sizes(), most, form_of(subject), option);
@@ -91,7 +92,7 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
     for (Index const extent : size)
       if (extent < 0 || extent > Index{1} << 40)
         throw Error(ErrorCode::bad_request,
-                    "extent " + std::to_string(extent) + " of a size: legal are 0 to 2^40");
+                    "extent " + std::to_string(extent) + " of a size is invalid; valid values: 0 to 2^40");
   return sizes;
 }
 

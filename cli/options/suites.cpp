@@ -31,7 +31,7 @@ void keep_lines(Suite& suite, std::string const& lines) {
   for (Index const line : parse_indices(lines, "--lines")) {
     if (line < 1 || line > count)
       throw Error(ErrorCode::bad_request, "--lines " + lines + ": the suite " + suite.name + " has " +
-                                              std::to_string(count) + " problems; legal are 1 to " +
+                                              std::to_string(count) + " problems; valid values: 1 to " +
                                               std::to_string(count));
     kept.push_back(suite.problems[static_cast<std::size_t>(line - 1)]);
   }
@@ -87,7 +87,7 @@ Suite find_suite(std::string const& name) {
   }
   if (names.empty())
     throw Error(ErrorCode::bad_request,
-                "--suite " + name + ": there are no suites beside this program; --shapes FILE reads one");
+                "--suite " + name + ": this program was installed without suites; use --shapes FILE");
   one_of(name, names, "--suite");
   throw Error(ErrorCode::bad_request, "--suite " + name + " was not found");
 }

@@ -12,7 +12,7 @@ namespace cosmati::cli {
 namespace {
 
 std::atomic<long long> images_done{0};
-char before[64] = "cosmati: ended from outside (was a rank lost?): ";
+char before[64] = "cosmati: terminated (was a rank lost?): ";
 char after[512];
 
 std::size_t length_of(char const* text) {
@@ -42,7 +42,7 @@ extern "C" void end_with_words(int) {
 
 void say_farewell(std::string const& files, long long count) {
   std::string text = " of " + std::to_string(count) + " images are done";
-  text += files.empty() ? "\n" : ", in " + files + ".partial; the same command does the rest\n";
+  text += files.empty() ? "\n" : ", in " + files + ".partial; the same command resumes\n";
   text.copy(after, sizeof after - 1);
   std::signal(SIGTERM, &end_with_words);
 }

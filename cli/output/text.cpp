@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "cosmati/ops/error.h"
+#include "src/ops/names.h"
 
 namespace cosmati::cli {
 namespace {
@@ -32,23 +32,6 @@ void append_combinations(std::vector<std::vector<Index>> const& places,
     grown = std::move(next);
   }
   result.insert(result.end(), grown.begin(), grown.end());
-}
-
-// Insertions, deletions, substitutions and swaps of neighbours that lead from a to b.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before, last(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::vector<std::size_t> row(b.size() + 1, i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), row[j - 1] + 1, last[j] + 1});
-      bool const swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = std::move(last);
-    last = std::move(row);
-  }
-  return last.back();
 }
 
 // Bytes of the UTF-8 character that begins at `at`, and its number; 0 bytes where there is none.
@@ -149,9 +132,9 @@ std::string join(std::vector<std::string> const& words, std::string_view separat
 Index parse_index(std::string_view text, std::string const& what) {
   Index value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range) refuse(what, text, "the number does not fit into 64 bits");
+  if (error == std::errc::result_out_of_range) refuse(what, text, "the number does not fit in 64 bits");
   if (error != std::errc() || end != text.data() + text.size())
-    refuse(what, text, "a whole number is needed, e.g. 2");
+    refuse(what, text, "expected an integer, e.g. 2");
   return value;
 }
 
@@ -160,7 +143,7 @@ double parse_number(std::string_view text, std::string const& what) {
   if (text.starts_with('+')) text.remove_prefix(1);
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    refuse(what, text, "a number is needed, e.g. 1.5");
+    refuse(what, text, "expected a number, e.g. 1.5");
   return value;
 }
 
@@ -205,35 +188,18 @@ std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t f
       places.push_back(parse_range(place, what));
       combinations *= places.back().size();
       if (combinations > most_combinations)
-        refuse(what, text, "these are more than " + std::to_string(most_combinations) + " sizes");
+        refuse(what, text, "more than " + std::to_string(most_combinations) + " sizes");
     }
     append_combinations(places, result);
   }
   return result;
 }
 
-std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;
-  for (std::string const& candidate : candidates) {
-    std::size_t distance = edit_distance(word, candidate);
-    bool const beginning = word.size() >= 3 && candidate.starts_with(word);
-    if (beginning) distance = std::min<std::size_t>(distance, 1);
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
 std::string one_of(std::string const& word, std::vector<std::string> const& candidates,
                    std::string const& what) {
-  auto const found = std::find(candidates.begin(), candidates.end(), word);
-  if (found != candidates.end()) return *found;
-  std::string const meant = nearest(word, candidates);
-  refuse(what, word,
-         "legal: " + join(candidates, ", ") + (meant.empty() ? "" : "; did you mean " + meant + "?"));
+  int const index = find_name(word, candidates);
+  if (index < 0) throw Error(ErrorCode::bad_request, unknown_name(what, word, candidates));
+  return candidates[static_cast<std::size_t>(index)];
 }
 
 }  // namespace cosmati::cli

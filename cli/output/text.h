@@ -1,4 +1,4 @@
-// Words and numbers of the command line: lists, ranges, sizes, the nearest legal word.
+// Parsing of command-line values: lists, ranges, sizes, names.
 #pragma once
 #include <string>
 #include <string_view>
@@ -33,10 +33,8 @@ std::vector<Index> parse_range(std::string_view text, std::string const& what);
 std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t most,
                                             std::string const& form, std::string const& what);
 
-// The candidate that a misspelt word was meant to be, or nothing if none is near.
-std::string nearest(std::string_view word, std::vector<std::string> const& candidates);
-
-// The candidate that `word` is; throws Error(bad_request) with all of them, and the nearest, if it is none.
+// The candidate that `word` names, itself or by an alias. Throws Error(bad_request) otherwise:
+// "unknown --layout 'nm' (did you mean nn?); valid values: nn, nt".
 std::string one_of(std::string const& word, std::vector<std::string> const& candidates,
                    std::string const& what);
 

@@ -82,10 +82,9 @@ std::string timeline_svg(std::vector<Lane> const& lanes, std::string const& titl
   double const height = top + row * static_cast<double>(lanes.size()) + bottom;
   std::string const head =
       title + (chunks <= last ? fmt::format("; the first {} of {} chunks", chunks, last + 1) : std::string());
-  Svg svg(
-      left + width + right, height, "timeline", head,
-      "A row for each kind of work at each place, a bar for each chunk of images, numbered from 0; behind "
-      "each row the share of the time in which it was busy.");
+  Svg svg(left + width + right, height, "timeline", head,
+          "One row per kind of work and device, one bar per chunk of images, numbered from 0; the share "
+          "of busy time follows each row.");
   svg.bar(0, 0, left + width + right, height, "paper");
   svg.text(12, 22, "start", head, "head");
   draw_axis(svg, shown.end - shown.begin, height);

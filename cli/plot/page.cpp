@@ -58,7 +58,7 @@ std::string notes_html(PlotInput const& input) {
   if (std::string const skipped = skipped_text(input); !skipped.empty())
     notes += "<p class=\"note\">Left out: " + escaped(skipped) + ".</p>\n";
   if (input.replaced > 0)
-    notes += "<p class=\"note\">Of what was measured more than once the last is shown; " +
+    notes += "<p class=\"note\">Of repeated measurements the last is shown; " +
              count_of(static_cast<std::size_t>(input.replaced), "earlier measurement") + " left out.</p>\n";
   return notes;
 }

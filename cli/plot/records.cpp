@@ -45,7 +45,7 @@ long long time_of(Json const& line) {
 
 // Empty: this is a measurement that can be shown.
 std::string reason_to_skip(Json const& line) {
-  if (!line.is_object()) return "that are no records";
+  if (!line.is_object()) return "that are not records";
   if (text_of(line, "verb") != "bench") return "of other verbs than bench";
   if (text_of(line, "subject").empty() || text_of(line, "problem").empty() || text_of(line, "type").empty())
     return "without subject, problem or type";
@@ -64,7 +64,7 @@ std::string state_of(Json const& line) {
     double const share = positive_number(line, "clock_share");
     state += share > 0 ? ", throttled to " + in_short(std::round(100 * share)) + '%' : ", throttled";
   }
-  if (is(line, "peer_verified", false)) state += ", the peer's result is another";
+  if (is(line, "peer_verified", false)) state += ", the peer's result differs";
   return state;
 }
 

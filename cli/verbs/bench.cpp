@@ -23,32 +23,30 @@ void add_options(CLI::App& command, BenchRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
-      .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1")
-      .text(
-          "--peer", request.peers, "NAME,...",
-          "timed in turns with ours: onednn, openblas in processes of their own; cublaslt, for groups "
-          "cublas, for convolutions cudnn, on the GPU; torch, for convolutions and most other operations but "
-          "not for matrix products, on either")
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .text("--lines", request.lines, "N,...", "only these problems of the list, counted from 1")
+      .text("--peer", request.peers, "NAME,...",
+            "timed interleaved with ours: onednn and openblas in separate processes; on the GPU "
+            "cublaslt, cublas for groups, cudnn for convolutions; torch on either, for convolutions "
+            "and most other operations but not matrix products")
       .text("--python", request.python, "FILE",
-            "of the peer torch: a Python with PyTorch; COSMATI_PYTHON or python3 if not given")
+            "Python with PyTorch for the peer torch (default: COSMATI_PYTHON or python3)")
       .text("--peer-log", request.peer_log, "FILE",
-            "JSON Lines of every algorithm that a peer on a GPU offers: how long it took, or why it was left "
-            "out")
-      .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is less")
-      .integer("--slices", request.slices, "slices of each contender; 15 if not given")
-      .number("--slice-seconds", request.slice_seconds, "0.2 if not given")
+            "JSON Lines with the time of every algorithm of a GPU peer, or why it was skipped")
+      .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is lower")
+      .integer("--slices", request.slices, "slices per contender (default: 15)")
+      .number("--slice-seconds", request.slice_seconds, "(default: 0.2)")
       .flag("--hot", request.hot,
-            "the same operands at each call, instead of sets in turn that pass the L2 caches twice")
+            "reuse the same operands in each call, instead of rotating over sets larger than twice "
+            "the L2 cache")
       .flag("--single-calls", request.single_calls,
-            "on a GPU: one call behind the other, which short ones make the host's time; without it as CUDA "
+            "on a GPU: time single calls, where host time dominates short ones, instead of CUDA "
             "graphs of calls")
-      .flag(
-          "--digest", request.digest,
-          "nothing is timed: the plans and the digests of their kernels, as JSON; a GPU that is not here by "
-          "--device-description");
+      .flag("--digest", request.digest,
+            "print plans and digests of their kernels as JSON, without timing; --device-description "
+            "selects a GPU that is not present");
   options.number("--verify-below", request.most_verified,
-                 "operations: larger problems are not verified whole; 2e8 if not given, a second's work");
+                 "operations: larger problems are not verified whole (default: 2e8, about a second)");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
@@ -114,20 +112,21 @@ void bench_table(TableRequest const& request) {
 
 void add_table(CLI::App& verb) {
   Command const command =
-      Command(verb).add_subcommand("table", "a file of benches, one a line: gemm --size 64x64x64 ...");
+      Command(verb).add_subcommand("table", "a file with one benchmark per line: gemm --size 64x64x64 ...");
   auto const request = std::make_shared<TableRequest>();
   Options options(command);
-  options.text("--file", request->file, "FILE", "words of one bench a line; # begins a comment")
+  options.text("--file", request->file, "FILE", "arguments of one benchmark per line; # begins a comment")
       .text("--backend", request->backend, "NAME", "of all rows")
       .text("--device-description", request->device_description, "NAME|FILE", "of all rows, with --digest")
       .optional_text("--json", request->json, request->json_file, "FILE", "records as JSON Lines")
-      .flag("--digest", request->digest, "nothing is timed: plans and digests, as for one bench");
+      .flag("--digest", request->digest, "print plans and digests without timing, as for one benchmark");
   command.footer(
       "Example: cosmati bench table --file bench/gpu/table.txt --digest --device-description h200");
   command.callback([request] {
     if (request->file.empty())
       throw Error(ErrorCode::bad_request,
-                  "--file FILE is needed: a bench a line, such as gemm --size 64x64x64");
+                  "missing required option --file FILE: one benchmark per line, such as gemm --size "
+                  "64x64x64");
     bench_table(*request);
   });
 }
@@ -136,16 +135,15 @@ void add_table(CLI::App& verb) {
 
 void add_bench_command(CLI::App& program) {
   Command const verb =
-      Command(program).add_subcommand("bench", "Measure an operation, alone or against peers");
+      Command(program).add_subcommand("bench", "Benchmark an operation, alone or against peers");
   verb.require_subcommand();
   verb.footer(
-      "On a GPU all are timed as CUDA graphs of calls, in turns (docs/measuring.md).\n"
-      "host (host_seconds) is what one call takes of the caller's thread beside the kernel: on a GPU to "
-      "enqueue "
-      "it, on the host to check and pack its arguments.\n"
-      "Data are normal random numbers, column-major for gemm. Small problems are verified first, large ones "
-      "on a GPU by some rows and columns.\n"
-      "Example: cosmati bench gemm --suite gemm-square --peer onednn,openblas --json results.jsonl");
+      "On a GPU, all are timed as CUDA graphs of calls, interleaved (docs/measuring.md).\nhost "
+      "(host_seconds) is the time one call takes on the caller's thread besides the kernel: to "
+      "enqueue it on a GPU, to check and pack its arguments on the host.\nData are normally "
+      "distributed random numbers, column-major for gemm. Small problems are verified first; of "
+      "large ones on a GPU, some rows and columns.\nExample: cosmati bench gemm --suite gemm-square "
+      "--peer onednn,openblas --json results.jsonl");
   verb.when_read([verb] {
     for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
     add_table(verb);

@@ -15,15 +15,15 @@ void add_options(CLI::App& command, CompileRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Compilation")
       .text("--arch", request.architecture, "NAME",
-            "sm_75, sm_80, sm_90a, ...: what NVRTC compiles for; plans for a GPU of that architecture, or "
-            "for the one of --device-description")
-      .text("--out", request.out, "FILE", "the machine code of one kernel, beside the cache")
-      .integer("--count", request.count, "random problems, as verify draws them, and larger ones")
+            "target of NVRTC: sm_75, sm_80, sm_90a, ...; plans for a GPU of that architecture, or "
+            "for --device-description")
+      .text("--out", request.out, "FILE", "write the machine code of one kernel, in addition to the cache")
+      .integer("--count", request.count, "random problems, as in verify, and larger ones")
       .flag("--each-kernel", request.each_kernel,
-            "every kernel that takes the problem, not only the one that the plan chooses")
+            "every kernel that accepts the problem, not only the planned one")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
-      .text("--lines", request.lines, "N,...", "of the list only these problems, counted from 1");
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .text("--lines", request.lines, "N,...", "only these problems of the list, counted from 1");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
@@ -51,13 +51,12 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
 
 void add_compile_command(CLI::App& program) {
   Command const verb =
-      Command(program).add_subcommand("compile", "Compile kernels for a GPU that need not be here");
+      Command(program).add_subcommand("compile", "Compile kernels for a GPU, which need not be present");
   verb.require_subcommand();
   verb.footer(
-      "Kernels go to the cache, where `run` on such a GPU finds them. --threads N compiles N at a time.\n"
-      "--count N compiles the kernels of random problems, all of them even if one fails; --seed chooses "
-      "others.\n"
-      "Example: cosmati compile gemm --suite figure9 --arch sm_90a");
+      "Kernels are stored in the cache, where `run` on such a GPU finds them. --threads N compiles N "
+      "in parallel.\n--count N compiles the kernels of random problems and continues after a "
+      "failure; --seed selects others.\nExample: cosmati compile gemm --suite figure9 --arch sm_90a");
   verb.when_read([verb] {
     for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
   });

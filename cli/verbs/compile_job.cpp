@@ -44,7 +44,7 @@ Goal goal_of(CompileRequest const& request) {
   Common common = request.common;
   if (common.backend != "auto" && common.backend != "cuda")
     throw Error(ErrorCode::bad_request,
-                "--backend " + common.backend + ": kernels are compiled for the backend cuda alone");
+                "--backend " + common.backend + ": kernels are compiled only for the backend cuda");
   bool const described = !common.device_description.empty();
   if (!described) common.device_description = "h200";
   Device device = common.device_to_plan_for();
@@ -114,7 +114,7 @@ void enlarge(Subject const& subject, std::vector<Index>& size, nets::Random& ran
 void add_random(CompileRequest const& request, std::vector<Kernel>& kernels) {
   if (request.count < 1 || request.count > 1'000'000)
     throw Error(ErrorCode::bad_request,
-                "--count " + std::to_string(request.count) + ": legal are 1 to 1000000");
+                "--count " + std::to_string(request.count) + " is invalid; valid values: 1 to 1000000");
   Goal const goal = goal_of(request);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
@@ -142,10 +142,9 @@ void compile_kernel(Kernel& kernel) {
     kernel.cubin.local_bytes = std::max(kernel.cubin.local_bytes, cubin.local_bytes);
   }
   if (int const shared = kernel.shared_bytes(); shared > kernel.most_shared_bytes)
-    throw Error(ErrorCode::wrong_result,
-                kernel.composition.kernel + " needs " + std::to_string(shared) +
-                    " bytes of shared memory a block; the GPU that it was planned for has " +
-                    std::to_string(kernel.most_shared_bytes));
+    throw Error(ErrorCode::wrong_result, kernel.composition.kernel + " needs " + std::to_string(shared) +
+                                             " bytes of shared memory per block; the planned GPU has " +
+                                             std::to_string(kernel.most_shared_bytes));
 }
 
 // One that fails ends the others, too, unless they are random: those are compiled to find all that fail.
@@ -169,7 +168,7 @@ void check_all_compiled(std::vector<Kernel> const& kernels) {
   }
   if (failed > 0)
     throw Error(ErrorCode::wrong_result, std::to_string(failed) + " of " + std::to_string(kernels.size()) +
-                                             " kernels were planned and do not compile");
+                                             " planned kernels do not compile");
 }
 
 // "large 128x128x8": the rest is for --json.
@@ -249,24 +248,25 @@ void compile_job(CompileRequest const& request, WithCompileOptions const& with_o
     for (ProblemOptions const& problem : suite.problems) add_sizes(with_options(request, problem), kernels);
   if (request.count != not_given) {
     if (!kernels.empty())
-      throw Error(ErrorCode::bad_request,
-                  "--count " + std::to_string(request.count) + ": random problems take no size and no suite");
+      throw Error(ErrorCode::bad_request, "--count " + std::to_string(request.count) +
+                                              " draws random problems; remove the size and the suite");
     add_random(request, kernels);
   }
   if (kernels.empty())
-    throw Error(ErrorCode::bad_request, "a size, --suite NAME, --shapes FILE or --count N is needed, e.g. " +
-                                            request.subject->size_example());
+    throw Error(ErrorCode::bad_request,
+                "missing problem size; give a size, --suite NAME, --shapes FILE or --count N, e.g. " +
+                    request.subject->size_example());
   check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
   if (!request.out.empty() && kernels.size() > 1)
-    throw Error(ErrorCode::bad_request,
-                "--out " + request.out + " takes one kernel; these are " + std::to_string(kernels.size()));
+    throw Error(ErrorCode::bad_request, "--out " + request.out + " expects one kernel; the request has " +
+                                            std::to_string(kernels.size()));
   compile_kernels(request, kernels);
   for (Kernel const& kernel : kernels) {
     if (kernel.cubin.local_bytes > 0)
       print_warning(kernel.problem + ' ' + kernel.type + ": " + kernel.composition.kernel + ", " +
-                    in_short_policy(kernel.composition.recipe) + ", keeps " +
+                    in_short_policy(kernel.composition.recipe) + ", uses " +
                     std::to_string(kernel.cubin.local_bytes) +
-                    " bytes a thread in local memory: spilled registers or arrays");
+                    " bytes of local memory per thread (spilled registers or arrays)");
     if (!kernel.cubin.cache_warning.empty()) print_warning(kernel.cubin.cache_warning);
     if (request.common.json) print_json(request, kernel);
   }

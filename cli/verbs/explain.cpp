@@ -51,7 +51,7 @@ constexpr Term terms[] = {
     {"expected error",
      "expected error: of rounding, for random inputs of mean 0: its standard deviation over the results'"},
     {"tiles of ", "tiles of 4x4: outputs that are made of 6x6 products in the place of 4x4x9"},
-    {", d by ", "a along k by 8: read in runs of 8 neighbours along k; d by 8: written so; by 1 is slow"},
+    {", d by ", "a along k by 8: read in runs of 8 neighbors along k; d by 8: written so; by 1 is slow"},
     {" splits", "splits: parts of k that are summed by different blocks, and added at the end"}};
 
 // What the recipes' terms mean, those alone that were used.
@@ -75,7 +75,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
         (on_cpu ? " (" + processor_summary(device) + ')' : "") + ':');
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
-  Table table({"kernel", "verdict", "predicted", "error", "workspace", "how, or why not"});
+  Table table({"kernel", "verdict", "predicted", "error", "workspace", "how, or why rejected"});
   std::vector<std::string> recipes;
   for (Considered const& entry : choice.considered) {
     std::string const verdict = verdict_of(entry, choice.kernel);
@@ -130,7 +130,7 @@ void add_options(CLI::App& command, ExplainRequest& request) {
   Options options(command);
   add_size_options(options, *request.subject, request.size);
   options.text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites");
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
@@ -142,7 +142,7 @@ void explain_job(ExplainRequest const& request) {
   auto const sizes = requested_sizes(*request.subject, request.size);
   auto const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (sizes.empty() && suites.empty())
-    throw Error(ErrorCode::bad_request, "a size is needed, e.g. " + request.subject->size_example());
+    throw Error(ErrorCode::bad_request, "missing problem size, e.g. " + request.subject->size_example());
   explain_sizes(request, sizes);
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
@@ -166,7 +166,7 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
 
 void add_explain_command(CLI::App& program) {
   Command const verb =
-      Command(program).add_subcommand("explain", "Say which kernels were considered, and why");
+      Command(program).add_subcommand("explain", "Show which kernels were considered, and why");
   verb.require_subcommand();
   verb.footer("Example: cosmati explain conv --size 64x6x14x14x16x5x5 --layout chwn");
   verb.when_read([verb] {

@@ -15,11 +15,12 @@ void add_options(CLI::App& command, FindRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
       .text("--out", request.out, "FILE",
-            "a tuning file, to which the fastest is added for --tuning; of gemm and conv")
-      .number("--seconds", request.seconds, "for each kernel; 0.1 if not given")
-      .flag("--naive", request.naive, "the reference's loops as well, which else are measured alone only");
+            "add the fastest kernel to this tuning file for --tuning; gemm and conv")
+      .number("--seconds", request.seconds, "for each kernel (default: 0.1)")
+      .flag("--naive", request.naive,
+            "include the reference loops, otherwise timed only when no other kernel applies");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
@@ -45,13 +46,12 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
 }  // namespace
 
 void add_find_command(CLI::App& program) {
-  Command const verb = Command(program).add_subcommand("find", "Measure every kernel that takes a problem");
+  Command const verb = Command(program).add_subcommand("find", "Measure every kernel that accepts a problem");
   verb.require_subcommand();
   verb.footer(
-      "Within --max-workspace, --max-error and --deterministic; each kernel as the plan would run it, on "
-      "data "
-      "of the program's own. Results are not verified: see cosmati verify.\n"
-      "Example: cosmati find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
+      "Respects --max-workspace, --max-error and --deterministic. Each kernel runs as the plan would "
+      "run it, on generated data. Results are not verified: see cosmati verify.\nExample: cosmati "
+      "find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
   verb.when_read([verb] {
     for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
   });

@@ -115,8 +115,8 @@ void find_all(Session& session, FindRequest const& request, std::vector<std::vec
 void check(FindRequest const& request) {
   check_options(request.common);
   if (!(request.seconds >= 1e-4 && request.seconds <= 60))
-    throw Error(ErrorCode::bad_request,
-                "--seconds " + in_short(request.seconds) + ": legal are 0.0001 to 60 for each kernel");
+    throw Error(ErrorCode::bad_request, "--seconds " + in_short(request.seconds) +
+                                            " is invalid; valid values: 0.0001 to 60 for each kernel");
   if (request.out.empty()) return;
   std::string const name = request.subject->name();
   if (name != "gemm" && name != "conv")
@@ -138,7 +138,8 @@ void find_job(FindRequest const& request, WithFindOptions const& with_options) {
   std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
-                "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
+                "missing problem size; give a size, --suite NAME or --shapes FILE, e.g. " +
+                    request.subject->size_example());
   Session session(request);
   find_all(session, request, sizes, "");
   for (Suite const& suite : suites)

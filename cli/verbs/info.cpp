@@ -29,12 +29,12 @@ struct Line {
 
 Line backend_line(Backend backend) {
   if (backend == Backend::emulator && !emulator::catalogue_failure().empty())
-    return {"backend", name_of(backend), "plans alone: " + emulator::catalogue_failure(), false};
+    return {"backend", name_of(backend), "plans only: " + emulator::catalogue_failure(), false};
   try {
     Device const device = this_device(backend);
     std::string state = std::to_string(device.threads) + " threads";
     if (backend == Backend::cuda) state = device.gpu.name;
-    if (backend == Backend::emulator) state += ", in the place of an " + device.gpu.name;
+    if (backend == Backend::emulator) state += ", in place of an " + device.gpu.name;
     return {"backend", name_of(backend), state, true};
   } catch (Error const& error) {
     return {"backend", name_of(backend), error.what(), false};
@@ -124,11 +124,9 @@ void add_info_command(CLI::App& program) {
       .group("Options")
       .flag("--json", words->json, "JSON Lines instead of a table")
       .text("--describe", words->described, "NAME|N|FILE",
-            "only this GPU or processor, as a file for --device-description: a name that it knows (h200, "
-            "rtx4090, "
-            "...), the number of a GPU that is here; sse2-only, avx2-laptop, avx512-server, 64-core-server, "
-            "or cpu, "
-            "this processor; or the file of a GPU");
+            "only this GPU or processor, as a file for --device-description: a known name (h200, "
+            "rtx4090, ...), the number of an installed GPU; sse2-only, avx2-laptop, avx512-server, "
+            "64-core-server, or cpu for this processor; or a GPU's file");
   command.callback([words] {
     if (words->described.empty())
       print_info(words->json);

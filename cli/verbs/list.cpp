@@ -13,8 +13,10 @@
 #include "cli/options/suites.h"
 #include "cli/output/record.h"
 #include "cli/output/table.h"
+#include "cli/output/text.h"
 #include "cli/verbs/commands.h"
 #include "cosmati/epilogue/functions.h"
+#include "src/ops/names.h"
 #include "src/plan/gemm/policies.h"
 
 namespace cosmati::cli {
@@ -61,7 +63,7 @@ std::size_t problems_in(Suite const& suite) {
 Listing list_suites() {
   Listing listing{{"subject", "suite", "problems", "about"},
                   {},
-                  "no suites: the folder bench/suites is not beside this program"};
+                  "no suites: the folder bench/suites was not found next to this program"};
   for (Suite const& suite : all_suites())
     listing.rows.push_back(
         {suite.subject, suite.name, static_cast<long long>(problems_in(suite)), suite.about});
@@ -115,6 +117,12 @@ Listing list_functions() {
   return listing;
 }
 
+Listing list_aliases() {
+  Listing listing{{"name", "aliases"}, {}, {}};
+  for (auto const& [name, aliases] : all_aliases()) listing.rows.push_back({name, join(aliases, ", ")});
+  return listing;
+}
+
 std::string cell(Value const& value) {
   if (auto const* const number = std::get_if<long long>(&value)) return std::to_string(*number);
   if (auto const* const truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";
@@ -152,15 +160,16 @@ void add_listing(CLI::App& verb, std::string const& name, std::string const& abo
 }  // namespace
 
 void add_list_command(CLI::App& program) {
-  Command const verb =
-      Command(program).add_subcommand("list", "List kernels, suites, policies, epilogue functions");
+  Command const verb = Command(program).add_subcommand(
+      "list", "List kernels, suites, policies, epilogue functions, aliases of names");
   verb.require_subcommand();
   verb.footer("Example: cosmati list kernels");
-  add_listing(verb, "kernels", "Kernels of each backend, in the order in which a plan tries them",
+  add_listing(verb, "kernels", "Kernels of each backend, in the order in which they are planned",
               list_kernels);
   add_listing(verb, "suites", "Lists of problems for bench and verify", list_suites);
   add_listing(verb, "policies", "Named policies of the GPU kernels", list_policies);
   add_listing(verb, "epilogue-functions", "Functions of the epilogue language", list_functions);
+  add_listing(verb, "aliases", "Names from other libraries that are accepted for ours", list_aliases);
 }
 
 }  // namespace cosmati::cli

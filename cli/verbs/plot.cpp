@@ -24,7 +24,7 @@ struct PlotRequest {
 
 void plot_job(PlotRequest const& request) {
   if (request.files.empty())
-    throw Error(ErrorCode::bad_request, "a file of results is needed, e.g. results.jsonl");
+    throw Error(ErrorCode::bad_request, "missing file of results, e.g. results.jsonl");
   if (request.out.empty())
     throw Error(ErrorCode::bad_request, "--out is missing: the file of the report, e.g. --out report.html");
   std::vector<InputFile> inputs;
@@ -50,7 +50,7 @@ void plot_job(PlotRequest const& request) {
                    .add("replaced", input.replaced)
                    .add("above_ceiling", above)
                    .json());
-  if (!request.json && !skipped.empty()) print_warning("left out: " + skipped);
+  if (!request.json && !skipped.empty()) print_warning("skipped: " + skipped);
   if (!request.json)
     print_line(request.out + ": " + std::to_string(input.records.size()) + " measurements" +
                (input.replaced > 0
@@ -61,24 +61,24 @@ void plot_job(PlotRequest const& request) {
     throw Error(
         ErrorCode::wrong_result,
         fmt::format("figures above the peak that was measured beside them: {}, the first {}; the time or the "
-                    "peak is wrong, measure again",
+                    "peak is wrong; measure again",
                     above, first_above));
 }
 
 }  // namespace
 
 void add_plot_command(CLI::App& program) {
-  Command const command = Command(program).add_subcommand("plot", "Draw results of bench: one page of HTML");
+  Command const command = Command(program).add_subcommand("plot", "Plot results of bench as an HTML page");
   command.footer(
-      "Ratios to peers for each suite and type, rooflines against the ceilings that were measured, and a "
-      "table\nto filter; the page needs no network. Of what was measured more than once the last is shown.\n"
-      "Example: cosmati plot results.jsonl --out report.html");
+      "Ratios to peers by suite and type, rooflines against measured ceilings, and a table\nto "
+      "filter; the page needs no network. Of repeated measurements the last is shown.\nExample: "
+      "cosmati plot results.jsonl --out report.html");
   auto const request = std::make_shared<PlotRequest>();
   Options(command)
-      .several("results", request->files, "FILE ...", "what bench --json FILE wrote")
+      .several("results", request->files, "FILE ...", "files written by bench --json FILE")
       .group("Output")
       .text("--out", request->out, "FILE", "the report (required)")
-      .flag("--json", request->json, "JSON Lines on stdout instead of a sentence");
+      .flag("--json", request->json, "JSON Lines on stdout instead of text");
   command.callback([request] { plot_job(*request); });
 }
 

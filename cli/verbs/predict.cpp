@@ -13,19 +13,17 @@ void add_predict_command(CLI::App& program) {
   predict.require_subcommand();
   Command const lenet5 = predict.add_subcommand("lenet5", "Classify images with LeNet-5");
   lenet5.footer(
-      "Pictures of any size are laid over a white page where they are transparent, made gray, inverted if "
-      "their "
-      "border is light, and scaled to 28x28.\n"
-      "Example: cosmati predict lenet5 --model lenet5.safetensors --image digit.png");
+      "Pictures of any size are composited onto a white page, converted to gray, inverted if their "
+      "border is light, and scaled to 28x28.\nExample: cosmati predict lenet5 --model "
+      "lenet5.safetensors --image digit.png");
   auto const request = std::make_shared<PredictRequest>();
   Options options(lenet5);
-  options.text("--model", request->model, "FILE", "what `train lenet5` saved (required)")
+  options.text("--model", request->model, "FILE", "model saved by `train lenet5` (required)")
       .text("--data", request->data, "FOLDER", "classify its t10k images and compare with the labels")
       .several("--image", request->images, "FILE", "PNG or BMP; several files, or the option more than once");
-  options.text(
-      "--background", request->background, "LEVEL",
-      "what transparent pixels of --image show: white, black, or a gray level from 0 to 255 (default: "
-      "white)");
+  options.text("--background", request->background, "LEVEL",
+               "page behind transparent pixels of --image: white, black, or a gray level from 0 to 255 "
+               "(default: white)");
   add_shared_options(options, request->common, "predict lenet5");
   lenet5.callback([request] {
     use_cache_of(request->common);

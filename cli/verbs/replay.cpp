@@ -130,7 +130,7 @@ Workload workload_of(ReplayRequest const& request, Device const& device) {
   Workload workload;
   auto const leave_out = [&](RecordedCall const& call, std::string const& why) {
     ++workload.left_out;
-    say(request, call, "left out: " + why);
+    say(request, call, "skipped: " + why);
   };
   for (RecordedCall& call : read_recorded_calls(request.file)) {
     if (call.task == nullptr) {
@@ -192,7 +192,7 @@ void bench(ReplayRequest const& request, Workload const& workload) {
 }
 
 void check_mode(ReplayRequest const& request) {
-  if (request.verify && request.bench) refuse("--verify and --bench exclude each other");
+  if (request.verify && request.bench) refuse("--verify and --bench are mutually exclusive");
   if (request.bench && request.small_integers) refuse("--integers is for --verify");
   if (!request.peers.empty())
     for (std::string const& peer : split(request.peers, ','))
@@ -212,7 +212,9 @@ void check_mode(ReplayRequest const& request) {
 void replay(ReplayRequest const& request) {
   check_mode(request);
   if (request.file == "-")
-    refuse("FILE -: a file must be named; /dev/stdin is the standard stream, ./- is a file of this name");
+    refuse(
+        "FILE -: '-' is not accepted as a file; use /dev/stdin for the standard stream, ./- for a "
+        "file named '-'");
   check_files({{"--json", request.json_file}}, inputs_of(request.common, {{"the argument", request.file}}));
   Workload const workload = workload_of(request, request.common.device_to_run_on());
   request.bench ? bench(request, workload) : verify(request, workload);
@@ -226,28 +228,28 @@ void replay(ReplayRequest const& request) {
 }  // namespace
 
 void add_replay_command(CLI::App& program) {
-  CLI::App* const command = program.add_subcommand("replay", "Verify or measure what a program computed");
+  CLI::App* const command = program.add_subcommand("replay", "Verify or benchmark a recorded workload");
   command->footer(
-      "COSMATI_RECORD=calls.jsonl in the environment of any program that uses this library adds a line for\n"
-      "each problem that it computed, with the number of runs, when it ends.\n"
-      "Example: COSMATI_RECORD=calls.jsonl cosmati run gemm --a A.npy --b B.npy --out D.npy\n"
-      "         cosmati replay calls.jsonl --bench");
+      "COSMATI_RECORD=calls.jsonl in the environment of any program that uses this library adds a "
+      "line for\neach problem it computed, with the number of runs, when the program "
+      "exits.\nExample: COSMATI_RECORD=calls.jsonl cosmati run gemm --a A.npy --b B.npy --out "
+      "D.npy\n         cosmati replay calls.jsonl --bench");
   auto const request = std::make_shared<ReplayRequest>();
-  command->add_option("FILE", request->file, "lines that COSMATI_RECORD wrote")->required();
+  command->add_option("FILE", request->file, "file written through COSMATI_RECORD")->required();
   Options options(*command);
-  options.group("What to do")
-      .flag("--verify", request->verify, "compare with the reference as cosmati verify does; the default")
-      .flag("--integers", request->small_integers, "of --verify: data from -3 to 3")
-      .flag("--bench", request->bench, "measure as cosmati bench does")
+  options.group("Action")
+      .flag("--verify", request->verify, "compare with the reference, as cosmati verify does (default)")
+      .flag("--integers", request->small_integers, "with --verify: integer data from -3 to 3")
+      .flag("--bench", request->bench, "measure, as cosmati bench does")
       .text("--peer", request->peers, "NAME,...",
-            "of --bench: timed in turns with ours, where it computes the problem")
+            "with --bench: timed interleaved with ours, where it supports the problem")
       .text("--fail-below", request->fail_below, "RATIO",
-            "of --bench: exit status 1 if the ratio to a peer is less")
-      .integer("--slices", request->slices, "of --bench: slices of each contender; 15 if not given")
-      .number("--slice-seconds", request->slice_seconds, "of --bench: 0.2 if not given")
-      .flag("--hot", request->hot, "of --bench: the same operands at each call")
+            "with --bench: exit status 1 if the ratio to a peer is lower")
+      .integer("--slices", request->slices, "with --bench: slices per contender (default: 15)")
+      .number("--slice-seconds", request->slice_seconds, "with --bench: seconds per slice (default: 0.2)")
+      .flag("--hot", request->hot, "with --bench: the same operands at each call")
       .number("--most-operations", request->most_operations,
-              "larger problems are not verified; 2e9 if not given, with --bench 2e8");
+              "larger problems are not verified (default: 2e9; with --bench 2e8)");
   add_shared_options(options, request->common, "replay", nullptr, &request->json_file);
   command->callback([request] { replay(*request); });
 }

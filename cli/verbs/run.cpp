@@ -16,12 +16,11 @@ void add_options(CLI::App& command, RunRequest& request) {
     options.text("--" + file.name, request.files[file.name], file.output ? "OUTPUT" : "FILE", file.help);
   if (request.subject->has_epilogue()) {
     options
-        .texts("--operand", request.operands, "NAME=FILE",
-               "an array that the epilogue names; may be repeated")
-        .texts("--store", request.stores, "NAME=OUTPUT", "where store(NAME, ...) of the epilogue goes");
+        .texts("--operand", request.operands, "NAME=FILE", "an array that the epilogue uses; may be repeated")
+        .texts("--store", request.stores, "NAME=OUTPUT", "output of store(NAME, ...) in the epilogue");
   }
   options.flag("--time", request.time,
-               "once the outputs are written, call the operation again for 0.2 s, and print the median time");
+               "after writing the outputs, repeat the operation for 0.2 s and print the median time");
   options.group("Parameters");
   request.subject->add_parameters(options);
   add_shared_options(options, request.common, "run", request.subject.get());

@@ -29,7 +29,7 @@ void add_named(std::vector<std::string> const& assignments, std::string const& o
     auto const equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == assignment.size())
       throw Error(ErrorCode::bad_request,
-                  option + " '" + assignment + "': legal is NAME=FILE, e.g. bias=b.npy");
+                  option + " '" + assignment + "' is invalid; valid values: NAME=FILE, e.g. bias=b.npy");
     paths[prefix + assignment.substr(0, equals)] = assignment.substr(equals + 1);
   }
 }
@@ -145,7 +145,8 @@ class Execution {
         if (loaded->second.type() == slot.description.type) return loaded->second;
         return owned_.emplace_back(copy(loaded->second, {slot.description.type, loaded->second.layout()}));
       }
-      if (slot.role == Role::input) throw Error(ErrorCode::bad_request, "--" + slot.name + " FILE is needed");
+      if (slot.role == Role::input)
+        throw Error(ErrorCode::bad_request, "missing required option --" + slot.name + " FILE");
     }
     Tensor& tensor = owned_.emplace_back(slot.description);
     if (slot.role == Role::in_out) tensor.fill(0);
@@ -197,7 +198,7 @@ void report(RunRequest const& request, Device const& device, Job const& job, Exe
     return;
   }
   print_line(subject + ' ' + job.task->notes.label + ": " + name_of(device.backend) + ", kernel " +
-             execution.choice().kernel + ", set up in " + in_seconds(seconds.setup) + ", first call " +
+             execution.choice().kernel + ", setup " + in_seconds(seconds.setup) + ", first call " +
              in_seconds(seconds.first_call) +
              (seconds.later_calls.empty()
                   ? ""
@@ -212,14 +213,14 @@ void check_options(Common const& common) {
   use_cache_of(common);
   if (common.seed < 0)
     throw Error(ErrorCode::bad_request,
-                "--seed " + std::to_string(common.seed) + " is negative; legal: 0 and more");
+                "--seed " + std::to_string(common.seed) + " is negative; it must be at least 0");
 }
 
 void run_job(RunRequest const& request) {
   check_options(request.common);
   Files const files = files_of(request);
   if (!files.outputs.contains(request.subject->takes_lists() ? "out[0]" : "out"))
-    throw Error(ErrorCode::bad_request, "--out FILE is needed");
+    throw Error(ErrorCode::bad_request, "missing required option --out FILE");
   // A backend that is not here is told before a file is read.
   Device const device = request.common.device_to_run_on();
   Inputs inputs;

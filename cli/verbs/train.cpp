@@ -50,9 +50,9 @@ void add_dcgan(CLI::App& train) {
   Command const dcgan =
       Command(train).add_subcommand("dcgan", "Train a generator of 64x64 images against a discriminator");
   dcgan.footer(
-      "Grey pictures (IDX) are tinted, each with a hue of its own. Ctrl-C saves a checkpoint and says how to "
-      "continue. Under mpirun the processes share each batch, each on a GPU of its own.\n"
-      "Example: cosmati train dcgan --data /usr/share/datasets/fashion-mnist --samples samples.png --save "
+      "Gray pictures (IDX) are tinted, each with its own hue. Ctrl-C saves a checkpoint and prints "
+      "how to continue. Under mpirun the processes share each batch, one GPU per process.\nExample: "
+      "cosmati train dcgan --data /usr/share/datasets/fashion-mnist --samples samples.png --save "
       "dcgan.safetensors");
   auto const request = std::make_shared<TrainDcganRequest>();
   Options options(dcgan);
@@ -60,20 +60,19 @@ void add_dcgan(CLI::App& train) {
       .text("--data", request->data, "PATH",
             "folder of train-images-idx3-ubyte (plain or .gz) or of PNGs, or an IDX file (required)")
       .text("--save", request->save, "FILE",
-            "a checkpoint after a pass over the data, at most one a minute; also for generate "
+            "checkpoint after each pass over the data, at most one per minute; also for generate "
             "(dcgan.safetensors)")
-      .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own settings")
+      .text("--resume", request->resume, "FILE", "a checkpoint to resume, with its own settings")
       .text("--samples", request->samples, "FILE.png",
-            "grids of 64 images as training goes on, to FILE-000001.png, FILE-000002.png, ...: numbered by "
-            "step")
+            "grids of 64 images during training, to FILE-000001.png, FILE-000002.png, ...: numbered by step")
       .integer("--sample-every", request->sample_every,
-               "steps between grids (if not given, a grid after 1, 2, 4, 8, ... steps and after each pass)")
-      .text("--generator", request->generator, "FILE", "at the end, the generator alone in f16")
-      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)")
+               "steps between grids (default: a grid after 1, 2, 4, 8, ... steps and after each pass)")
+      .text("--generator", request->generator, "FILE", "the generator alone in f16, at the end")
+      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)")
       .integer("--report", request->report, "steps between lines of progress (100)")
       .group("Hyperparameters")
-      .integer("--steps", request->steps, "steps in all (7000); with --resume, to continue further")
-      .integer("--batch", request->batch, "images a step, of the data and generated (256)")
+      .integer("--steps", request->steps, "total steps (7000); larger with --resume to continue")
+      .integer("--batch", request->batch, "real and generated images per step (256)")
       .integer("--width", request->width,
                "channels before the last layer, an eighth of those after the projection (64)")
       .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
@@ -98,30 +97,30 @@ void add_train_command(CLI::App& program) {
   train.require_subcommand();
   Command const lenet5 = train.add_subcommand("lenet5", "Train LeNet-5 on MNIST or Fashion-MNIST");
   lenet5.footer(
-      "Ctrl-C saves a checkpoint and says how to continue. Under mpirun the processes share each batch, each "
-      "on "
-      "a GPU of its own or, with --backend cpu, on its share of the cores.\n"
-      "--type f16 or bf16: activations and their gradients in 16 bits, weights in f32; f16 with a loss scale "
-      "that "
-      "finds itself. --compute tf32: factors of products cut to TF32.\n"
-      "Example: cosmati train lenet5 --data /usr/share/datasets/fashion-mnist --save lenet5.safetensors");
+      "Ctrl-C saves a checkpoint and prints how to continue. Under mpirun the processes share each "
+      "batch, one GPU per process or, with --backend cpu, a share of the cores.\n--type f16 or bf16: "
+      "activations and their gradients in 16 bits, weights in f32; f16 with dynamic loss scaling. "
+      "--compute tf32: factors rounded to TF32.\nExample: cosmati train lenet5 --data "
+      "/usr/share/datasets/fashion-mnist --save lenet5.safetensors");
   auto const request = std::make_shared<TrainRequest>();
   Options options(lenet5);
   options.text("--data", request->data, "FOLDER", "with MNIST's four IDX files, plain or .gz (required)")
-      .text("--save", request->save, "FILE", "the model, a checkpoint after each epoch (lenet5.safetensors)")
-      .text("--resume", request->resume, "FILE", "a checkpoint to continue, with its own hyperparameters")
-      .flag("--explain", request->explain, "print the layers, their kernels and their memory; train nothing")
-      .text("--picture", request->picture, "FILE", "a PNG of sample answers and the training curve")
+      .text("--save", request->save, "FILE",
+            "the model, saved as a checkpoint after each epoch (lenet5.safetensors)")
+      .text("--resume", request->resume, "FILE", "a checkpoint to resume, with its own hyperparameters")
+      .flag("--explain", request->explain, "print the layers, their kernels and memory, without training")
+      .text("--picture", request->picture, "FILE", "a PNG with sample predictions and the training curve")
       .group("Hyperparameters")
       .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (modern)")
       .integer("--epochs", request->epochs, "passes over the training images (modern 10, chapter 20)")
-      .integer("--batch", request->batch, "images a step (64)")
+      .integer("--batch", request->batch, "images per step (64)")
       .text("--optimizer", request->optimizer, "NAME", "sgd, adam (modern sgd, chapter adam)")
       .text("--schedule", request->schedule, "NAME", "constant, step, inverse, cosine, one-cycle (one-cycle)")
-      .number("--learning-rate", request->learning_rate, "base, or peak of one-cycle (each variant its own)")
+      .number("--learning-rate", request->learning_rate,
+              "base rate, or peak of one-cycle (depends on the variant)")
       .number("--momentum", request->momentum, "of sgd (0.9)")
       .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
-      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, as --backend says)");
+      .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)");
   add_shared_options(options, request->common, "train lenet5");
   lenet5.callback([request] {
     use_cache_of(request->common);

@@ -15,11 +15,12 @@ void add_options(CLI::App& command, TuneRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
-      .text("--out", request.out, "FILE", "the tuning file; lines are added to what it has")
-      .number("--budget", request.budget_seconds, "seconds for each problem; 20 if not given")
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .text("--out", request.out, "FILE", "the tuning file; lines are appended")
+      .number("--budget", request.budget_seconds, "seconds for each problem (default: 20)")
       .flag("--hot", request.hot,
-            "the same operands at each call, instead of sets in turn that pass the L2 caches twice");
+            "reuse the same operands in each call, instead of rotating over sets larger than twice "
+            "the L2 cache");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);
@@ -45,13 +46,12 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
 }  // namespace
 
 void add_tune_command(CLI::App& program) {
-  Command const verb =
-      Command(program).add_subcommand("tune", "Measure which choices of the plan would be faster");
+  Command const verb = Command(program).add_subcommand("tune", "Measure alternatives to the plan's choices");
   verb.require_subcommand();
   verb.footer(
-      "A line for each class of problems and GPU; run, verify, bench, explain and compile go by them with "
-      "--tuning FILE. Small differences of size are one class (docs/decisions/0006-tuning.md).\n"
-      "Example: cosmati tune gemm --suite squares --out tuning.txt");
+      "Writes a line per class of problems and GPU, which run, verify, bench, explain and compile "
+      "use with --tuning FILE. Similar sizes form one class "
+      "(docs/decisions/0006-tuning.md).\nExample: cosmati tune gemm --suite squares --out tuning.txt");
   add_subject(verb, make_gemm());
 }
 

@@ -62,7 +62,7 @@ class Session {
       table_.print();
       print_line("Ratio: the time as planned / as chosen, by medians of " +
                  std::to_string(TuningRules().slices) +
-                 " slices in turns; results verified on rows and columns. " + request_.out + " has " +
+                 " interleaved slices; results verified on rows and columns. " + request_.out + " has " +
                  std::to_string(table_of_file_.size()) + " classes.");
     }
     if (!failures_.empty()) throw Error(ErrorCode::wrong_result, join(failures_, "; "));
@@ -143,17 +143,19 @@ TuneRequest TuneRequest::copy() const {
 
 void tune_job(TuneRequest const& request, WithTuneOptions const& with_options) {
   check_options(request.common);
-  if (request.out.empty()) throw Error(ErrorCode::bad_request, "--out FILE is needed, e.g. --out tuning.txt");
+  if (request.out.empty())
+    throw Error(ErrorCode::bad_request, "missing required option --out FILE, e.g. --out tuning.txt");
   if (!(request.budget_seconds >= 1 && request.budget_seconds <= 3600))
-    throw Error(ErrorCode::bad_request,
-                "--budget " + in_short(request.budget_seconds) + ": legal are 1 to 3600 seconds");
+    throw Error(ErrorCode::bad_request, "--budget " + in_short(request.budget_seconds) +
+                                            " is invalid; valid values: 1 to 3600 seconds");
   check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
   Session session(request);
   auto const sizes = requested_sizes(*request.subject, request.size);
   std::vector<Suite> const suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (sizes.empty() && suites.empty())
     throw Error(ErrorCode::bad_request,
-                "a size, --suite NAME or --shapes FILE is needed, e.g. " + request.subject->size_example());
+                "missing problem size; give a size, --suite NAME or --shapes FILE, e.g. " +
+                    request.subject->size_example());
   tune_all(session, request, sizes, "");
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {

@@ -14,23 +14,22 @@ void add_options(CLI::App& command, VerifyRequest& request) {
   Options options(command);
   add_size_options(options, *request.subject, request.size);
   options.group("Verification")
-      .integer("--count", request.count, "random problems where no size is given; 20 if not given")
+      .integer("--count", request.count, "random problems where no size is given (default: 20)")
       .flag("--integers", request.small_integers,
-            "data from -3 to 3: where sums are exact, every bit must be right")
+            "data from -3 to 3: where sums are exact, results must be bit-identical")
       .text(
           "--data", request.data, "NAME",
           "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
           "infinities, constant rows, exact cancellation; a third of the problems hard. Not given: mixed for "
           "random problems, normal for sizes and suites")
-      .flag("--gaps", request.gaps,
-            "gaps between rows, planes and images, as parts of larger arrays have them")
+      .flag("--gaps", request.gaps, "gaps between rows, planes and images, as in views of larger arrays")
       .integer("--misalign", request.misalignment,
-               "bytes from a multiple of 64 to each array, rounded up to a multiple of its elements; the "
-               "plan is told")
+               "offset of each array in bytes from a multiple of 64, rounded up to a multiple of its "
+               "element size; known to the plan")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a list of problems in a file, as those in bench/suites")
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
       .number("--most-operations", request.most_operations,
-              "larger problems of a suite are left out; 2e9 if not given, ten seconds' work")
+              "larger problems of a suite are left out (default: 2e9, about ten seconds)")
       .group("Parameters");
   request.subject->add_parameters(options);
   add_shared_options(options, request.common, "verify", request.subject.get());
@@ -45,8 +44,8 @@ VerifyRequest with_options(VerifyRequest const& request, ProblemOptions const& p
 
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
-  command.footer("Without a size, random problems are drawn.\nExample: cosmati verify " + subject->name() +
-                 ' ' + subject->size_example());
+  command.footer("Without a size, random problems are generated.\nExample: cosmati verify " +
+                 subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<VerifyRequest>();
   request->subject = std::move(subject);
   command.when_read([command, request] { add_options(command, *request); });
@@ -56,14 +55,13 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
 }  // namespace
 
 void add_verify_command(CLI::App& program) {
-  Command const verb = Command(program).add_subcommand(
-      "verify", "Compare an operation with the reference in double precision");
+  Command const verb =
+      Command(program).add_subcommand("verify", "Compare an operation with the double-precision reference");
   verb.require_subcommand();
   verb.footer(
-      "All outputs are compared, by an error bound that follows from the types and the number of summed "
-      "terms; they are\n"
-      "poisoned before the run and stand between guard bands. --type takes a list, or all.\n"
-      "Example: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
+      "All outputs are compared under an error bound derived from the types and the number of summed "
+      "terms; they are\npoisoned before the run and placed between guard bands. --type takes a list, "
+      "or all.\nExample: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
   verb.when_read([verb] {
     for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
   });

@@ -23,7 +23,7 @@ class Session {
     ++left_out_;
     if (!request_.common.json)
       table_.add({task.notes.label, type, "", "", "", "",
-                  "left out: " + in_short(task.notes.operations) + " operations"});
+                  "skipped: " + in_short(task.notes.operations) + " operations"});
   }
 
   // Of a suite: with the options of one of its problems.
@@ -52,7 +52,7 @@ class Session {
       table_.add({label, type, verdict.kernel, std::to_string(verdict.elements),
                   verdict.exact ? "exact" : in_short(verdict.error),
                   verdict.exact ? "-" : in_short(verdict.share_of_bound),
-                  verdict.correct ? "right" : verdict.complaint});
+                  verdict.correct ? "pass" : verdict.complaint});
     print_progress(std::to_string(problems_) + " verified");
   }
 
@@ -63,11 +63,11 @@ class Session {
                                               " problems have more than --most-operations " +
                                               in_short(request_.most_operations));
     if (wrong_ > 0)
-      throw Error(ErrorCode::wrong_result, std::to_string(wrong_) + " of " + std::to_string(problems_) +
-                                               " problems gave a wrong result");
+      throw Error(ErrorCode::wrong_result,
+                  std::to_string(wrong_) + " of " + std::to_string(problems_) + " problems failed");
     if (!request_.common.json)
-      print_line(std::to_string(problems_) + (problems_ == 1 ? " problem, right" : " problems, all right") +
-                 (left_out_ > 0 ? "; " + std::to_string(left_out_) + " left out, of more operations than " +
+      print_line(std::to_string(problems_) + (problems_ == 1 ? " problem, passed" : " problems, all passed") +
+                 (left_out_ > 0 ? "; " + std::to_string(left_out_) + " skipped, with more operations than " +
                                       in_short(request_.most_operations)
                                 : ""));
   }
@@ -134,8 +134,8 @@ Data data_of(bool integers, Index misalignment, HardDraws& draws) {
 
 Index checked_misalignment(VerifyRequest const& request) {
   if (request.misalignment != not_given && (request.misalignment < 0 || request.misalignment > 63))
-    throw Error(ErrorCode::bad_request,
-                "--misalign " + std::to_string(request.misalignment) + ": legal are 0 to 63 bytes");
+    throw Error(ErrorCode::bad_request, "--misalign " + std::to_string(request.misalignment) +
+                                            " is invalid; valid values: 0 to 63 bytes");
   return request.misalignment == not_given ? 0 : request.misalignment;
 }
 
@@ -181,7 +181,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
       !sizes.empty() || request.workload || !request.suite.empty() || !request.shapes.empty();
   HardDraws hard(request, sizes_given ? "normal" : "mixed");
   if (request.small_integers && !request.data.empty())
-    throw Error(ErrorCode::bad_request, "--integers and --data " + request.data + " exclude each other");
+    throw Error(ErrorCode::bad_request, "--integers and --data " + request.data + " are mutually exclusive");
   Session session(request);
   std::vector<Suite> suites = requested_suites(request.subject->name(), request.suite, request.shapes);
   if (request.workload) suites.push_back(*request.workload);

@@ -136,10 +136,10 @@ void check(GeneratorOptions const& options) {
   };
   if (!one_of(options.type, {DataType::f32, DataType::tf32, DataType::f16, DataType::bf16}))
     throw Error(ErrorCode::bad_request, std::string("the generator does not compute in ") +
-                                            name_of(options.type) + "; legal are f32, tf32, f16, bf16");
+                                            name_of(options.type) + "; valid values: f32, tf32, f16, bf16");
   if (!one_of(options.image_type, {DataType::f32, DataType::f16, DataType::u8}))
-    throw Error(ErrorCode::bad_request,
-                std::string("images are no ") + name_of(options.image_type) + "; legal are f32, f16, u8");
+    throw Error(ErrorCode::bad_request, std::string("images cannot be of type ") +
+                                            name_of(options.image_type) + "; valid values: f32, f16, u8");
 }
 
 DeviceMemory uploaded(Device const& device, Tensor const& tensor) {

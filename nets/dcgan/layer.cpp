@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cosmati/epilogue/parse.h"
+#include "src/ops/names.h"
 
 namespace cosmati::dcgan {
 namespace {
@@ -117,12 +118,8 @@ LayerForm over_zeros(LayerExtents const& layer, Index batch, DataType in, DataTy
 char const* name_of(Method method) { return names[static_cast<int>(method)]; }
 
 Method parse_method(std::string const& name) {
-  for (int i = 0; i < static_cast<int>(std::size(names)); ++i)
-    if (name == names[i]) return static_cast<Method>(i);
-  throw Error(
-      ErrorCode::bad_request,
-      "'" + name +
-          "' is no way to compute a transposed convolution; there are auto, gradient, merged, naive, zeros");
+  return parse_name<Method>("method for transposed convolutions", name, static_cast<int>(std::size(names)),
+                            "valid methods");
 }
 
 TensorDescription input_description(DataType type, Index batch, LayerExtents const& layer) {

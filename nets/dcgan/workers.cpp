@@ -54,7 +54,7 @@ Workers::~Workers() { wait(); }
 std::vector<PlannedPart> const& Workers::parts() const {
   for (auto const& pipeline : pipelines_)
     if (pipeline) return pipeline->generator().parts();
-  throw Error(ErrorCode::bad_request, "there is no device to draw on");
+  throw Error(ErrorCode::bad_request, "no device is available to generate images");
 }
 
 void Workers::start(Dealer& dealer, Latents const& latents, Deliver deliver) {

@@ -88,7 +88,7 @@ Loaded load(std::string const& path, bool with_state) {
                       nets::real(metadata, "pixel_deviation", path)};
   if (!(model.statistics.deviation > 0))
     throw Error(ErrorCode::bad_file, path + ": its metadata has '" + text("pixel_deviation") +
-                                         "' as pixel_deviation; expected a number above 0");
+                                         "' as pixel_deviation; expected a positive number");
   std::string names = text("classes") + ",";
   for (std::size_t comma; (comma = names.find(',')) != std::string::npos; names.erase(0, comma + 1))
     model.classes.push_back(names.substr(0, comma));

@@ -7,6 +7,7 @@
 #include "nets/layers.h"
 #include "nets/lenet5/codes.h"
 #include "nets/random.h"
+#include "src/ops/names.h"
 
 namespace cosmati::lenet5 {
 
@@ -36,7 +37,7 @@ Variant parse_variant(std::string const& name) {
   for (Variant variant : variants)
     if (name == name_of(variant)) return variant;
   throw Error(ErrorCode::bad_request,
-              "'" + name + "' is not a variant of LeNet-5; there is: modern, chapter, lecun1998");
+              unknown_name("variant of LeNet-5", name, {"modern", "chapter", "lecun1998"}, "valid variants"));
 }
 
 Model::Model(Variant variant, int state_count) : variant_(variant) {

@@ -103,10 +103,10 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
   }
   if (images_ % h.batch != 0)
     throw Error(ErrorCode::bad_file, checkpoint + ": says that " + std::to_string(images_) +
-                                         " images were seen, which is no multiple of the batch, " +
+                                         " images were seen, which is not a multiple of the batch, " +
                                          std::to_string(h.batch));
   if (model_->parameters().state_count() != state_count(h.optimizer))
-    throw Error(ErrorCode::bad_file, checkpoint + ": holds no state of the optimiser; it cannot be resumed");
+    throw Error(ErrorCode::bad_file, checkpoint + ": holds no state of the optimizer; it cannot be resumed");
   if (integer("train_images", 0, largest) != train_.count())
     throw Error(ErrorCode::bad_file, checkpoint + ": was trained on " + loaded.metadata["train_images"] +
                                          " images; " + train_.folder + " holds " +

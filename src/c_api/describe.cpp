@@ -27,7 +27,7 @@ class NamedTensors {
     if (count > 0 && tensors == nullptr)
       refuse(fmt::format("{}: epilogue_tensor_count is {}, but epilogue_tensors is null", operation, count));
     if (count > most_arguments)
-      refuse(fmt::format("{}: epilogue_tensor_count is {}; at most {} are legal", operation, count,
+      refuse(fmt::format("{}: epilogue_tensor_count is {}; at most {} allowed", operation, count,
                          most_arguments));
     for (std::size_t i = 0; i < count; ++i)
       if (tensors[i].name == nullptr)
@@ -73,7 +73,7 @@ class NamedTensors {
 
 TensorDescription tensor_of(char const* operation, char const* name, cosmati_tensor const& tensor) {
   if (tensor.rank < 0 || tensor.rank > max_rank)
-    refuse(fmt::format("{}: {} is of rank {}; 0 (none) to {} are legal", operation, name, tensor.rank,
+    refuse(fmt::format("{}: {} is of rank {}; valid values: 0 (none) to {}", operation, name, tensor.rank,
                        max_rank));
   TensorDescription result;
   if (tensor.rank == 0) return result;
@@ -85,7 +85,7 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
       tensor.alignment == 0 ? TensorDescription::default_alignment : tensor.alignment;
   if (alignment < 1 || alignment > most || (alignment & (alignment - 1)) != 0)
     refuse(fmt::format(
-        "{}: {} is promised an alignment of {} bytes; legal is a power of two up to {}, or 0 for {}",
+        "{}: {} is promised an alignment of {} bytes; expected a power of two up to {}, or 0 for {}",
         operation, name, tensor.alignment, most, +TensorDescription::default_alignment));
   result.type = static_cast<DataType>(tensor.type);
   result.alignment = static_cast<int>(alignment);
@@ -105,7 +105,7 @@ void check_none(char const* operation, char const* name, cosmati_tensor const& t
 
 int choice_of(char const* operation, char const* name, int value, int count) {
   if (value < 0 || value >= count)
-    refuse(fmt::format("{}: {} is {}; 0 to {} are legal", operation, name, value, count - 1));
+    refuse(fmt::format("{}: {} is {}; valid values: 0 to {}", operation, name, value, count - 1));
   return value;
 }
 
@@ -115,7 +115,7 @@ Epilogue epilogue_of(char const* operation, char const* text, cosmati_named_tens
   if (text != nullptr) epilogue.expression = epilogue::parse(text, indices);
   auto const& expression = epilogue.expression;
   if (expression.scalars().size() > most_arguments)
-    refuse(fmt::format("{}: the epilogue has {} scalars; at most {} are legal", operation,
+    refuse(fmt::format("{}: the epilogue has {} scalars; at most {} allowed", operation,
                        expression.scalars().size(), most_arguments));
   NamedTensors named(operation, tensors, count);
   for (auto const& operand : expression.operands())

@@ -72,13 +72,13 @@ cosmati_status cosmati_dropout_problem(cosmati_dropout const* dropout, cosmati_p
 
 cosmati_status cosmati_optimizer_problem(cosmati_optimizer const* optimizer, cosmati_problem_t* problem) {
   return guarded([&] {
-    cosmati_optimizer const& given = checked("optimiser", optimizer, problem);
+    cosmati_optimizer const& given = checked("optimizer", optimizer, problem);
     OptimizerProblem result;
-    result.kind = enumerator_of<OptimizerKind>("optimiser", "kind", given.kind, 2);
+    result.kind = enumerator_of<OptimizerKind>("optimizer", "kind", given.kind, 2);
     result.nesterov = given.nesterov != 0;
-    result.parameter = tensor_of("optimiser", "parameter", given.parameter);
-    result.gradient = tensor_of("optimiser", "gradient", given.gradient);
-    result.state = tensor_of("optimiser", "state", given.state);
+    result.parameter = tensor_of("optimizer", "parameter", given.parameter);
+    result.gradient = tensor_of("optimizer", "gradient", given.gradient);
+    result.state = tensor_of("optimizer", "state", given.state);
     result.momentum = given.momentum;
     result.weight_decay = given.weight_decay;
     result.beta1 = given.beta1;

@@ -36,7 +36,7 @@ Place parse_place(std::string const& text) {
   char const* const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data() + prefix.size(), end, place.ordinal);
   if (error != std::errc() || stop != end || place.ordinal < 0)
-    c_api::refuse("'" + text + "' is not a backend; a GPU is cuda:N with N = 0, 1, ...");
+    c_api::refuse("unknown backend '" + text + "'; a GPU is cuda:N with N = 0, 1, ...");
   return place;
 }
 

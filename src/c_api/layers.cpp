@@ -86,7 +86,7 @@ cosmati_status cosmati_activation_problem(cosmati_activation const* activation, 
 
 cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* batch_norm, cosmati_problem_t* problem) {
   return guarded([&] {
-    char const* const operation = "batch normalisation";
+    char const* const operation = "batch normalization";
     cosmati_batch_norm const& given = checked(operation, batch_norm, problem);
     BatchNormProblem result;
     result.mode = enumerator_of<BatchNormMode>(operation, "mode", given.mode, 3);
@@ -134,7 +134,7 @@ cosmati_status cosmati_cross_entropy_problem(cosmati_cross_entropy const* cross_
 
 cosmati_status cosmati_lrn_problem(cosmati_lrn const* lrn, cosmati_problem_t* problem) {
   return guarded([&] {
-    char const* const operation = "local response normalisation";
+    char const* const operation = "local response normalization";
     cosmati_lrn const& given = checked(operation, lrn, problem);
     LrnProblem result;
     result.direction = direction_of(operation, given.direction);

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "src/c_api/status.h"
+#include "src/ops/names.h"
 
 namespace cosmati::c_api {
 namespace {
@@ -42,11 +43,11 @@ Options::Options(char const* text, std::initializer_list<char const*> legal) {
     if (entry.empty()) continue;
     auto const equals = entry.find('=');
     if (equals == std::string_view::npos)
-      refuse(fmt::format("the option '{}' is not of the form key=value; keys are {}", entry,
+      refuse(fmt::format("the option '{}' is not of the form key=value; valid keys: {}", entry,
                          fmt::join(legal, ", ")));
     std::string key(trimmed(entry.substr(0, equals)));
     if (std::find(legal.begin(), legal.end(), key) == legal.end())
-      refuse(fmt::format("'{}' is no option here; there are {}", key, fmt::join(legal, ", ")));
+      refuse(unknown_name("option", key, {legal.begin(), legal.end()}, "valid options"));
     if (find(key.c_str()) != nullptr) refuse(fmt::format("the option {} is given twice", key));
     entries_.push_back({std::move(key), std::string(trimmed(entry.substr(equals + 1)))});
   }
@@ -63,7 +64,7 @@ std::size_t Options::whole(char const* key, std::size_t otherwise, std::size_t l
   if (text == nullptr) return otherwise;
   std::size_t number = 0;
   if (!parse(*text, number) || number > largest)
-    refuse(fmt::format("the option {}={}: legal is a whole number from 0 to {}", key, *text, largest));
+    refuse(fmt::format("the option {}={}; expected an integer from 0 to {}", key, *text, largest));
   return number;
 }
 
@@ -72,7 +73,7 @@ double Options::positive(char const* key, double otherwise) const {
   if (text == nullptr) return otherwise;
   double number = 0;
   if (!parse(*text, number) || !(number > 0) || !std::isfinite(number))
-    refuse(fmt::format("the option {}={}: legal is a positive number", key, *text));
+    refuse(fmt::format("the option {}={}; expected a positive number", key, *text));
   return number;
 }
 
@@ -80,7 +81,7 @@ bool Options::yes(char const* key, bool otherwise) const {
   std::string const* const text = find(key);
   if (text == nullptr) return otherwise;
   if (*text != "yes" && *text != "no")
-    refuse(fmt::format("the option {}={}: legal is yes or no", key, *text));
+    refuse(fmt::format("the option {}={} is invalid; valid values: yes or no", key, *text));
   return *text == "yes";
 }
 

@@ -108,14 +108,14 @@ class Binding {
     if constexpr (std::is_integral_v<Number>)
       if (!(value >= 0 && value <= 0x1p53 && value == std::floor(value)))
         refuse("argument " + std::string(name) + " is " + std::to_string(value) +
-               "; legal is a whole number from 0 to 2^53");
+               "; valid values: an integer from 0 to 2^53");
     return static_cast<Number>(value);
   }
 
   [[noreturn]] void refuse_unused(cosmati_argument const& left) {
     std::string const name = left.name;
     if (given_.find(left.name) != &left) refuse("argument " + name + " is given twice");
-    refuse("argument " + name + " is none of this problem; " + balance());
+    refuse("argument " + name + " is not part of this problem; " + balance());
   }
 
   // "the problem takes x, w, y and the scalars alpha; given were x, y".
@@ -219,7 +219,7 @@ class ProblemOf final : public cosmati_problem {
     Problem::visit_tensors(problem_, [&](char const* tensor, Role, TensorDescription const&, auto) {
       if (name == names_.outside(tensor))
         refuse("the epilogue '" + problem_.epilogue.expression.text() + "' has the name " + name +
-               ", which is a tensor of the problem; another name is needed");
+               ", which is a tensor of the problem; choose another name");
     });
   }
 

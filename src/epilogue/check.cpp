@@ -5,6 +5,7 @@
 
 #include "src/epilogue/diagnostic.h"
 #include "src/epilogue/text.h"
+#include "src/ops/names.h"
 
 namespace cosmati::epilogue {
 namespace {
@@ -40,8 +41,8 @@ void check_scalar(Expression const& expression, Scalar const& scalar, Provided c
     fail(quoted(scalar.name) + " is used as a scalar, but an array was given for it; write " + scalar.name +
              "[...] with its indices",
          expression.text(), scalar.column);
-  std::vector<std::string_view> const names(provided.scalars.begin(), provided.scalars.end());
-  fail("no value was given for the scalar " + quoted(scalar.name) + suggestion(scalar.name, names),
+  std::vector<std::string> const names(provided.scalars.begin(), provided.scalars.end());
+  fail("no value was given for the scalar " + quoted(scalar.name) + did_you_mean(scalar.name, names),
        expression.text(), scalar.column);
 }
 
@@ -51,9 +52,9 @@ void check_operand(Expression const& expression, Operand const& operand, Provide
     if (provided.scalars.count(operand.name) != 0)
       fail(text_of(operand) + " needs an array, but a scalar was given for " + quoted(operand.name),
            expression.text(), operand.column);
-    std::vector<std::string_view> names;
+    std::vector<std::string> names;
     for (auto const& [name, shape] : provided.operands) names.push_back(name);
-    fail("no array was given for the operand " + quoted(operand.name) + suggestion(operand.name, names),
+    fail("no array was given for the operand " + quoted(operand.name) + did_you_mean(operand.name, names),
          expression.text(), operand.column);
   }
   if (!fits(operand, given->second, provided))

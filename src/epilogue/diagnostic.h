@@ -1,4 +1,4 @@
-// Messages about a text: a sentence, the text, a caret; and the nearest name to a misspelt one.
+// Messages about an expression: a sentence, the expression, a caret.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,9 +13,6 @@ namespace cosmati::epilogue {
 // `character` in quotes, or its hexadecimal code if it is not printable.
 std::string quoted(char character);
 inline std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
-
-// "; did you mean 'relu'?" for the candidate nearest to `name`, or nothing if none is near.
-std::string suggestion(std::string_view name, std::vector<std::string_view> const& candidates);
 
 // "a", "a and b", "a, b and c"
 std::string enumeration(std::vector<std::string> const& words);

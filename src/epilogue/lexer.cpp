@@ -57,10 +57,9 @@ Token Lexer::symbol() const {
   char const first = text_[at_];
   constexpr std::string_view known = "+-*/<>=(),;[]";
   if (known.find(first) == std::string_view::npos) {
-    std::string const hint = first == '^'   ? "; powers are pow(x, y)"
-                             : first == '?' ? "; choices are select(condition, a, b)"
-                                            : "";
-    fail("unexpected character " + quoted(first) + hint, text_, at_);
+    if (first == '?') fail("'?:' is not supported; use select(condition, a, b)", text_, at_);
+    if (first == '^') fail("'^' is not supported; use pow(x, y)", text_, at_);
+    fail("unexpected character " + quoted(first), text_, at_);
   }
   return {TokenKind::symbol, text_.substr(at_, 1), at_, 0};
 }

@@ -10,12 +10,26 @@
 #include "src/epilogue/diagnostic.h"
 #include "src/epilogue/lexer.h"
 #include "src/epilogue/text.h"
+#include "src/ops/names.h"
 
 namespace cosmati::epilogue {
 namespace {
 
 bool is_reserved(std::string_view name) {
   return name == "acc" || name == "c" || name == "let" || name == "store" || find_function(name) != nullptr;
+}
+
+std::vector<std::string> function_names() {
+  std::vector<std::string> names;
+  for (Function const& function : function_table()) names.emplace_back(function.name);
+  return names;
+}
+
+// The function of this name or alias, as in swish(x); null if there is none.
+Function const* called_function(std::string_view name) {
+  if (auto const* function = find_function(name)) return function;
+  int const index = find_name(name, function_names());
+  return index < 0 ? nullptr : &function_table()[static_cast<std::size_t>(index)];
 }
 
 class Parser {
@@ -176,7 +190,7 @@ class Parser {
   }
 
   int call(Token const& name) {
-    Function const* const function = find_function(name.text);
+    Function const* const function = called_function(name.text);
     if (function == nullptr) fail_unknown_function(name);
     advance();
     std::vector<int> arguments;
@@ -199,11 +213,7 @@ class Parser {
       fail_at(name.column, quoted(name.text) + " is a statement; it stands before the final expression");
     if (name.text == "acc" || name.text == "c" || lets_.count(std::string(name.text)) != 0)
       fail_at(name.column, quoted(name.text) + " is a value, not a function");
-    std::vector<std::string_view> known;
-    for (Function const& function : function_table()) known.push_back(function.name);
-    std::string hint = suggestion(name.text, known);
-    if (hint.empty()) hint = "; the functions are " + enumeration({known.begin(), known.end()});
-    fail_at(name.column, "unknown function " + quoted(name.text) + hint);
+    fail_at(name.column, unknown_name("function", name.text, function_names(), "valid functions"));
   }
 
   // What a name without parentheses stands for.

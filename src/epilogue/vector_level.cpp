@@ -31,7 +31,7 @@ std::optional<VectorLevel> read_limit() {
   for (VectorLevel level : {VectorLevel::baseline, VectorLevel::v3, VectorLevel::v4})
     if (name_of(level) == std::string(value)) return level;
   throw Error(ErrorCode::bad_request,
-              std::string(limit_variable) + " is '" + value + "'; legal are SSE2, AVX2 and AVX512");
+              std::string(limit_variable) + " is '" + value + "'; valid values: SSE2, AVX2 and AVX512");
 }
 
 }  // namespace

@@ -60,16 +60,16 @@ class Decoder {
     bits_ = u16_at(28);
     compression_ = u32_at(30);
     if (header_bytes_ < information_bytes || header_bytes_ > file_.size() - file_header_bytes)
-      bad_file(
-          name_,
-          fmt::format("has a BMP information header of {} bytes; legal are 40 or more that the file holds",
-                      header_bytes_));
+      bad_file(name_,
+               fmt::format(
+                   "has a BMP information header of {} bytes; valid values: 40 or more that the file holds",
+                   header_bytes_));
     top_down_ = height_ < 0;
     if (top_down_) height_ = -height_;
     check_image_extents(width_, height_, name_);
     if (u16_at(26) != 1) bad_file(name_, fmt::format("has {} color planes where a BMP has 1", u16_at(26)));
     if (bits_ != 1 && bits_ != 4 && bits_ != 8 && bits_ != 24 && bits_ != 32)
-      bad_file(name_, fmt::format("has {} bits a pixel; legal are 1, 4, 8, 24 and 32", bits_));
+      bad_file(name_, fmt::format("has {} bits a pixel; valid values: 1, 4, 8, 24 and 32", bits_));
     std::size_t const data_bytes = row_bytes() * static_cast<std::size_t>(height_);
     if (data_at_ < file_header_bytes + header_bytes_ || data_at_ > file_.size() ||
         data_bytes > file_.size() - data_at_)
@@ -85,11 +85,12 @@ class Decoder {
     if (compression_ == 0) return;
     std::size_t const masks_at = file_header_bytes + information_bytes;
     if (compression_ != with_masks || bits_ != 32 || masks_at + 12 > data_at_)
-      bad_file(name_,
-               fmt::format("has compression {} with {} bits a pixel; legal is 0, none", compression_, bits_));
+      bad_file(name_, fmt::format("has compression {} with {} bits a pixel; valid values: 0, none",
+                                  compression_, bits_));
     if (u32_at(masks_at) != 0xff0000 || u32_at(masks_at + 4) != 0xff00 || u32_at(masks_at + 8) != 0xff)
       bad_file(name_,
-               fmt::format("has the color masks {:#x}, {:#x} and {:#x}; legal are 0xff0000, 0xff00 and 0xff",
+               fmt::format("has the color masks {:#x}, {:#x} and {:#x}; valid values: 0xff0000, 0xff00 and "
+                           "0xff",
                            u32_at(masks_at), u32_at(masks_at + 4), u32_at(masks_at + 8)));
     constexpr std::size_t header_with_alpha_mask = 56;
     has_alpha_ = header_bytes_ >= header_with_alpha_mask && u32_at(masks_at + 12) == 0xff000000;
@@ -101,9 +102,8 @@ class Decoder {
     std::size_t const used = u32_at(46);
     colors_ = used == 0 ? most : used;
     if (colors_ > most || colors_ * 4 > data_at_ - at)
-      bad_file(name_,
-               fmt::format("has a palette of {} colors; legal are at most {} that fit before the pixels",
-                           colors_, most));
+      bad_file(name_, fmt::format("has a palette of {} colors; the limit is {} that fit before the pixels",
+                                  colors_, most));
     for (std::size_t i = 0; i < colors_; ++i) {
       palette_[i] = color_at(at + 4 * i);
       grey_ = grey_ && palette_[i].red == palette_[i].green && palette_[i].red == palette_[i].blue;

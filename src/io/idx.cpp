@@ -24,7 +24,7 @@ ElementKind kind_of_code(unsigned code, std::string const& name) {
     case 0x0e: return ElementKind::f64;
     default:
       bad_file(name,
-               fmt::format("the IDX type byte {:#04x} is unknown; legal are 0x08, 0x09, 0x0b, 0x0c, 0x0d "
+               fmt::format("the IDX type byte {:#04x} is unknown; valid values: 0x08, 0x09, 0x0b, 0x0c, 0x0d "
                            "and 0x0e",
                            code));
   }
@@ -64,7 +64,7 @@ Tensor parse_idx(std::span<std::byte const> file, std::string const& name) {
   ElementKind const kind = kind_of_code(static_cast<unsigned>(head[2]), name);
   unsigned const rank = static_cast<unsigned>(head[3]);
   if (rank < 1 || rank > max_rank)
-    bad_file(name, fmt::format("has {} dimensions; legal are 1 to {}", rank, max_rank));
+    bad_file(name, fmt::format("has {} dimensions; valid values: 1 to {}", rank, max_rank));
 
   Shape shape;
   shape.rank = static_cast<int>(rank);

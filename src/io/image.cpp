@@ -76,8 +76,8 @@ Image resize(Image const& image, int width, int height, Taps const& columns, Tap
 void check_request(int width, int height, int channels) {
   if (width < 1 || height < 1 || width > largest_image_extent || height > largest_image_extent)
     throw Error(ErrorCode::bad_request,
-                fmt::format("a picture of {} x {} pixels is not possible; legal are 1 to {} "
-                            "in each direction",
+                fmt::format("a picture of {} x {} pixels is not possible; valid values: 1 to {} in each "
+                            "direction",
                             width, height, largest_image_extent));
   if (channels != 1 && channels != 3)
     throw Error(ErrorCode::bad_request, fmt::format("a picture has 1 or 3 channels, not {}", channels));
@@ -102,8 +102,8 @@ void check_image(Image const& image) {
 
 void check_image_extents(long long width, long long height, std::string const& name) {
   if (width < 1 || height < 1 || width > largest_image_extent || height > largest_image_extent)
-    bad_file(name, fmt::format("claims {} x {} pixels; legal are 1 to {} in each direction", width, height,
-                               largest_image_extent));
+    bad_file(name, fmt::format("claims {} x {} pixels; valid values: 1 to {} in each direction", width,
+                               height, largest_image_extent));
 }
 
 Image decode_image(std::span<std::byte const> file, std::string const& name, unsigned char page) {

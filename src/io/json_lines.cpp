@@ -17,8 +17,8 @@ constexpr std::size_t longest_line = std::size_t{4} << 20;  // bytes
 nlohmann::json parse_line(std::string_view line, std::string const& where) {
   using Json = nlohmann::json;
   if (line.size() > longest_line)
-    bad_file(where, "has " + std::to_string(line.size()) + " bytes; legal are at most " +
-                        std::to_string(longest_line));
+    bad_file(where,
+             "has " + std::to_string(line.size()) + " bytes; the limit is " + std::to_string(longest_line));
   auto const limit_depth = [&](int depth, Json::parse_event_t event, Json&) {
     if (depth >= deepest &&
         (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start))

@@ -40,7 +40,7 @@ RawArray parse_npy(std::span<std::byte const> file, std::string const& name) {
   unsigned const major = byte_at(6);
   unsigned const minor = byte_at(7);
   if (major < 1 || major > 3 || minor != 0)
-    bad_file(name, fmt::format("is of .npy version {}.{}; known are 1.0, 2.0 and 3.0", major, minor));
+    bad_file(name, fmt::format("is of .npy version {}.{}; valid values: 1.0, 2.0 and 3.0", major, minor));
 
   std::size_t const length_bytes = major == 1 ? 2 : 4;
   std::size_t const header_at = magic.size() + 2 + length_bytes;

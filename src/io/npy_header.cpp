@@ -101,7 +101,7 @@ class Parser {
                                     in_quotes(text_.substr(start, at_ - start))));
       value = value * 10 + (text_[at_] - '0');
     }
-    if (at_ == start) fail("an extent, a whole number not below 0");
+    if (at_ == start) fail("an extent, a non-negative integer");
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
     return value;
   }
@@ -133,8 +133,8 @@ class Parser {
       return;
     }
     bad_file(file_,
-             fmt::format("the element type {} is not supported; legal are b1, i1 to i8, u1 to u8, f2, f4 and "
-                         "f8 after '<', '>' or '|', as in '<f4'",
+             fmt::format("the element type {} is not supported; valid values: b1, i1 to i8, u1 to u8, f2, f4 "
+                         "and f8 after '<', '>' or '|', as in '<f4'",
                          in_quotes(type)));
   }
 

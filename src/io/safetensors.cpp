@@ -26,9 +26,8 @@ std::string_view header_text(std::span<std::byte const> file, std::string const&
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<std::size_t>(file[i]);
   if (length > longest_header)
-    bad_file(name,
-             fmt::format("is not a safetensors file: it promises a header of {} bytes; legal are at most {}",
-                         length, longest_header));
+    bad_file(name, fmt::format("is not a safetensors file: it promises a header of {} bytes; the limit is {}",
+                               length, longest_header));
   if (length > file.size() - length_bytes)
     bad_file(name, fmt::format("promises a header of {} bytes, but only {} follow", length,
                                file.size() - length_bytes));

@@ -44,7 +44,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       bad_file(file_, "the name " + in_quotes(name) + " appears twice in its header");
     if (level_ == Level::fields && name != "dtype" && name != "shape" && name != "data_offsets")
       bad_file(file_, "tensor " + in_quotes(header_.entries.back().name) + " has the field " +
-                          in_quotes(name) + "; legal are dtype, shape and data_offsets");
+                          in_quotes(name) + "; valid values: dtype, shape and data_offsets");
     key_ = name;
     return true;
   }
@@ -112,7 +112,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     std::string legal = "an object";
     if (level_ == Level::metadata) legal = "a string";
     if (level_ == Level::fields) legal = key_ == "dtype" ? "the name of a type" : "an array";
-    if (level_ == Level::shape || level_ == Level::offsets) legal = "a whole number not below 0";
+    if (level_ == Level::shape || level_ == Level::offsets) legal = "a non-negative integer";
     bad_file(file_, where + " has " + what + " where " + legal + " should be");
   }
   [[noreturn]] void wrong_number_of_offsets() const {
@@ -131,7 +131,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       legal += (legal.empty() ? "" : ", ") + std::string(known.safetensors);
     }
     bad_file(file_, "tensor " + in_quotes(header_.entries.back().name) + " is of the unknown dtype " +
-                        in_quotes(name) + "; known are " + legal);
+                        in_quotes(name) + "; valid values: " + legal);
   }
 
   std::string const& file_;

@@ -13,7 +13,8 @@ char const* name_of(ActivationFunction function) {
 }
 
 ActivationFunction parse_activation_function(std::string const& name) {
-  return parse_name<ActivationFunction>("activation function", name, activation_function_count);
+  return parse_name<ActivationFunction>("activation function", name, activation_function_count,
+                                        "valid functions");
 }
 
 double default_alpha(ActivationFunction function) {

@@ -172,8 +172,8 @@ Target target_of_architecture(std::string const& name, std::vector<int> const& c
   Name const asked = parsed(name);
   if (std::find(numbers.begin(), numbers.end(), asked.number) == numbers.end())
     throw Error(ErrorCode::bad_request,
-                fmt::format("--arch {}: {} {}", name,
-                            compiled.empty() ? "there are" : "the run-time compiler here knows",
+                fmt::format("unknown architecture '{}'; {}: {}", name,
+                            compiled.empty() ? "valid values" : "the installed run-time compiler supports",
                             legal_names(numbers)));
   Gpu gpu = describe_gpu(capability_of(asked.number).card);
   if (number_of(gpu) != asked.number) {

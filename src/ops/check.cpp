@@ -99,7 +99,7 @@ void check_tensor(char const* operation, Named tensor, Role role) {
   int const alignment = description.alignment;
   if (alignment < 1 || (alignment & (alignment - 1)) != 0)
     refuse(operation,
-           fmt::format("{} is promised an alignment of {} bytes; legal is a power of two", name, alignment));
+           fmt::format("{} is promised an alignment of {} bytes; expected a power of two", name, alignment));
   if (role == Role::input) return;
   auto const shared = shared_place(description.layout);
   if (!shared) return;
@@ -177,7 +177,7 @@ void check_count(char const* operation, char const* what, std::size_t named, std
   if (named != given)
     refuse(operation, fmt::format("the epilogue names {} {}, but {} are described", named, what, given));
   if (named > static_cast<std::size_t>(limit))
-    refuse(operation, fmt::format("the epilogue names {} {}; at most {} are legal", named, what, limit));
+    refuse(operation, fmt::format("the epilogue names {} {}; at most {} allowed", named, what, limit));
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ void check_epilogue(char const* operation, Epilogue const& epilogue,
   check_count(operation, "operands", operands.size(), epilogue.operands.size(), max_epilogue_operands);
   check_count(operation, "stores", stores.size(), epilogue.stores.size(), max_epilogue_stores);
   if (expression.uses_source() && !has_source)
-    refuse(operation, fmt::format("the epilogue '{}' uses c, but there is no c", expression.text()));
+    refuse(operation, fmt::format("the epilogue '{}' uses c, but the problem has no c", expression.text()));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     Named const operand{operands[i].name.c_str(), epilogue.operands[i]};
     check_tensor(operation, operand, Role::input);

@@ -67,7 +67,8 @@ void check_image(ConvolutionProblem const& problem, Names const& names, int i) {
       image, problem.pad_begin[i], problem.pad_end[i], taps, names.w, problem.dilation[i], problem.stride[i]);
   if (expected == 0)
     refuse(names.operation,
-           fmt::format("the filter does not fit into the padded image: {}; it spans {}, at most {} is legal",
+           fmt::format("the filter does not fit into the padded image: {}; it spans {}, but the padded image "
+                       "has {}",
                        geometry, problem.dilation[i] * (taps - 1) + 1,
                        image + problem.pad_begin[i] + problem.pad_end[i]));
   if (problem.y.extent(2 + i) != expected)

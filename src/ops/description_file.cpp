@@ -43,8 +43,7 @@ void DescriptionFile::read(std::function<void(std::string const&, std::string_vi
     std::string_view const text = trimmed(std::string_view(line).substr(0, line.find('#')));
     if (text.empty()) continue;
     auto const equals = text.find('=');
-    if (equals == std::string_view::npos)
-      refuse(fmt::format("'{}' is no line of the form key = value", text));
+    if (equals == std::string_view::npos) refuse(fmt::format("'{}' is not of the form key = value", text));
     std::string const key(trimmed(text.substr(0, equals)));
     if (!given_.insert(key).second) refuse(key + " is given twice");
     take(key, trimmed(text.substr(equals + 1)));
@@ -64,14 +63,14 @@ void DescriptionFile::refuse(std::string const& what) const {
 void DescriptionFile::parse(std::string const& key, std::string_view value, double& number) const {
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || !(number > 0) || !std::isfinite(number))
-    refuse(fmt::format("{} = {}: legal is a positive number", key, value));
+    refuse(fmt::format("{} = {}; expected a positive number", key, value));
 }
 
 double DescriptionFile::whole_number(std::string const& key, std::string_view value, double limit) const {
   double number = 0;
   parse(key, value, number);
   if (number != std::floor(number) || !(number < limit))
-    refuse(fmt::format("{} = {}: legal is a whole number below {:.0f}", key, value, limit));
+    refuse(fmt::format("{} = {}; expected an integer below {:.0f}", key, value, limit));
   return number;
 }
 

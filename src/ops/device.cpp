@@ -12,6 +12,7 @@
 #include "src/backend/cuda/driver/devices.h"
 #include "src/backend/cuda/driver/driver.h"
 #include "src/ops/host_caches.h"
+#include "src/ops/names.h"
 
 namespace cosmati {
 namespace {
@@ -52,16 +53,16 @@ char const* name_of(Backend backend) {
 }
 
 Backend parse_backend(std::string const& name) {
+  std::vector<std::string> const names{"auto", "cuda", "cpu", "emulator", "reference"};
   for (Backend backend : {Backend::cuda, Backend::cpu, Backend::emulator, Backend::reference})
     if (name == name_of(backend)) return backend;
-  throw Error(ErrorCode::bad_request,
-              "'" + name + "' is not a backend; there is: auto, cuda, cpu, emulator, reference");
+  throw Error(ErrorCode::bad_request, unknown_name("backend", name, names, "valid backends"));
 }
 
 Device this_device(Backend backend, int threads, int ordinal) {
   if (threads < 0)
     throw Error(ErrorCode::bad_request,
-                std::to_string(threads) + " threads were asked for; at least 1 is needed");
+                std::to_string(threads) + " threads were asked for; at least 1 is required");
   Device device;
   device.backend = backend;
   set_processor(device);

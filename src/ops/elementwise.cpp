@@ -51,9 +51,10 @@ void validate(ReduceProblem const& problem) {
       refuse("reduce", fmt::format("x is {}, y is {}; extent {} of y must be 1 or {}", to_string(x),
                                    to_string(y), d, x.extent(d)));
     if (y.extent(d) == 1 && x.extent(d) == 0 && y.layout.size() > 0 && !defined_on_nothing)
-      refuse("reduce", fmt::format("x is {}: there is no {} over no element; only sum and sum-of-squares are "
-                                   "defined there",
-                                   to_string(x), name_of(problem.operation)));
+      refuse("reduce",
+             fmt::format(
+                 "x is {}: {} over zero elements is undefined; only sum and sum-of-squares are defined there",
+                 to_string(x), name_of(problem.operation)));
   }
 }
 

@@ -30,7 +30,7 @@ void validate(ElementwiseProblem const& problem) {
   auto const& expression = problem.epilogue.expression;
   auto const limit = [&](char const* what, std::size_t count, int most) {
     if (count > static_cast<std::size_t>(most))
-      refuse(operation, fmt::format("the expression names {} {}; at most {} are legal", count, what, most));
+      refuse(operation, fmt::format("the expression names {} {}; at most {} allowed", count, what, most));
   };
   limit("operands", expression.operands().size(), max_elementwise_operands);
   limit("stores", expression.stores().size(), max_elementwise_stores);

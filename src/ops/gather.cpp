@@ -15,7 +15,7 @@ void validate(GatherProblem const& problem) {
     check_rank(operation, {name, *tensor}, 2);
     if (tensor->extent(1) > 1 && tensor->layout.stride[1] != 1)
       refuse(operation,
-             fmt::format("{} is {}; the elements of its rows must be neighbours", name, to_string(*tensor)));
+             fmt::format("{} is {}; the elements of its rows must be neighbors", name, to_string(*tensor)));
   }
   check_type(operation, {"order", problem.order}, {DataType::s32});
   check_shape(operation, {"order", problem.order}, Shape(y.extent(0)));
@@ -23,7 +23,7 @@ void validate(GatherProblem const& problem) {
     refuse(operation,
            fmt::format("x is {}, y is {}; their rows must be as long", to_string(x), to_string(y)));
   if (x.extent(0) == 0 && y.extent(0) > 0)
-    refuse(operation, fmt::format("x is {}: there is no row to take", to_string(x)));
+    refuse(operation, fmt::format("x is {}: it has no rows", to_string(x)));
   check_finite(operation, "scale", problem.scale);
   check_finite(operation, "shift", problem.shift);
 }

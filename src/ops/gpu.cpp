@@ -12,6 +12,7 @@
 #include "cosmati/ops/error.h"
 #include "src/ops/architecture.h"
 #include "src/ops/description_file.h"
+#include "src/ops/names.h"
 
 namespace cosmati {
 namespace {
@@ -32,7 +33,7 @@ constexpr Key keys[] = {
     {"multiprocessors", &Gpu::multiprocessors, true, ""},
     {"shared_bytes_per_block", &Gpu::shared_bytes_per_block, true, "the most that a kernel may opt in to"},
     {"shared_bytes_per_multiprocessor", &Gpu::shared_bytes_per_multiprocessor, false,
-     "1024 more than of a block, if not given"},
+     "default: shared_bytes_per_block + 1024"},
     {"registers_per_multiprocessor", &Gpu::registers_per_multiprocessor, false, "of 32 bits"},
     {"threads_per_multiprocessor", &Gpu::threads_per_multiprocessor, false, ""},
     {"blocks_per_multiprocessor", &Gpu::blocks_per_multiprocessor, false, ""},
@@ -83,10 +84,10 @@ Gpu gpu_of(Card const& card) {
   return gpu;
 }
 
-std::string legal_keys() {
-  std::string text = std::string(name_key) + ", " + capability_key;
-  for (Key const& key : keys) text.append(", ").append(key.name);
-  return text;
+std::vector<std::string> valid_keys() {
+  std::vector<std::string> names{name_key, capability_key};
+  for (Key const& key : keys) names.emplace_back(key.name);
+  return names;
 }
 
 // One file.
@@ -111,8 +112,7 @@ class GpuFile {
     } else {
       auto const* const key =
           std::find_if(std::begin(keys), std::end(keys), [&](Key const& one) { return name == one.name; });
-      if (key == std::end(keys))
-        file_.refuse(fmt::format("'{}' is no key; there are {}", name, legal_keys()));
+      if (key == std::end(keys)) file_.refuse(unknown_name("key", name, valid_keys(), "valid keys"));
       std::visit([&](auto member) { file_.parse(name, value, gpu_.*member); }, key->field);
     }
   }
@@ -127,7 +127,7 @@ class GpuFile {
       right = fraction.ec == std::errc() && fraction.ptr == end && major > 0 && minor >= 0;
     }
     if (!right)
-      file_.refuse(fmt::format("{} = {}: legal is MAJOR.MINOR, for example 9.0", capability_key, value));
+      file_.refuse(fmt::format("{} = {}; expected MAJOR.MINOR, for example 9.0", capability_key, value));
     gpu_.major = major;
     gpu_.minor = minor;
   }
@@ -151,18 +151,14 @@ class GpuFile {
 }  // namespace
 
 Gpu describe_gpu(std::string const& name_or_file) {
-  std::string names;
+  std::vector<std::string> names;
   for (Card const& card : cards) {
     if (card.word == name_or_file) return gpu_of(card);
-    names += std::string(card.word) + ", ";
+    names.emplace_back(card.word);
   }
   if (!DescriptionFile::exists(name_or_file))
-    throw Error(ErrorCode::bad_request, "'" + name_or_file +
-                                            "' is no GPU that is known by name, nor a file; "
-                                            "there are " +
-                                            names +
-                                            "and files as `cosmati info --describe h200` "
-                                            "writes them");
+    throw Error(ErrorCode::bad_request, unknown_name("GPU", name_or_file, names, "valid values") +
+                                            ", or a file that `cosmati info --describe h200` writes");
   return GpuFile(name_or_file).read();
 }
 

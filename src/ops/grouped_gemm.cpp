@@ -27,7 +27,7 @@ void check_type(char const* name, TensorDescription const& first, TensorDescript
 }
 
 void check_like(GemmProblem const& first, GemmProblem const& member) {
-  if (member.batch() != 1) refuse(operation, fmt::format("a batch of {}; legal is 1", member.batch()));
+  if (member.batch() != 1) refuse(operation, fmt::format("a batch of {}; it must be 1", member.batch()));
   if (member.by_pointers) refuse(operation, "matrices given by arrays of pointers; a member has one matrix");
   if (!(member.epilogue.expression == first.epilogue.expression))
     refuse(operation, fmt::format("the epilogue {}, that of member 0 is {}; all members have one",

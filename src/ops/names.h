@@ -1,27 +1,43 @@
-// From a name to the value of an enumeration, by the name_of of its values.
+// Names of types and choices: aliases that other libraries use, and the message about an unknown name.
 #pragma once
-#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cosmati/ops/error.h"
 
 namespace cosmati {
 
-// The value among the first `count` of Enumeration that is called `name`; '-' and '_' are taken alike.
-// Throws Error(bad_request): "'reluu' is no activation function; there are relu, ...".
+// The index in `names` of `name`, or of the name that it is an alias of ("float32" of f32); -1 if there is
+// none. '-' and '_' are equal.
+int find_name(std::string_view name, std::vector<std::string> const& names);
+
+// The entry of `names` that a misspelled `name` most likely means: the smallest edit distance to it or to one
+// of its aliases. Empty if none is close.
+std::string nearest_name(std::string_view name, std::vector<std::string> const& names);
+
+// " (did you mean f32?)", or nothing if no name is close.
+std::string did_you_mean(std::string_view name, std::vector<std::string> const& names);
+
+// "unknown data type 'f31' (did you mean f32?); valid types: f64, f32". `heading` introduces the list.
+std::string unknown_name(std::string_view kind, std::string_view name, std::vector<std::string> const& names,
+                         std::string_view heading = "valid values");
+
+// Our names with the aliases of each, in the order of the table: {"f32", {"float32", "float", ...}}.
+std::vector<std::pair<std::string, std::vector<std::string>>> all_aliases();
+std::vector<std::string> aliases_of(std::string_view name);
+
+// The value among the first `count` of Enumeration that is called `name`, by name_of(value) or an alias.
+// Throws Error(bad_request) with unknown_name's message.
 template <class Enumeration>
-Enumeration parse_name(char const* kind, std::string const& name, int count) {
-  auto const plain = [](std::string text) {
-    std::replace(text.begin(), text.end(), '-', '_');
-    return text;
-  };
-  std::string legal;
-  for (int i = 0; i < count; ++i) {
-    auto const value = static_cast<Enumeration>(i);
-    if (plain(name) == plain(name_of(value))) return value;
-    legal += (i == 0 ? "" : ", ") + std::string(name_of(value));
-  }
-  throw Error(ErrorCode::bad_request, "'" + name + "' is no " + kind + "; there are " + legal);
+Enumeration parse_name(char const* kind, std::string const& name, int count,
+                       char const* heading = "valid values") {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.emplace_back(name_of(static_cast<Enumeration>(i)));
+  int const index = find_name(name, names);
+  if (index < 0) throw Error(ErrorCode::bad_request, unknown_name(kind, name, names, heading));
+  return static_cast<Enumeration>(index);
 }
 
 }  // namespace cosmati

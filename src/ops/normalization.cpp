@@ -10,11 +10,11 @@ namespace {
 
 char const* operation_of(BatchNormMode mode) {
   switch (mode) {
-    case BatchNormMode::inference: return "batch normalisation inference";
-    case BatchNormMode::training: return "batch normalisation training";
+    case BatchNormMode::inference: return "batch normalization inference";
+    case BatchNormMode::training: return "batch normalization training";
     case BatchNormMode::backward: break;
   }
-  return "batch normalisation backward";
+  return "batch normalization backward";
 }
 
 // Of the description that scale, bias, mean and variance share.
@@ -46,7 +46,7 @@ void validate(BatchNormProblem const& problem) {
 void validate(LrnProblem const& problem) {
   bool const forward = problem.direction == Direction::forward;
   char const* const operation =
-      forward ? "local response normalisation forward" : "local response normalisation backward";
+      forward ? "local response normalization forward" : "local response normalization backward";
   Named const x{"x", problem.x};
   check_tensors(operation, problem);
   check_rank(operation, x, 2, max_rank);

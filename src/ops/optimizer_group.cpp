@@ -11,7 +11,7 @@ void validate(OptimizerGroupProblem const& problem) {
   for (std::size_t i = 0; i < problem.tensors.size(); ++i) try {
       validate(problem.tensors[i]);
       if (problem.tensors[i].numbers.present() || problem.tensors[i].scaling.present())
-        refuse("optimiser group", "the numbers of a step are those of all tensors; they lie with the host");
+        refuse("optimizer group", "the numbers of a step are those of all tensors; they lie with the host");
     } catch (Error const& error) {
       throw Error(error.code(), fmt::format("tensor {} of {}: {}", i, problem.tensors.size(), error.what()));
     }

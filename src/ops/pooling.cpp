@@ -80,8 +80,8 @@ void check_indices(PoolingProblem const& problem) {
   Index const columns = taps ? problem.window[1] : problem.x.extent(3);
   if (rows > 0 && columns > limit / rows)
     refuse(operation,
-           fmt::format("indices of type {} count {} of {} x {}; at most {} are legal, s32 counts up "
-                       "to 2^31 places of the image",
+           fmt::format("indices of type {} count {} of {} x {}; at most {} allowed, s32 counts up to 2^31 "
+                       "places of the image",
                        name_of(problem.indices.type), taps ? "taps" : "places", rows, columns, limit));
 }
 
@@ -93,7 +93,7 @@ char const* name_of(PoolingMode mode) {
 }
 
 PoolingMode parse_pooling_mode(std::string const& name) {
-  return parse_name<PoolingMode>("pooling mode", name, pooling_mode_count);
+  return parse_name<PoolingMode>("pooling mode", name, pooling_mode_count, "valid modes");
 }
 
 void validate(PoolingProblem const& problem) {

@@ -12,6 +12,7 @@
 #include "src/backend/cpu/gemm/openblas.h"
 #include "src/backend/cpu/runtime/module.h"
 #include "src/ops/description_file.h"
+#include "src/ops/names.h"
 
 namespace cosmati {
 namespace {
@@ -55,15 +56,15 @@ Device read_processor(std::string const& path) {
   file.read([&](std::string const& key, std::string_view value) {
     if (key == "instruction_set") {
       if (!set_instructions(device, value))
-        file.refuse(fmt::format("{} = {}: legal are {}", key, value, fmt::join(instruction_sets, ", ")));
+        file.refuse(fmt::format("{} = {}; expected {}", key, value, fmt::join(instruction_sets, ", ")));
       return;
     }
     if (key == "cores") return file.parse(key, value, device.cores);
     if (key == "l1_bytes") return file.parse(key, value, device.l1_bytes);
     if (key == "l2_bytes") return file.parse(key, value, device.l2_bytes);
     if (key == "l3_bytes") return file.parse(key, value, device.l3_bytes);
-    file.refuse(
-        fmt::format("'{}' is no key; there are instruction_set, cores, l1_bytes, l2_bytes, l3_bytes", key));
+    file.refuse(unknown_name("key", key, {"instruction_set", "cores", "l1_bytes", "l2_bytes", "l3_bytes"},
+                             "valid keys"));
   });
   file.need("instruction_set");
   file.need("cores");
@@ -87,10 +88,10 @@ std::string instruction_set(Device const& device) {
 
 Device describe_processor(std::string const& name_or_file, int threads) {
   Device device;
-  std::string names;
+  std::vector<std::string> names;
   bool known = false;
   for (auto const& [name, one] : known_processors()) {
-    names += name + ", ";
+    names.push_back(name);
     if (name != name_or_file) continue;
     device = one;
     known = true;
@@ -98,8 +99,8 @@ Device describe_processor(std::string const& name_or_file, int threads) {
   if (!known) {
     if (!DescriptionFile::exists(name_or_file))
       throw Error(ErrorCode::bad_request,
-                  "'" + name_or_file + "' is no processor that is known by name, nor a file; there are " +
-                      names + "and files as `cosmati info --describe avx2-laptop` writes them");
+                  unknown_name("processor", name_or_file, names) +
+                      ", or a file that `cosmati info --describe avx2-laptop` writes");
     device = read_processor(name_or_file);
   }
   device.threads = threads > 0 ? threads : device.cores;

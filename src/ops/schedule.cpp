@@ -41,7 +41,7 @@ char const* name_of(ScheduleKind kind) {
 }
 
 ScheduleKind parse_schedule_kind(std::string const& name) {
-  return parse_name<ScheduleKind>("learning-rate schedule", name, schedule_kind_count);
+  return parse_name<ScheduleKind>("learning-rate schedule", name, schedule_kind_count, "valid schedules");
 }
 
 double Schedule::rate_at(long long step, long long total) const {

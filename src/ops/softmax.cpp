@@ -12,13 +12,14 @@ void check_labels_of(char const* operation, TensorDescription const& labels, Nam
   check_type(operation, {"labels", labels}, {DataType::s32});
   check_shape(operation, {"labels", labels}, {x.tensor.extent(0)});
   if (x.tensor.extent(0) == 0)
-    refuse(operation, fmt::format("{} is {}: there is no mean loss over no rows; at least 1 is needed",
-                                  x.name, to_string(x.tensor)));
+    refuse(operation,
+           fmt::format("{} is {}: the mean loss over zero rows is undefined; at least 1 row is required",
+                       x.name, to_string(x.tensor)));
 }
 
 void check_classes(char const* operation, Named tensor, Index classes) {
   if (classes < 1)
-    refuse(operation, fmt::format("{} is {}, of 0 classes; at least 1 is needed", tensor.name,
+    refuse(operation, fmt::format("{} is {}, with 0 classes; at least 1 is required", tensor.name,
                                   to_string(tensor.tensor)));
 }
 
@@ -42,7 +43,7 @@ void validate(SoftmaxProblem const& problem) {
   if (!forward) check_same_shape(operation, {"dy", problem.dy}, y);
   int const rank = problem.x.layout.rank();
   if (problem.axis < 0 || problem.axis >= rank)
-    refuse(operation, fmt::format("the axis is {}; {} is of rank {}: 0 to {} are legal", problem.axis,
+    refuse(operation, fmt::format("the axis is {}; {} is of rank {}; valid values: 0 to {}", problem.axis,
                                   to_string(problem.x), rank, rank - 1));
 }
 

@@ -9,6 +9,8 @@
 #include <new>
 #include <vector>
 
+#include "src/ops/names.h"
+
 namespace cosmati {
 namespace {
 
@@ -106,13 +108,7 @@ std::string to_string(TensorDescription const& description) {
 }
 
 DataType parse_data_type(std::string const& name) {
-  std::string legal;
-  for (int i = 0; i < data_type_count; ++i) {
-    auto const type = static_cast<DataType>(i);
-    if (name == name_of(type)) return type;
-    legal += fmt::format("{}{}", i == 0 ? "" : ", ", name_of(type));
-  }
-  throw Error(ErrorCode::bad_request, fmt::format("'{}' is no number type; there are {}", name, legal));
+  return parse_name<DataType>("data type", name, data_type_count, "valid types");
 }
 
 Index checked_size(Shape const& shape, DataType type) {

@@ -66,7 +66,7 @@ std::string epilogue_word(Epilogue const& epilogue) {
 }
 
 [[noreturn]] void refuse(std::string const& key, std::string const& value, std::string const& legal) {
-  throw Error(ErrorCode::bad_file, key + '=' + value + ": legal is " + legal);
+  throw Error(ErrorCode::bad_file, key + '=' + value + "; expected " + legal);
 }
 
 bool is_number(std::string const& text) {
@@ -126,7 +126,7 @@ void check_convolution_word(std::string const& key, std::string const& value) {
   }
   int const numbers = key == "groups" ? 1 : key == "pad" ? 4 : 2;
   if (count_of_numbers(value, ',') != numbers)
-    refuse(key, value, fmt::format("{} whole number{}", numbers, numbers == 1 ? "" : "s with commas"));
+    refuse(key, value, fmt::format("{} integer{}", numbers, numbers == 1 ? "" : "s separated by commas"));
 }
 
 std::string taken(Words& words, std::string const& key) {
@@ -207,7 +207,7 @@ void parse_measured_words(std::string const& subject, Words const& words, Tuning
   if (line.recipe == "none") line.recipe.clear();
   if (!left.empty())
     throw Error(ErrorCode::bad_file,
-                "there is no key '" + left.front().first + "' in a line for " + subject + " with a backend");
+                "unknown key '" + left.front().first + "' in a line for " + subject + " with a backend");
 }
 
 }  // namespace cosmati::plan

@@ -1,9 +1,11 @@
 // The parts of planning that do not depend on the kind of problem.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 
 #include "cosmati/ops/epilogue.h"
+#include "src/ops/names.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati {
@@ -13,17 +15,18 @@ void throw_no_candidate(std::vector<Considered> const& considered, std::string c
   if (considered.empty())
     throw Error(ErrorCode::unavailable,
                 std::string("the backend ") + name_of(backend) + " has no kernel for this operation");
-  std::string names;
+  std::vector<std::string> names;
   for (Considered const& entry : considered) {
     if (entry.kernel == asked_for)
       throw Error(ErrorCode::bad_request,
                   "the kernel '" + asked_for + "' refuses this problem: " + entry.refusal);
-    names += (names.empty() ? "" : ", ") + entry.kernel;
+    names.push_back(entry.kernel);
   }
   if (!asked_for.empty())
-    throw Error(ErrorCode::bad_request, "there is no kernel '" + asked_for +
-                                            "' for this operation on the backend " + name_of(backend) +
-                                            "; there is: " + names);
+    throw Error(
+        ErrorCode::bad_request,
+        unknown_name("kernel", asked_for, names,
+                     std::string("valid kernels for this operation on the backend ") + name_of(backend)));
   throw Error(ErrorCode::bad_request, "no kernel accepts this problem:\n" + explain(considered, ""));
 }
 
@@ -31,17 +34,20 @@ void throw_sum_over_batch(char const* what) {
   throw Error(ErrorCode::bad_request,
               std::string(what) +
                   " over the batch: no part of the result belongs to one row or image, and "
-                  "batch-invariant (its bits, whatever the others are) means nothing for it");
+                  "batch-invariant (its bits, whatever the others are) has no effect for it");
 }
 
 std::string error_sentence(double expected, double limit) {
   auto const in_short = [](double value) {
     char text[32];
     std::snprintf(text, sizeof text, "%.2g", value);
+    if (value > 0 && value < 0.01) {
+      int const exponent = static_cast<int>(std::floor(std::log10(value)));
+      std::snprintf(text, sizeof text, "%.2ge%d", value / std::pow(10, exponent), exponent);
+    }
     return std::string(text);
   };
-  return "is expected to be " + in_short(expected) + " off, as a share of the results; the limit is " +
-         in_short(limit);
+  return "expected relative error " + in_short(expected) + " exceeds the limit " + in_short(limit);
 }
 
 std::string explain(std::vector<Considered> const& considered, std::string const& chosen) {

@@ -60,7 +60,7 @@ double seconds_of(std::string const& key, std::string const& value) {
   double seconds = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
   if (error != std::errc() || end != value.data() + value.size() || !(seconds > 0) || !std::isfinite(seconds))
-    refuse(key + "=" + value + ": legal are seconds, a number above 0");
+    refuse(key + "=" + value + "; expected seconds, a positive number");
   return seconds;
 }
 
@@ -69,13 +69,13 @@ std::string time_of(std::string const& value) {
   bool matches = value.size() == form.size();
   for (std::size_t i = 0; matches && i < form.size(); ++i)
     matches = form[i] == '0' ? value[i] >= '0' && value[i] <= '9' : value[i] == form[i];
-  if (!matches) refuse("time=" + value + ": legal is a time such as 2026-01-31T23:59:59Z");
+  if (!matches) refuse("time=" + value + "; expected a time such as 2026-01-31T23:59:59Z");
   return value;
 }
 
 std::string measured_of(std::string const& value) {
   if (value.find_first_not_of("0123456789x") != std::string::npos)
-    refuse("measured=" + value + ": legal are extents such as 4096x4096x4096x1");
+    refuse("measured=" + value + "; expected extents such as 4096x4096x4096x1");
   return value;
 }
 
@@ -88,7 +88,7 @@ TuningLine line_of(std::string_view text) {
   words.erase(words.begin());
   std::set<std::string> seen;
   for (auto const& [key, value] : words) {
-    if (key.empty()) refuse("'" + value + "' is no word of the form key=value");
+    if (key.empty()) refuse("'" + value + "' is not of the form key=value");
     if (value.empty()) refuse(key + "= has no value");
     if (!seen.insert(key).second) refuse("the key " + key + " stands there twice");
     if (key == "gpu")
@@ -161,7 +161,7 @@ TuningTable TuningTable::parse(std::string_view text, std::string const& name) {
     try {
       if (line.size() > longest_line)
         throw Error(ErrorCode::bad_file, "a line of " + std::to_string(line.size()) +
-                                             " bytes; legal are at most " + std::to_string(longest_line));
+                                             " bytes; the limit is " + std::to_string(longest_line));
       TuningLine parsed = line_of(line);
       parsed.origin = origin;
       table.add(parsed);

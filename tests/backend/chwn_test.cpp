@@ -491,7 +491,7 @@ TEST(Chwn16, RefusalsNameTheValueAndWhatIsLegal) {
   wide.window[0] = wide.window[1] = 16;
   wide.x = chwn16(1, 16, 16);
   wide.y = chwn16(1, 1, 1);
-  EXPECT_EQ(refusal(wide, device), "the window has 16 x 16 taps; at most 255 are legal without indices");
+  EXPECT_EQ(refusal(wide, device), "the window has 16 x 16 taps; at most 255 are supported without indices");
   wide.mode = PoolingMode::average;
   EXPECT_EQ(refusal(wide, device), "");
 }

@@ -69,7 +69,7 @@ static void test_problems(void) {
   gemm.epilogue = "acc + b[n]", tensor.name = "b", tensor.tensor.rank = 1, tensor.tensor.extent[0] = 5;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "the name b|another name");
   gemm = product(), gemm.epilogue = "acc + c";
-  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "there is no c");
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "the problem has no c");
   REFUSED(cosmati_gemm_problem(NULL, &problem), COSMATI_BAD_REQUEST, "gemm|null");
   convolution.direction = 5;
   REFUSED(cosmati_convolution_problem(&convolution, &problem), COSMATI_BAD_REQUEST, "direction is 5|0 to 4");
@@ -93,7 +93,7 @@ static void test_fields(void) {
   cosmati_optimizer optimizer = cosmati_default_optimizer();
 
   lrn.x = lrn.y = image, lrn.window = 0;
-  REFUSED(cosmati_lrn_problem(&lrn, &problem), COSMATI_BAD_REQUEST, "normalisation: window is 0|at least 1");
+  REFUSED(cosmati_lrn_problem(&lrn, &problem), COSMATI_BAD_REQUEST, "normalization: window is 0|at least 1");
   lrn.window = 3, lrn.dx = image;
   REFUSED(cosmati_lrn_problem(&lrn, &problem), COSMATI_BAD_REQUEST, "dx is of rank 4|BACKWARD|0, none");
   batch_norm.x = batch_norm.y = image;
@@ -142,7 +142,7 @@ static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati
   REFUSED(cosmati_run(plan, arguments, 3, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
           "alpha, a scalar, is missing");
   REFUSED(cosmati_run(plan, arguments, 5, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
-          "e is none of this problem");
+          "e is not part of this problem");
   arguments[4].name = "b";
   REFUSED(cosmati_run(plan, arguments, 5, numbers, bytes, NULL), COSMATI_BAD_REQUEST, "b is given twice");
   arguments[4].name = NULL;

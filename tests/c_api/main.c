@@ -11,7 +11,7 @@ typedef struct {
 
 static group const groups[] = {
     {"gemm", test_gemm},       {"convolution", test_convolution}, {"pooling", test_pooling},
-    {"softmax", test_softmax}, {"elementwise", test_elementwise}, {"normalisation", test_normalisation},
+    {"softmax", test_softmax}, {"elementwise", test_elementwise}, {"normalization", test_normalization},
     {"plans", test_plans},     {"optimizer", test_optimizer},     {"errors", test_errors},
     {"rbf", test_rbf},
 };

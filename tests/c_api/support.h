@@ -43,7 +43,7 @@ void run_once(cosmati_handle_t handle, cosmati_problem_t problem, char const* op
 void test_gemm(cosmati_handle_t handle);
 void test_convolution(cosmati_handle_t handle);
 void test_pooling(cosmati_handle_t handle);
-void test_normalisation(cosmati_handle_t handle);
+void test_normalization(cosmati_handle_t handle);
 void test_softmax(cosmati_handle_t handle);
 void test_rbf(cosmati_handle_t handle);
 void test_elementwise(cosmati_handle_t handle);

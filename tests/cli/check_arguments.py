@@ -101,9 +101,9 @@ def sizes_in_the_words_of_the_options():
     w = program.save("w", f32(4, 3, 3, 3))
     dy = program.save("dy", f32(1, 4, 6, 7))
     words = ["conv", "--x", dy, "--w", w, "--direction", "transposed"]
-    refused(*words, "--output-size", "20,20", "--stride", "2", says=["--output-size 20,20", "dy.npy", "6 rows", "legal: 13 to 14"])
-    refused(*words, "--output-size", "13,20", "--stride", "2", says=["20 columns", "7 columns", "legal: 15 to 16"])
-    refused(*words, "--output-size", "5,5", "--stride", "2", "--pad", "same-lower", says=["--output-size 5,5", "legal: 11 to 12"])
+    refused(*words, "--output-size", "20,20", "--stride", "2", says=["--output-size 20,20", "dy.npy", "6 rows", "valid values: 13 to 14"])
+    refused(*words, "--output-size", "13,20", "--stride", "2", says=["20 columns", "7 columns", "valid values: 15 to 16"])
+    refused(*words, "--output-size", "5,5", "--stride", "2", "--pad", "same-lower", says=["--output-size 5,5", "valid values: 11 to 12"])
     refused(*words, "--output-pad", "2,0", "--stride", "2", says=["--output-pad 2,0", "0 to 1"])
     refused(*words, "--output-pad", "1", says=["--output-pad 1", "--output-pad of 0"])
     refused(*words, "--pad", "9", says=["--pad 9", "-10 rows"])
@@ -111,7 +111,7 @@ def sizes_in_the_words_of_the_options():
     refused(*words, "--output-pad", "1", "--output-size", "9,9", says=["--output-pad 1", "--output-size 9,9"])
     refused(*words, "--output-pad", "1", "--pad", "same-upper", "--stride", "2", says=["--output-pad 1", "--pad same-upper"])
     refused("conv", "--x", w, "--w", w, "--direction", "transposed", says=["w.npy", "4 filters", "3 channels"])
-    refused("conv", "--dy", dy, "--w", w, "--direction", "data", "--input-size", "9", says=["--input-size 9", "legal: 8"])
+    refused("conv", "--dy", dy, "--w", w, "--direction", "data", "--input-size", "9", says=["--input-size 9", "valid values: 8"])
     for size in ("13,15", "14,16"):
         got = program.run(*words, "--stride", "2", "--output-size", size)
         program.check(got is not None and got.shape[2:] == tuple(map(int, size.split(","))), f"--output-size {size} is legal")

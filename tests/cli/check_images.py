@@ -111,7 +111,7 @@ def pools():
     program.check(program.run("pool", "--x", program.save("x", x[:, :, 0]), "--window", 3, "--stride", 1).shape == (2, 3, 8), "one dimension")
 
 
-def normalisations():
+def normalizations():
     for layout, shape in (("nchw", (4, 3, 5, 6)), ("nhwc", (4, 3, 5, 6)), ("nchw", (7, 5)), ("nhwc", (3, 4, 6))):
         rank = len(shape)
         axes = tuple(range(rank)) if layout == "nchw" else (0, *range(2, rank), 1)
@@ -147,7 +147,7 @@ def normalisations():
         program.close("dbias", program.load("db.npy"), dbias, 10, 1e-4)
 
 
-def response_normalisation():
+def response_normalization():
     x, dy = normal(2, 7, 3, 4), normal(2, 7, 3, 4)
     size, alpha, beta, k = 4, 0.3, 0.6, 1.5
     X = wide(x)
@@ -177,7 +177,7 @@ def transforms():
     program.equal("to f16", program.run("transform", "--x", program.save("x", x), "--d-type", "f16"), x.astype(np.float16))
 
 
-parts = [pools, normalisations, response_normalisation, transforms]
+parts = [pools, normalizations, response_normalization, transforms]
 if program.has_kernels("conv"):
     parts.insert(0, convolutions)
 for part in parts:

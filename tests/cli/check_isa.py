@@ -66,7 +66,7 @@ def limits():
     for value in ("AVX", "avx2", "AVX-512", "3"):
         for words in (("info",), ("explain", "gemm", "--size", "8x8x8"), ("verify", "gemm", "--backend", "reference")):
             done = program.call(*words, expect=2, COSMATI_MAX_CPU_ISA=value)
-            program.check(done.stderr.strip() == f"cosmati: COSMATI_MAX_CPU_ISA is '{value}'; legal are SSE2, AVX2 and AVX512", done.stderr)
+            program.check(done.stderr.strip() == f"cosmati: COSMATI_MAX_CPU_ISA is '{value}'; valid values: SSE2, AVX2 and AVX512", done.stderr)
 
 
 def results():

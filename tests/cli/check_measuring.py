@@ -96,7 +96,7 @@ for name in (calls, same):
         refused("replay", calls, "--backend", "cpu", *mode, tells=["COSMATI_RECORD", "would overwrite an input"], COSMATI_RECORD=name)
 refused(*product, tells=["COSMATI_RECORD", "--a"], COSMATI_RECORD=a)
 refused("verify", "gemm", "--shapes", suite, "--backend", "cpu", tells=["COSMATI_RECORD", "--shapes"], COSMATI_RECORD=suite)
-refused(*product, tells=["COSMATI_RECORD", "two files"], COSMATI_RECORD=program.file("d.npy"))
+refused(*product, tells=["COSMATI_RECORD", "different files"], COSMATI_RECORD=program.file("d.npy"))
 refused(*product, tells=["COSMATI_RECORD", "pipe"], COSMATI_RECORD=program.file("pipe"))
 refused(*product, tells=["folder"], COSMATI_RECORD=program.folder.name)
 program.check(read(calls) == before and read(a) == array, "inputs are left alone")

@@ -77,7 +77,7 @@ def check_lenet5(folder):
     base = ["train", "lenet5", "--data", data, "--epochs", 6, "--batch", 32, "--threads", 2]
     text = run(*base, "--save", model, "--picture", picture).stdout
     expect("a line for each epoch", text.count("images/s") == 6, text)
-    expect("the confusion matrix", "right" in text and "test accuracy" in text, text)
+    expect("the confusion matrix", "correct" in text and "test accuracy" in text, text)
     expect("where the files are", model in text and picture in text, text)
     expect("the picture is a PNG", read(picture)[:8] == b"\x89PNG\r\n\x1a\n")
     lines = [json.loads(line) for line in run(*base, "--save", f"{folder}/n.safetensors", "--json").stdout.splitlines()]
@@ -169,9 +169,9 @@ def check_interrupt(folder, data, model):
     expect("resuming gives the same bits", read(whole) == read(parts))
 
 
-def make_bmp(path, grey):
-    height, width = grey.shape
-    rows = b"".join(np.repeat(row, 3).tobytes() + bytes(-3 * width % 4) for row in grey[::-1])
+def make_bmp(path, gray):
+    height, width = gray.shape
+    rows = b"".join(np.repeat(row, 3).tobytes() + bytes(-3 * width % 4) for row in gray[::-1])
     with open(path, "wb") as file:
         file.write(bmp_header(width, height, len(rows)) + rows)
     return path
@@ -301,8 +301,8 @@ def animation(path):
         at += 12 + length
     names = [name for name, _ in chunks]
     assert names[:4] == [b"IHDR", b"acTL", b"fcTL", b"IDAT"] and names[-1] == b"IEND", names
-    width, height, depth, colour = struct.unpack(">IIBB", chunks[0][1][:10])
-    assert (depth, colour) == (8, 2)
+    width, height, depth, color = struct.unpack(">IIBB", chunks[0][1][:10])
+    assert (depth, color) == (8, 2)
     count, plays = struct.unpack(">II", chunks[1][1])
     frames, sequence, rates = [], 0, set()
     for name, body in chunks[2:-1]:
@@ -348,7 +348,7 @@ def check_walk(folder, base, z):
                           (["--walk", 8, "--walk-stops", 9], "--walk-stops 9"), (["--count", 3, "--walk-stops", 3], "--walk-stops"),
                           (["--count", 3, "--frames-per-second", 3], "--animation"),
                           (["--count", 3, "--animation", f"{folder}/a.gif"], ".apng"),
-                          (["--count", 3, "--animation", f"{folder}/x.png"], "two files")):
+                          (["--count", 3, "--animation", f"{folder}/x.png"], "different files")):
         refused(*base, *words, "--image", f"{folder}/x.png", saying=saying)
 
 
@@ -381,7 +381,7 @@ def check_shipped_generator(folder):
         run(*draw)
         expect("the shipped generator draws", read(f"{folder}/shipped.png")[:4] == b"\x89PNG")
     else:
-        refused(*draw, saying="share/cosmati/dcgan-fashion.safetensors is in no folder")
+        refused(*draw, saying="share/cosmati/dcgan-fashion.safetensors was not found in")
 
 
 def check_make_help():
@@ -428,13 +428,13 @@ def check_dcgan_refusals(folder, network, values):
                   ["--image", f"{folder}/x.png", "--animation", f"{folder}/x.png"],
                   ["--image", f"{folder}/x.png", "--save-weights", f"{folder}/x.png"],
                   ["--timeline", f"{folder}/x.json", "--save-weights", f"{folder}/x.json"]):
-        refused(*base, *one, *words, saying="they are two files")
+        refused(*base, *one, *words, saying="they must be different files")
     refused(*base, *one, "--batch", -1, saying="--batch -1 is out of range")
     refused(*base, *one, "--animation", f"{folder}/x.png", "--frames-per-second", -1, saying="--frames-per-second -1 is out of range")
     for words in (["--count", -1], ["--walk", -1], ["--walk", 4, "--walk-stops", -1]):
         refused(*base, *words, *one[2:], saying=f"{words[-2]} -1 is out of range")
     for option in ("--compute", "--accumulator", "--a-type", "--b-type", "--c-type", "--d-type"):
-        refused(*base, *one, option, "tf32", saying=f"generate dcgan has no option {option}; its numbers are chosen by --type" if option == "--compute" else f"generate dcgan has no option {option}; it is for run,")
+        refused(*base, *one, option, "tf32", saying=f"generate dcgan: unknown option {option}; its numbers are chosen by --type" if option == "--compute" else f"generate dcgan: unknown option {option}; it applies to run,")
     for backend, method in (("cpu", "naive"), ("reference", "auto,auto,auto,naive")):
         error = run(*base, *one, "--backend", backend, "--method", method, status=3).stderr
         expect(f"--method {method} on {backend}", f"--method {method}: naive" in error and error.count("\n") == 1, error)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """cosmati plot: structure, escaping, odd and damaged input; with --browser in a headless Chromium, at two widths and in
-both colour schemes. usage: check_plot.py PROGRAM [--browser [PICTURES]]     exit status 77: no Chromium is here"""
+both color schemes. usage: check_plot.py PROGRAM [--browser [PICTURES]]     exit status 77: no Chromium is here"""
 import html.parser, json, math, os, re, sys
 import browser
 from program import Program
@@ -153,7 +153,7 @@ def odd_records():
              record(median_seconds=0), record(gflops="fast"), record(type=None), record(problem="absent")]
     done, page = plot(write("odd.jsonl", *lines))
     check_whole(page, "odd")
-    counted = ("1 line of other" in page.text, "2 lines of other verbs than bench", "3 lines that are no records", "2 lines without a time or a rate",
+    counted = ("1 line of other" in page.text, "2 lines of other verbs than bench", "3 lines that are not records", "2 lines without a time or a rate",
                "2 lines without subject, problem or type", "2 earlier measurements left out")
     for words in counted[1:]:
         program.check(words in page.text, f"the report says: {words}")
@@ -174,7 +174,7 @@ def odd_records():
     _, page = plot(write("wrong.jsonl", record(verified=False, ratio=7), record(problem="1x1x1 nn", ratio=0.5)))
     program.check("Geometric mean 0.500, least 0.500" in page.all("figure")[0]["text"] and "WRONG" in page.text and page.all("rect", **{"class": "wrong"}), "a wrong result is in no mean")
     _, page = plot(write("states.jsonl", record(settled=False, steady=False, throttled=True, clock_share=0.871, verified=None, peer_verified=False)))
-    program.check("not verified, unsettled, slowing, throttled to 87%, the peer&#39;s result is another" in page.text, "states")
+    program.check("not verified, unsettled, slowing, throttled to 87%, the peer&#39;s result differs" in page.text, "states")
 
 
 def extremes():
@@ -267,7 +267,7 @@ def in_browser(path, pictures):
     view = browser.Browser(path)
     try:
         for name, page in pages.items():
-            colours = set()
+            colors = set()
             for width in (390, 1280):
                 for scheme in ("light", "dark"):
                     what = f"{name} at {width}, {scheme}"
@@ -279,10 +279,10 @@ def in_browser(path, pictures):
                     program.check(not poor, f"{what}: poor contrast: {poor}")
                     outside = view.value(OUTSIDE)
                     program.check(not outside, f"{what}: text outside its picture: {outside}")
-                    colours.add(view.value("getComputedStyle(document.body).backgroundColor"))
+                    colors.add(view.value("getComputedStyle(document.body).backgroundColor"))
                     if pictures:
                         view.picture(os.path.join(pictures, f"{name}-{width}-{scheme}.png"))
-            program.check(len(colours) == 2, f"{name}: two colour schemes: {colours}")
+            program.check(len(colors) == 2, f"{name}: two color schemes: {colors}")
         view.open(pages["many"], 1280)
         program.check(len(view.value(SHOWN)) == 116 and view.value("document.getElementById('shown').textContent") == "116 of 116", "all rows")
         view.value("box = document.getElementById('filter'), box.value = ' 512X12288 BF16 ', box.dispatchEvent(new Event('input'))")

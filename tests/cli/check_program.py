@@ -25,7 +25,7 @@ def help_and_version():
     program.check(program.call("--version").stdout.startswith("cosmati "), "--version")
 
 
-def misspelt():
+def misspelled():
     says(program.call(expect=2), "verb", "run")
     says(program.call("veriffy", expect=2), "did you mean verify?")
     says(program.call("run", expect=2), "gemm")
@@ -70,7 +70,7 @@ def bad_requests():
     program.check(not os.path.exists(fresh), "a refused request writes nothing")
     run("gemm", "--a", a, "--b", ok_b, "--epilogue", "store(pre, acc); acc", "--out", "/dev/null", "--store", "pre=/dev/null", expect=0)
     says(run("adam", "--parameter", a, "--gradient", a, "--step", "0", *out), "--step 0", "from 1")
-    says(run("sgd", "--parameter", a, "--gradient", a, "--d-type", "f16", *out), "no option --d-type", "other than sgd and adam")
+    says(run("sgd", "--parameter", a, "--gradient", a, "--d-type", "f16", *out), "unknown option --d-type", "other than sgd and adam")
     x, w = program.save("x", f32(1, 3, 8, 8)), program.save("w", f32(4, 3, 3, 3))
     says(run("conv", "--x", x, "--w", program.save("w2", f32(4, 2, 3, 3)), *out), "2", "3")
     says(run("conv", "--x", x, "--w", program.save("w3", f32(4, 3, 3)), *out), "w3.npy", "3 dimensions")
@@ -123,17 +123,17 @@ def gpus():
     open(program.file("bad.txt"), "w").write("name = x\nsms = 3\n")
     says(program.call("explain", "gemm", "--size", "8x8x8", "--device-description", program.file("bad.txt"), expect=2), "bad.txt:2", "sms", "multiprocessors")
     for backend in ("auto", "cuda"):
-        says(run("--device-description", file, "--backend", backend), file, "only described")
-        says(program.call("verify", "gemm", "--device-description", "h200", "--backend", backend, expect=2), "only described")
-        says(program.call("bench", "gemm", "--size", "8x8x8", "--device-description", "h200", "--backend", backend, expect=2), "only described")
-    says(run("--device-description", "h200", "--backend", "cpu"), "'h200' is no processor", "sse2-only, avx2-laptop, avx512-server, 64-core-server")
+        says(run("--device-description", file, "--backend", backend), file, "a described GPU cannot execute")
+        says(program.call("verify", "gemm", "--device-description", "h200", "--backend", backend, expect=2), "a described GPU cannot execute")
+        says(program.call("bench", "gemm", "--size", "8x8x8", "--device-description", "h200", "--backend", backend, expect=2), "a described GPU cannot execute")
+    says(run("--device-description", "h200", "--backend", "cpu"), "unknown processor 'h200'", "sse2-only, avx2-laptop, avx512-server, 64-core-server")
     says(run("--device-description", "h200", "--backend", "reference"), "cpu", "emulator")
     if any(line["subject"] == "gemm" and line["backend"] == "cuda" for line in json_lines(program.call("list", "kernels", "--json"), "backend")):
         lines = json_lines(program.call("explain", "gemm", "--size", "64x64x64", "--device-description", "h200", "--json"), "gpu", "backend")
         program.check(all(line["gpu"] == "NVIDIA H200" and line["backend"] == "cuda" for line in lines), "explain for a GPU that is not here")
     # Which driver, which device.
     says(run("--device", "-1"), "--device -1")
-    says(run("--backend", "cuda", expect=3, COSMATI_LIBCUDA="libm.so.6"), "libm.so.6", "no NVIDIA driver")
+    says(run("--backend", "cuda", expect=3, COSMATI_LIBCUDA="libm.so.6"), "libm.so.6", "is not an NVIDIA driver")
     explained = json_lines(program.call("explain", "gemm", "--size", "8x8x8", "--json"), "backend")
     program.check({line["backend"] for line in explained} == {"cpu"}, "auto is cpu where there is no driver")
     program.check(not info()[("backend", "cuda")]["here"] and not info()[("toolkit", "CUDA driver")]["here"], "info says that there is no driver")
@@ -144,7 +144,7 @@ def gpus():
     program.check(lines[("backend", "cuda")]["here"] and lines[("toolkit", "CUDA driver")]["state"] == "CUDA 12.2", str(lines))
     program.check(all(word in lines[("device", "cuda 1")]["state"] for word in ("Fake H200", "9.0", "132")), str(lines))
     program.check("name = Fake H200\n" in program.call("info", "--describe", "0", **fake).stdout, "a GPU that is here is described")
-    says(run("--backend", "cuda", "--device", "3", expect=3, **fake), "device 3 is not here")
+    says(run("--backend", "cuda", "--device", "3", expect=3, **fake), "device 3 is not available")
     says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_INIT="100"), "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100)")
     says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_DEVICES="0"), "no device")
     run("--backend", "auto", expect=0, **fake, COSMATI_FAKE_DEVICES="0")
@@ -199,7 +199,7 @@ def compiled():
     says(compile_("gemm", "--size", "32x32x32,64x64x64", "--out", out, expect=2), "one kernel")
     lines = json_lines(compile_("gemm", "--size", "64x64x64", "--type", "f16", "--accumulator", "f16", "--policy", "small", "--json"), *keys)
     program.check("mma" in lines[0]["policy"] and "small" in lines[0]["policy"] and "f16 sums" in lines[0]["problem"], f"f16 sums: {lines}")
-    says(compile_("gemm", "--size", "64x64x64", "--accumulator", "f16", expect=2), "f16", "legal: f32")
+    says(compile_("gemm", "--size", "64x64x64", "--accumulator", "f16", expect=2), "f16", "valid values: f32")
 
 
 def half_sums():
@@ -210,7 +210,7 @@ def half_sums():
     for depth, exact in ((200, True), (300, False)):
         lines = json_lines(program.call("verify", "gemm", "--size", f"9x8x{depth}", "--type", "f16", "--accumulator", "f16", "--integers", "--json"), "exact")
         program.check(lines[0]["exact"] == exact and lines[0]["correct"], f"sums in f16 of {depth} small integers")
-    says(program.call("verify", "gemm", "--size", "9x8x7", "--type", "bf16", "--accumulator", "f16", expect=2), "f16", "legal: f32")
+    says(program.call("verify", "gemm", "--size", "9x8x7", "--type", "bf16", "--accumulator", "f16", expect=2), "f16", "valid values: f32")
 
 
 def policies():
@@ -226,10 +226,10 @@ def policies():
     program.check(chosen["recipe"] in program.call("explain", "gemm", "--size", "512x512x512", "--device-description", "h200").stdout, "in the table, too")
     wgmma = lambda *words, expect=0: program.call("verify", "gemm", "--backend", "emulator", "--kernel", "warp_specialized", "--size", "70x40x100", *words, expect=expect)
     for kind in ("bf16", "f16", "tf32", "s8"):
-        program.check("1 problem, right" in wgmma("--type", kind).stdout, f"wgmma of {kind} in the emulator")
+        program.check("1 problem, passed" in wgmma("--type", kind).stdout, f"wgmma of {kind} in the emulator")
     says(wgmma("--type", "bf16", "--device-description", "a100", expect=2), "wgmma needs compute capability 9.0")
     says(wgmma("--type", "f32", expect=2), "multiply wgmma takes no f32 and f32 with sums in f32")
-    says(wgmma("--type", "bf16", "--policy", "large", expect=2), "there is: emulated")
+    says(wgmma("--type", "bf16", "--policy", "large", expect=2), "valid policies: emulated")
     suite = [line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems") if line["suite"] == "figure9"]
     program.check(not suite or suite[0]["problems"] == 24, f"figure9: {suite}")
 
@@ -258,7 +258,7 @@ def tuning():
     says(program.call("tune", "gemm", "--size", "8x8x8", expect=2), "--out")
     says(program.call("tune", "gemm", "--out", file, expect=2), "--suite")
     says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--budget", "0", expect=2), "--budget 0", "1 to 3600")
-    says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--policy", "small", expect=2), "no option --policy", "tune chooses the policy")
+    says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--policy", "small", expect=2), "unknown option --policy", "tune chooses the policy")
     says(program.call("tune", "gemm", "--size", "8x8x8", "--out", file, "--tuning", file, expect=2), "--tuning")
     program.check(open(file).read().count("splits=two") == 1, "a request that is refused leaves the file alone")
 
@@ -302,11 +302,11 @@ def finding():
     program.check(most and all(line["workspace_bytes"] == 0 for line in most), f"within the limit: {most}")
     exact = json_lines(program.call("find", *problem, "--backend", "emulator", "--seconds", "0.001", "--max-error", "1e-6", "--json"), "expected_error")
     program.check(exact and all(line["expected_error"] is None or line["expected_error"] <= 1e-6 for line in exact), f"within the error: {exact}")
-    program.check("the limit is 1e-12" in program.call("find", *problem, "--backend", "emulator", "--max-error", "1e-12", expect=2).stderr, "an error that none keeps")
+    program.check("exceeds the limit 1e-12" in program.call("find", *problem, "--backend", "emulator", "--max-error", "1e-12", expect=2).stderr, "an error that none keeps")
     before = open(file).read()
     conv = [text for text in before.splitlines() if text.startswith("conv backend=cpu")][0]
-    for old, new, complaint in (("direction=forward", "direction=up", "direction=up: legal is forward, data, filter or bias"), ("x=f32/nchw", "x=f23/nchw", "x=f23/nchw"), ("/nchw/", "/hwcn/", "a layout of nchw, nhwc or chwn"),
-                                ("stride=1,1", "stride=1", "stride=1: legal is 2 whole numbers with commas"), (" groups=1", "", "the key groups is missing"), (" groups=1", " groups=1 group=1", "there is no key 'group' in a line for conv"),
+    for old, new, complaint in (("direction=forward", "direction=up", "direction=up; expected forward, data, filter or bias"), ("x=f32/nchw", "x=f23/nchw", "x=f23/nchw"), ("/nchw/", "/hwcn/", "a layout of nchw, nhwc or chwn"),
+                                ("stride=1,1", "stride=1", "stride=1; expected 2 integers separated by commas"), (" groups=1", "", "the key groups is missing"), (" groups=1", " groups=1 group=1", "unknown key 'group' in a line for conv"),
                                 ("backend=cpu", "backend=tpu", "backend=tpu"), ("kernel=", "kernel=-", "a name as cosmati list kernels prints them")):
         bad = program.file("bad.txt")
         open(bad, "w").write("# one\n" + conv.replace(old, new, 1) + "\n")
@@ -386,7 +386,7 @@ def groups():
     chosen = [line for line in gpu("--size", "1024x1024x1024x64", "--by-pointers") if line["verdict"] == "chosen"][0]
     program.check(chosen["kernel"] == "warp_specialized" and "tensor maps from pointers first" in chosen["recipe"], f"maps are made first: {chosen}")
     says(program.call("verify", "gemm", "--group", "8x8", expect=2), "--group", "8x8")
-    says(program.call("verify", "gemm", "--group", "8x8x8", "--size", "8x8x8", expect=2), "--group and a size exclude each other")
+    says(program.call("verify", "gemm", "--group", "8x8x8", "--size", "8x8x8", expect=2), "--group and a size are mutually exclusive")
     says(program.call("bench", "gemm", "--group", "8x8x8", "--peer", "onednn", expect=3), "peer onednn")
     line = json_lines(program.call("bench", "gemm", "--group", "8x9x7,3x0x4", "--slices", "1", "--slice-seconds", "0.01", "--json"), "problem", "verified")[0]
     program.check(line["problem"] == "2 in a group: 8x9x7,3x0x4 nn" and line["verified"], f"bench of a group: {line}")
@@ -400,7 +400,7 @@ def other_verbs():
     program.check(line["setup_seconds"] > 0 and line["first_call_seconds"] > 0 and line["seconds"] is None, f"run without --time: {line}")
     line = json_lines(program.call(*run, "--time", "--json"), "verb")[0]
     program.check(0 < line["seconds"] <= line["setup_seconds"] + line["first_call_seconds"], f"run --time: {line}")
-    program.check("set up in " in (text := program.call(*run).stdout) and "first call " in text and "later calls" not in text, text)
+    program.check("setup " in (text := program.call(*run).stdout) and "first call " in text and "later calls" not in text, text)
     program.check("later calls " in (text := program.call(*run, "--time").stdout) and "median of " in text, text)
     # Later calls come after the outputs are written: a state takes one step.
     p, g = program.save("p", f32(4)), program.save("g", f32(4))
@@ -432,6 +432,6 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelt, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, finding, suites, placed, groups, other_verbs):
+for part in (help_and_version, misspelled, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, finding, suites, placed, groups, other_verbs):
     part()
 program.finish()

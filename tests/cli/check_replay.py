@@ -89,7 +89,7 @@ with open(calls) as stream, open(mixed, "w") as out:
     out.write(stream.readline())
     out.write('{"record":1,"subject":"gather","backend":"cuda","kernel":"composed","batch_invariant":false,"problem":{},"runs":3}\n')
 done = call("replay", mixed, "--backend", "cpu")
-check("mixed.jsonl, line 2, left out: gather is no subject" in done.stderr and "1 of 2 lines" in done.stdout, f"left out: {done.stderr} {done.stdout[-80:]}")
+check("mixed.jsonl, line 2, skipped: gather is not a subject" in done.stderr and "1 of 2 lines" in done.stdout, f"skipped: {done.stderr} {done.stdout[-80:]}")
 
 # Bad lines: the file, the number, the key.
 good = open(calls).readline()

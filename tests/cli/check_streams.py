@@ -45,7 +45,7 @@ def subcommands(*words):
     """The words that --help lists below a command."""
     text = call(*words, "--help").stdout.decode()
     listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE | re.IGNORECASE)
-    return re.findall(r"^  (\S+)", listed.group(1), re.MULTILINE) if listed else []
+    return re.findall(r"^  ([^\s,]+)", listed.group(1), re.MULTILINE) if listed else []
 
 
 def check_dashes():
@@ -62,7 +62,7 @@ def check_dashes():
                 count += 1
                 value = "x=-" if "=" in kind else "-"
                 needed = ["calls.jsonl"] if verb == "replay" else []  # its own file
-                refused(f"{' '.join(words)} {option} {value}", call(*words, *needed, option, value), f"{option} {value}: a file must be named")
+                refused(f"{' '.join(words)} {option} {value}", call(*words, *needed, option, value), f"{option} {value}: '-' is not accepted as a file")
     expect("options with files were found in the help", count > 60, count)
 
 

@@ -61,9 +61,9 @@ def with_the_fake():
     refused(bench("softmax", "--size", "20x30", "--python", "/bin/true", expect=3), "/bin/true", "ended without a word")
     refused(bench("pool", "--size", "2x3x8x8", "--misalign", 4, expect=3), "--misalign")
     small = ("bench", "softmax", "--size", "20x30", "--backend", "cpu")
-    refused(call(*small, "--python", fake, expect=2), "--python", "--peer torch is needed")
-    refused(call(*small, "--python", fake, "--peer", "onednn", expect=2), "--python", "--peer torch is needed")
-    refused(call(*small, "--peer-log", program.file("log"), expect=2), "--peer-log", "--peer NAME is needed")
+    refused(call(*small, "--python", fake, expect=2), "--python", "missing option --peer torch")
+    refused(call(*small, "--python", fake, "--peer", "onednn", expect=2), "--python", "missing option --peer torch")
+    refused(call(*small, "--peer-log", program.file("log"), expect=2), "--peer-log", "missing option --peer NAME")
     refused(call("bench", "softmax", "--size", "20x30", "--backend", "reference", "--peer", "torch", expect=3), "cuda or cpu")
 
 

@@ -137,7 +137,7 @@ def reductions():
     program.close("scale", program.run("add", *words[:2], "--alpha", -3), -3 * X)
 
 
-def optimisers():
+def optimizers():
     p, g, v, s = normal(4, 5), normal(4, 5), normal(4, 5), np.abs(normal(4, 5))
     files = [program.save(*f) for f in (("p", p), ("g", g), ("v", v), ("s", s))]
     P, V, S = wide(p), wide(v), wide(s)
@@ -174,6 +174,6 @@ def expressions():
     program.close("one dimension", program.run("elementwise", "--x", program.save("r", row), "--epilogue", "tanh(acc) * acc"), np.tanh(wide(row)) * wide(row), 2)
 
 
-for part in (expressions, activations, softmaxes, losses, dropouts, reductions, optimisers):
+for part in (expressions, activations, softmaxes, losses, dropouts, reductions, optimizers):
     part()
 program.finish()

@@ -253,7 +253,7 @@ def judged(case, program, algorithms):
 
 
 def cases_of(a):
-    """The cases to run, and the names of those that are left out: of too many dimensions, too large."""
+    """The cases to run, and the names of those that are skipped: of too many dimensions, too large."""
     cases, deep, large = [], [], []
     for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
         model = onnx.load(os.path.join(path, "model.onnx"))

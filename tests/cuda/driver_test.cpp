@@ -84,7 +84,7 @@ TEST_F(CudaDriver, DescribesDevices) {
   EXPECT_DOUBLE_EQ(gpu.memory_bytes_per_second, 3.201e9 * 2 * 6144 / 8);
   EXPECT_EQ(gpu.fma_f64, 64);
   EXPECT_EQ(complaint_of([] { this_device(Backend::cuda, 1, 2); }, ErrorCode::unavailable),
-            "device 2 is not here; there is: 0 to 1");
+            "device 2 is not available; available devices: 0 to 1");
 }
 
 TEST_F(CudaDriver, ContextOfTheCallerIsLeftAsItWas) {

@@ -86,7 +86,7 @@ TEST(PeakKernels, AreNothingButOneInstruction) {
       jit::Cubin const cubin = jit::compile(peak_source(peak, architecture));
       bool const by_warpgroups = peak >= Peak::wgmma_f16;
       EXPECT_EQ(cubin.local_bytes, 0);
-      EXPECT_EQ(cubin.compiler_warnings, "") << "wgmma is not serialised";
+      EXPECT_EQ(cubin.compiler_warnings, "") << "wgmma is not serialized";
       EXPECT_LE(cubin.registers, by_warpgroups ? 168 : is_of_tensor_cores(peak) ? 128 : 64);
       EXPECT_LE(cubin.static_shared_bytes, by_warpgroups ? 48 * 1024 : 0);
       Count const counted = count(instructions_of(cubin), codes_of(peak));

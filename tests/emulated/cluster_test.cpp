@@ -88,7 +88,8 @@ TEST(Cluster, MistakesAreReported) {
         },
         ErrorCode::bad_request);
   };
-  EXPECT_SAYS(refusal({3, 1, 1}), "a launch of 4 x 4 x 2 blocks, no multiple of its clusters of 3 x 1 x 1");
+  EXPECT_SAYS(refusal({3, 1, 1}),
+              "a launch of 4 x 4 x 2 blocks, not a multiple of its clusters of 3 x 1 x 1");
   EXPECT_SAYS(refusal({4, 4, 2}),
               "a launch of clusters of 4 x 4 x 2 blocks; each extent must be 1 or more, their product");
 }

@@ -109,12 +109,12 @@ std::string refusal(Request const& request) {
 TEST(CopyAsync, RefusesWhatPtxDoes) {
   EXPECT_EQ(refusal({48, 16, 16, 16}), "");
   EXPECT_SAYS(refusal({8, 0, 16, 16}),
-              "block (0, 0, 0), thread 0 (warp 0, lane 0): misaligned access: 16 bytes "
-              "at byte 8 of the 64 bytes of shared memory, no multiple of 16");
+              "block (0, 0, 0), thread 0 (warp 0, lane 0): misaligned access: 16 bytes at byte 8 of "
+              "the 64 bytes of shared memory, not a multiple of 16");
   EXPECT_SAYS(refusal({0, 4, 8, 8}), "misaligned access: 8 bytes at address 0x");
   EXPECT_SAYS(refusal({64, 0, 4, 4}), "access outside shared memory: 4 bytes at byte 64 of the 64 bytes");
-  EXPECT_SAYS(refusal({0, 0, 2, 2}), "asynchronous copy of 2 valid bytes out of 2; legal are");
-  EXPECT_SAYS(refusal({0, 0, 4, 8}), "asynchronous copy of 8 valid bytes out of 4; legal are");
+  EXPECT_SAYS(refusal({0, 0, 2, 2}), "asynchronous copy of 2 valid bytes out of 2; valid values:");
+  EXPECT_SAYS(refusal({0, 0, 4, 8}), "asynchronous copy of 8 valid bytes out of 4; valid values:");
 }
 
 }  // namespace

@@ -343,11 +343,11 @@ TEST(TileCopy, TensorMapsThatTheHardwareRefuses) {
     return testing::report_of([&] { emulator::encode_tensor_map(array.tensor); }, ErrorCode::bad_request);
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
-  EXPECT_EQ(refusal([](auto& tensor) { tensor.rank = 6; }), "a tensor map of rank 6; legal are 1 to 5");
+  EXPECT_EQ(refusal([](auto& tensor) { tensor.rank = 6; }), "a tensor map of rank 6; valid values: 1 to 5");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.stride[1] = 130; }),
-              "a stride of 130 bytes of dimension 1; legal");
+              "a stride of 130 bytes of dimension 1; valid values");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.box[1] = 257; }),
-              "a box of 257 elements of dimension 1; legal");
+              "a box of 257 elements of dimension 1; valid values");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.box[0] = 32; }),
               "a swizzle of 128 bytes and box rows of 64 bytes");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.address = static_cast<char*>(tensor.address) + 8; }),

@@ -121,7 +121,7 @@ TEST(TransactionBarrier, MistakesAreReported) {
   EXPECT_SAYS(
       report_on({.expected = 1 << 20}),
       "expects 1048576 bytes at the barrier at byte 16 of shared memory; a phase takes 1048575 at most");
-  EXPECT_SAYS(report_on({.arrivals = 0}), "for 0 arrivals; legal are 1 to 1048575");
+  EXPECT_SAYS(report_on({.arrivals = 0}), "for 0 arrivals; valid values: 1 to 1048575");
 }
 
 struct Copies {
@@ -235,7 +235,7 @@ TEST(NamedBarrier, ADeadlockSaysHowManyHaveCome) {
   };
   EXPECT_SAYS(report({out.data(), 64}),
               "threads 32-63 wait for named barrier 3, where 64 of 96 threads have come");
-  EXPECT_SAYS(report({out.data(), 96, 16}), "named barrier 16 of 96 threads; legal are 1 to 15");
+  EXPECT_SAYS(report({out.data(), 96, 16}), "named barrier 16 of 96 threads; valid values: 1 to 15");
 }
 
 }  // namespace

@@ -186,9 +186,8 @@ access(COSMATI_PARAMETER Params params) {
 TEST(Violation, AccessThatIsMisalignedOrOutside) {
   EXPECT_EQ(report_on<access<Write>>(Write{{}, 240}), "");
   EXPECT_EQ(report_on<access<Write>>(Write{{}, 36}),
-            "block (0, 1, 0), thread 37 (warp 1, lane 5): misaligned access: 16 bytes at byte 36 of the 256 "
-            "bytes of "
-            "shared memory, no multiple of 16");
+            "block (0, 1, 0), thread 37 (warp 1, lane 5): misaligned access: 16 bytes at byte 36 of "
+            "the 256 bytes of shared memory, not a multiple of 16");
   EXPECT_EQ(report_on<access<Write>>(Write{{}, 256}),
             "block (0, 1, 0), thread 37 (warp 1, lane 5): access outside shared memory: 16 bytes at byte 256 "
             "of the "

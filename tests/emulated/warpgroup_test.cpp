@@ -307,11 +307,11 @@ TEST(Warpgroup, DescriptorsAreChecked) {
   };
   EXPECT_EQ(report(0, {0, 1024}, Swizzle::bytes128), "");
   EXPECT_SAYS(report(256, {0, 1024}, Swizzle::bytes128),
-              "the descriptor of A starts at byte 256 of shared memory, line 2 of a pattern of 8 lines");
+              "the descriptor of A starts at byte 256 of shared memory, line 2 of an 8-line pattern");
   EXPECT_SAYS(report(112, {0, 1024}, Swizzle::bytes128),
               "starts at byte 112 of a line of 128; 32 bytes of depth do not follow");
   EXPECT_SAYS(report(0, {0, 512}, Swizzle::bytes128),
-              "has a stride of 512 bytes, no multiple of a pattern's 1024");
+              "has a stride of 512 bytes, not a multiple of a pattern's 1024");
   EXPECT_EQ(report(0, {0, 512}, Swizzle::bytes64), "");
   EXPECT_SAYS(report(0, {0, 1024}, Swizzle::bytes128, true),
               "wgmma without warpgroup_begin() since its sums");

@@ -125,9 +125,9 @@ TEST(WindowCopy, StartsInsideTheCornersAndOffsetsAreSmall) {
   EXPECT_SAYS(report({0, 0, -2, 0}, {0, 0}),
               "whose first corner is at row -2; the map's are at -1 to 2 by 1");
   EXPECT_SAYS(report({2, 0, 0, 0}, {0, 0}),
-              "whose first channel is 2, of 4 bytes; legal are multiples of 16 bytes");
+              "whose first channel is 2, of 4 bytes; expected multiples of 16 bytes");
   EXPECT_SAYS(report({0, 0, 0, 0}, {0, 256}),
-              "with an offset of 256 from the corner's row; legal are 0 to 255");
+              "with an offset of 256 from the corner's row; valid values: 0 to 255");
   images.tensor.step[0] = 3;
   EXPECT_SAYS(report({0, 0, 0, 0}, {0, 0}),
               "whose first corner is at column 0; the map's are at -1 to 2 by 3");
@@ -168,15 +168,16 @@ TEST(WindowCopy, TensorMapsThatTheHardwareRefuses) {
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.lower[1] = -129; }),
-              "a corner at -129 of rows; legal are -128 to 127");
+              "a corner at -129 of rows; valid values: -128 to 127");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.upper[0] = -4; }),
               "whose corners leave no window of columns");
-  EXPECT_SAYS(refusal([](auto& tensor) { tensor.step[0] = 9; }), "a step of 9 of columns; legal are 1 to 8");
-  EXPECT_SAYS(refusal([](auto& tensor) { tensor.windows = 1025; }), "a box of 1025 windows; legal");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.step[0] = 9; }),
+              "a step of 9 of columns; valid values: 1 to 8");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.windows = 1025; }), "a box of 1025 windows; valid values");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.channels = 16; }),
               "a swizzle of 32 bytes and box rows of 64 bytes");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.stride[2] = 130; }),
-              "a stride of 130 bytes of dimension 2; legal");
+              "a stride of 130 bytes of dimension 2; valid values");
 }
 
 }  // namespace

@@ -86,20 +86,18 @@ TEST(Wmma, AnotherDirectionThanLoadedIsWrong) {
 
 TEST(Wmma, MistakesAreNamed) {
   EXPECT_EQ(report_of({}), "");
-  EXPECT_EQ(
-      report_of({.move = 16}),
-      "block (0, 0, 0), thread 31 (warp 0, lane 31): wmma.load.a of a matrix at byte 16 of shared memory, no "
-      "multiple of 32");
-  EXPECT_EQ(
-      report_of<20>({}),
-      "block (0, 0, 0), thread 31 (warp 0, lane 31): wmma.load.a with a leading dimension of 40 bytes, no "
-      "multiple of 16; nearest: 48");
+  EXPECT_EQ(report_of({.move = 16}),
+            "block (0, 0, 0), thread 31 (warp 0, lane 31): wmma.load.a of a matrix at byte 16 of shared "
+            "memory, not a multiple of 32");
+  EXPECT_EQ(report_of<20>({}),
+            "block (0, 0, 0), thread 31 (warp 0, lane 31): wmma.load.a with a leading dimension of 40 "
+            "bytes, not a multiple of 16; nearest: 48");
   EXPECT_SAYS(report_of<8>({}), "with a leading dimension of 16 bytes, less than the 32 of a line");
   EXPECT_SAYS(report_of({.move = 2560}),
               "wmma.load.a of bytes 2560 to 3311 of shared memory, which has 3072");
   EXPECT_SAYS(report_of({.move = 1 << 30}), "wmma.load.a of a matrix that is not in shared memory");
   EXPECT_SAYS(report_of({.store_move = 4}),
-              "wmma.store.d of a matrix at byte 1552 of shared memory, no multiple");
+              "wmma.store.d of a matrix at byte 1552 of shared memory, not a multiple");
   EXPECT_SAYS(report_of({.lane_moves = 32}),
               "of a matrix at byte 0 of shared memory, where lane 7 has one at byte 32");
   EXPECT_SAYS(report_of({.diverges = true}), "wmma.load.a with mask 0xffffffff misses lane 7 (thread 7)");

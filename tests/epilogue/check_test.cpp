@@ -38,9 +38,9 @@ TEST(EpilogueCheck, WhatIsMissingHasACaret) {
   EXPECT_EQ(message_of("acc * gamma", provided()),
             "no value was given for the scalar 'gamma'\n  acc * gamma\n        ^");
   EXPECT_EQ(message_of("acc * alhpa", provided()),
-            "no value was given for the scalar 'alhpa'; did you mean 'alpha'?\n  acc * alhpa\n        ^");
+            "no value was given for the scalar 'alhpa' (did you mean alpha?)\n  acc * alhpa\n        ^");
   EXPECT_EQ(message_of("acc + bais[n]", provided()),
-            "no array was given for the operand 'bais'; did you mean 'bias'?\n  acc + bais[n]\n        ^");
+            "no array was given for the operand 'bais' (did you mean bias?)\n  acc + bais[n]\n        ^");
   EXPECT_EQ(message_of("acc + alpha[n]", provided()),
             "alpha[n] needs an array, but a scalar was given for 'alpha'\n  acc + alpha[n]\n        ^");
   EXPECT_EQ(message_of("acc + bias", provided()),

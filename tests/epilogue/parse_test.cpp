@@ -85,15 +85,28 @@ TEST(EpilogueParse, EveryFunctionIsKnownWithItsArity) {
   EXPECT_EQ(function_table().size(), 20u);
 }
 
+// The message about an unknown function, which lists all functions.
+std::string unknown(std::string const& name, std::string const& nearest) {
+  std::string text = "unknown function '" + name + "' (did you mean " + nearest + "?); valid functions: ";
+  for (Function const& function : function_table())
+    text += (&function == function_table().data() ? "" : ", ") + std::string(function.name);
+  return text;
+}
+
 struct BadText {
   char const* text;
-  char const* message;
+  std::string message;
 };
+
+TEST(EpilogueParse, FunctionsByAlias) {
+  EXPECT_EQ(canonical("swish(acc)"), "silu(acc)");
+  EXPECT_EQ(parse("maximum").scalars().size(), 1U);  // a name without parentheses is no alias
+}
 
 TEST(EpilogueParse, MessagesPointAtTheColumn) {
   BadText const cases[] = {
-      {"rleu(acc)", "unknown function 'rleu'; did you mean 'relu'?\n  rleu(acc)\n  ^"},
-      {"acc + tahn(c)", "unknown function 'tahn'; did you mean 'tanh'?\n  acc + tahn(c)\n        ^"},
+      {"rleu(acc)", unknown("rleu", "relu") + "\n  rleu(acc)\n  ^"},
+      {"acc + tahn(c)", unknown("tahn", "tanh") + "\n  acc + tahn(c)\n        ^"},
       {"relu(acc, 2)", "relu(x) takes 1 argument, not 2\n  relu(acc, 2)\n  ^"},
       {"1 + elu(acc)", "elu(x, alpha) takes 2 arguments, not 1\n  1 + elu(acc)\n      ^"},
       {"min()", "min(a, b) takes 2 arguments, not 0\n  min()\n  ^"},
@@ -148,7 +161,7 @@ TEST(EpilogueParse, MessagesPointAtTheColumn) {
       {"acc(1)", "'acc' is a value, not a function\n  acc(1)\n  ^"},
       {"a < b < d", "comparisons do not chain; write (a < b) * (b < c)\n  a < b < d\n        ^"},
       {"acc = 1", "'=' belongs to `let` statements; the comparison is '=='\n  acc = 1\n      ^"},
-      {"acc ^ 2", "unexpected character '^'; powers are pow(x, y)\n  acc ^ 2\n      ^"},
+      {"acc ^ 2", "'^' is not supported; use pow(x, y)\n  acc ^ 2\n      ^"},
       {"acc ! c", "unexpected character '!'\n  acc ! c\n      ^"},
       {"acc + 1e999", "the number 1e999 is outside the range of a double\n  acc + 1e999\n        ^"},
       {"2x", "unexpected 'x' after the number 2; numbers look like 2, 0.5 or 1e-3\n  2x\n   ^"},
@@ -160,7 +173,7 @@ TEST(EpilogueParse, MessagesPointAtTheColumn) {
 
 TEST(EpilogueParse, UnknownFunctionWithoutANeighbourListsAll) {
   std::string const message = message_of("softplus(acc)");
-  EXPECT_EQ(message.substr(0, 58), "unknown function 'softplus'; the functions are abs, clamp,");
+  EXPECT_EQ(message.substr(0, 57), "unknown function 'softplus'; valid functions: abs, clamp,");
 }
 
 TEST(EpilogueParse, LongTextsAreShownAroundTheCaret) {

@@ -71,7 +71,7 @@ def png(width, height, depth, color, rows, extra=b"", interlaced=0):
             + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-write("png", "grey", png(2, 2, 8, 0, b"\0\1\2\1\3\4"))
+write("png", "gray", png(2, 2, 8, 0, b"\0\1\2\1\3\4"))
 write("png", "color_alpha_16", png(1, 1, 16, 6, b"\0" + bytes(range(8))))
 write("png", "palette_transparent", png(4, 1, 2, 3, b"\0\x1b", chunk(b"PLTE", bytes(range(12))) + chunk(b"tRNS", b"\0\x80")))
 write("png", "interlaced", png(2, 2, 8, 0, b"\0\1\0\2\0\3\4", interlaced=1))

@@ -30,7 +30,7 @@ TEST(Alignment, IsAPowerOfTwo) {
     problem.a.alignment = alignment;
     EXPECT_NE(complaint_of([&] { validate(problem); })
                   .find("a is promised an alignment of " + std::to_string(alignment) +
-                        " bytes; legal is a power of two"),
+                        " bytes; expected a power of two"),
               std::string::npos);
   }
 }

@@ -60,9 +60,10 @@ TEST(DescribeProcessor, KnowsFour) {
 }
 
 TEST(DescribeProcessor, UnknownNameListsTheKnown) {
-  EXPECT_EQ(complaint_of([] { describe_processor("laptop"); }),
-            "'laptop' is no processor that is known by name, nor a file; there are sse2-only, avx2-laptop, "
-            "avx512-server, 64-core-server, and files as `cosmati info --describe avx2-laptop` writes them");
+  EXPECT_EQ(
+      complaint_of([] { describe_processor("laptop"); }),
+      "unknown processor 'laptop'; valid values: sse2-only, avx2-laptop, avx512-server, 64-core-server, "
+      "or a file that `cosmati info --describe avx2-laptop` writes");
 }
 
 TEST_F(ProcessorFile, WhatIsWrittenIsReadAgain) {
@@ -78,13 +79,14 @@ TEST_F(ProcessorFile, WhatIsWrittenIsReadAgain) {
 
 TEST_F(ProcessorFile, ErrorsSayWhereAndWhatIsLegal) {
   EXPECT_EQ(complaint("instruction_set = AVX\n"),
-            ":1: instruction_set = AVX: legal are SSE2, AVX2, AVX512, AVX512_VNNI, AVX512_BF16");
-  EXPECT_EQ(complaint("# mine\ncores = 0\n"), ":2: cores = 0: legal is a positive number");
-  EXPECT_EQ(complaint("cores = 2.5\n"), ":1: cores = 2.5: legal is a whole number below 2147483648");
+            ":1: instruction_set = AVX is invalid; valid values: SSE2, AVX2, AVX512, AVX512_VNNI, "
+            "AVX512_BF16");
+  EXPECT_EQ(complaint("# mine\ncores = 0\n"), ":2: cores = 0; expected a positive number");
+  EXPECT_EQ(complaint("cores = 2.5\n"), ":1: cores = 2.5; expected an integer below 2147483648");
   EXPECT_EQ(complaint("cores = 2\ncores = 2\n"), ":2: cores is given twice");
   EXPECT_EQ(complaint("sms = 2\n"),
-            ":1: 'sms' is no key; there are instruction_set, cores, l1_bytes, l2_bytes, l3_bytes");
-  EXPECT_EQ(complaint("l2_bytes = -1\n"), ":1: l2_bytes = -1: legal is a positive number");
+            ":1: unknown key 'sms'; valid keys: instruction_set, cores, l1_bytes, l2_bytes, l3_bytes");
+  EXPECT_EQ(complaint("l2_bytes = -1\n"), ":1: l2_bytes = -1; expected a positive number");
   EXPECT_EQ(complaint("cores = 2\n"), ": instruction_set is missing");
   Device const device = read("instruction_set=AVX512_VNNI\ncores = 4 # of them\n", 2);
   EXPECT_TRUE(device.avx512_vnni);

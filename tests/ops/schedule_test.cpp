@@ -91,7 +91,7 @@ TEST(Schedule, Names) {
   } catch (Error const& error) {
     EXPECT_STREQ(
         error.what(),
-        "'linear' is no learning-rate schedule; there are constant, step, inverse, cosine, one-cycle");
+        "unknown learning-rate schedule 'linear'; valid schedules: constant, step, inverse, cosine, one-cycle");
   }
 }
 

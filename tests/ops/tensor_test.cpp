@@ -5,7 +5,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "cosmati/ops/activation.h"
+#include "cosmati/ops/device.h"
+#include "cosmati/ops/pooling.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WITH_ADDRESS_SANITIZER
@@ -42,9 +47,27 @@ TEST(Tensor, NumberTypesByName) {
     auto const type = static_cast<DataType>(i);
     EXPECT_EQ(parse_data_type(name_of(type)), type);
   }
-  std::string const message = error_of([] { parse_data_type("float"); });
-  EXPECT_EQ(message,
-            "'float' is no number type; there are f64, f32, tf32, f16, bf16, e4m3, e5m2, s8, u8, s32");
+  std::string const message = error_of([] { parse_data_type("float31"); });
+  EXPECT_EQ(
+      message,
+      "unknown data type 'float31' (did you mean f32?); valid types: f64, f32, tf32, f16, bf16, e4m3, e5m2, "
+      "s8, u8, s32");
+}
+
+TEST(Tensor, NumberTypesByAliases) {
+  std::pair<char const*, DataType> const aliases[] = {
+      {"float64", DataType::f64},        {"double", DataType::f64},       {"fp64", DataType::f64},
+      {"float32", DataType::f32},        {"float", DataType::f32},        {"fp32", DataType::f32},
+      {"float16", DataType::f16},        {"half", DataType::f16},         {"fp16", DataType::f16},
+      {"bfloat16", DataType::bf16},      {"fp8", DataType::e4m3},         {"float8_e4m3", DataType::e4m3},
+      {"float8_e4m3fn", DataType::e4m3}, {"float8-e5m2", DataType::e5m2}, {"int8", DataType::s8},
+      {"uint8", DataType::u8},           {"int32", DataType::s32}};
+  for (auto const& [alias, type] : aliases) EXPECT_EQ(parse_data_type(alias), type) << alias;
+  EXPECT_EQ(parse_pooling_mode("avg"), PoolingMode::average);
+  EXPECT_EQ(parse_activation_function("swish"), ActivationFunction::silu);
+  EXPECT_EQ(
+      error_of([] { parse_backend("gpu"); }),
+      "unknown backend 'gpu' (did you mean cuda?); valid backends: auto, cuda, cpu, emulator, reference");
 }
 
 TEST(Tensor, CheckedSizeKnowsItsLimits) {

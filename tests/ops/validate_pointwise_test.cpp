@@ -38,7 +38,7 @@ TEST(ValidateActivation, ShapesAndParameters) {
   } catch (Error const& error) {
     EXPECT_STREQ(
         error.what(),
-        "'reluu' is no activation function; there are relu, leaky_relu, elu, sigmoid, tanh, scaled_tanh, "
+        "unknown activation function 'reluu' (did you mean relu?); valid functions: relu, leaky_relu, elu, sigmoid, tanh, scaled_tanh, "
         "gelu, gelu_tanh, silu");
   }
 }
@@ -48,21 +48,19 @@ TEST(ValidateBatchNorm, ShapesAndEpsilon) {
   problem.x = problem.y = f32_of({2, 3, 4});
   problem.statistics = f32_of({3});
   EXPECT_EQ(refusal(problem, as_it_is), "");
-  EXPECT_EQ(
-      refusal(problem, [](auto& p) { p.statistics = f32_of({4}); }),
-      "batch normalisation inference: statistics (of scale, bias, mean and variance) is f32 (4); its shape "
-      "must be (3)");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.statistics = f32_of({4}); }),
+            "batch normalization inference: statistics (of scale, bias, mean and variance) is f32 (4); its "
+            "shape must be (3)");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.epsilon = -1; }),
-            "batch normalisation inference: epsilon is -1; it must not be negative");
+            "batch normalization inference: epsilon is -1; it must not be negative");
   auto const empty = [](BatchNormProblem& p) { p.x = p.y = f32_of({0, 3, 4}); };
   EXPECT_EQ(refusal(problem, empty), "");
   problem.mode = BatchNormMode::training;
-  EXPECT_EQ(
-      refusal(problem, empty),
-      "batch normalisation training: x is f32 (0, 3, 4): there is no mean over no element; every extent "
-      "must be at least 1");
+  EXPECT_EQ(refusal(problem, empty),
+            "batch normalization training: x is f32 (0, 3, 4): there is no mean over no element; every "
+            "extent must be at least 1");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.x = p.y = f32_of({3}); }),
-            "batch normalisation training: x is f32 (3), of rank 1; its rank must be 2 to 5");
+            "batch normalization training: x is f32 (3), of rank 1; its rank must be 2 to 5");
 }
 
 TEST(ValidateLrn, Size) {
@@ -70,7 +68,7 @@ TEST(ValidateLrn, Size) {
   problem.x = problem.y = f32_of({2, 3, 4});
   EXPECT_EQ(refusal(problem, as_it_is), "");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.size = 0; }),
-            "local response normalisation forward: size is 0; it must be at least 1 and below 2^31");
+            "local response normalization forward: size is 0; it must be at least 1 and below 2^31");
 }
 
 TEST(ValidateSoftmax, Axis) {
@@ -78,7 +76,7 @@ TEST(ValidateSoftmax, Axis) {
   problem.x = problem.y = f32_of({2, 3});
   EXPECT_EQ(refusal(problem, as_it_is), "");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.axis = 2; }),
-            "softmax forward: the axis is 2; f32 (2, 3) is of rank 2: 0 to 1 are legal");
+            "softmax forward: the axis is 2; f32 (2, 3) is of rank 2; valid values: 0 to 1");
   EXPECT_NE(refusal(problem, [](auto& p) { p.axis = -1; }), "");
 }
 
@@ -96,13 +94,13 @@ TEST(ValidateCrossEntropy, LabelsAndLoss) {
             "cross-entropy forward: loss is f32 (2); its shape must be (1)");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.direction = Direction::backward; }),
             "cross-entropy backward: dx is missing");
-  EXPECT_EQ(
-      refusal(problem,
-              [](auto& p) {
-                p.x = f32_of({0, 10});
-                p.labels = describe(DataType::s32, {0});
-              }),
-      "cross-entropy forward: x is f32 (0, 10): there is no mean loss over no rows; at least 1 is needed");
+  EXPECT_EQ(refusal(problem,
+                    [](auto& p) {
+                      p.x = f32_of({0, 10});
+                      p.labels = describe(DataType::s32, {0});
+                    }),
+            "cross-entropy forward: x is f32 (0, 10): the mean loss over zero rows is undefined; at least "
+            "1 row is required");
 }
 
 TEST(ValidateRbf, WithAndWithoutLabels) {
@@ -151,12 +149,13 @@ TEST(ValidateReduce, Axes) {
             "reduce: x is f32 (2, 3, 4), y is f32 (1, 2, 1); extent 1 of y must be 1 or 3");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.y = f32_of({3}); }),
             "reduce: x is f32 (2, 3, 4), y is f32 (3); their ranks must be equal");
-  EXPECT_EQ(refusal(problem,
-                    [](auto& p) {
-                      p.x = f32_of({0, 3, 4});
-                    }),
-            "reduce: x is f32 (0, 3, 4): there is no mean over no element; only sum and sum-of-squares are "
-            "defined there");
+  EXPECT_EQ(
+      refusal(problem,
+              [](auto& p) {
+                p.x = f32_of({0, 3, 4});
+              }),
+      "reduce: x is f32 (0, 3, 4): mean over zero elements is undefined; only sum and sum-of-squares are "
+      "defined there");
   EXPECT_EQ(refusal(problem,
                     [](auto& p) {
                       p.x = f32_of({0, 3, 4});

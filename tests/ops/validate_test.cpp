@@ -100,7 +100,7 @@ TEST(ValidateGemm, Epilogue) {
   EXPECT_EQ(refusal(gemm(), with("acc + bias[n]", {})),
             "gemm: the epilogue names 1 operands, but 0 are described");
   EXPECT_EQ(refusal(gemm(), with("acc + beta*c", {})),
-            "gemm: the epilogue 'acc + beta*c' uses c, but there is no c");
+            "gemm: the epilogue 'acc + beta*c' uses c, but the problem has no c");
   EXPECT_EQ(refusal(gemm(), with("store(pre, acc); acc + 1", {}, {f32_of({2, 3, 5})})), "");
   EXPECT_EQ(refusal(gemm(), with("store(pre, acc); acc + 1", {}, {f32_of({3, 5})})),
             "gemm: pre is f32 (3, 5), d is f32 (2, 3, 5); their shapes must be equal");
@@ -162,7 +162,7 @@ TEST(ValidateConvolution, Shapes) {
   EXPECT_EQ(
       refusal(convolution(), [](auto& p) { p.dilation[0] = 4; }),
       "convolution forward: the filter does not fit into the padded image: extent 2 of x, 8, with padding "
-      "0 + 0, 3 taps of w, dilation 4 and stride 1; it spans 9, at most 8 is legal");
+      "0 + 0, 3 taps of w, dilation 4 and stride 1; it spans 9, but the padded image has 8");
   EXPECT_EQ(refusal(convolution(),
                     [](auto& p) {
                       p.x = f32_of({2, 4, 8});
@@ -324,7 +324,7 @@ TEST(ValidatePooling, Indices) {
                       p.y = f32_of({1, 1, 8, 8});
                       p.indices = describe(DataType::u8, {1, 1, 8, 8});
                     })
-                .find("taps of 17 x 17; at most 256 are legal"),
+                .find("taps of 17 x 17; at most 256 allowed"),
             std::string::npos);
 }
 

@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   int from = -1;
   std::memcpy(&from, message.bytes.data(), sizeof from);
   require(message.bytes.size() == sizeof from && from == message.from && from == (rank + size - 1) % size,
-          "a message of the neighbour");
+          "a message of the neighbor");
   require(!group->arrived(any, 3), "a message comes once");
   std::vector<std::byte> large(1 << 20, std::byte(rank));  // all send before anybody receives
   for (int to = 0; to < size; ++to) group->post(to, 4, large);

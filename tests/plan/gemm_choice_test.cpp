@@ -169,9 +169,10 @@ TEST(GemmChoice, PoliciesByNameAndByField) {
     }
     return std::string("accepted");
   };
-  EXPECT_NE(complaint("gigantic").find("there is: small, medium, large, tall, wide, huge"),
+  EXPECT_NE(complaint("gigantic").find("valid policies: small, medium, large, tall, wide, huge"),
             std::string::npos);
-  EXPECT_NE(complaint("block_q=3").find("no field 'block_q'"), std::string::npos);
+  EXPECT_NE(complaint("block_q=3").find("unknown field 'block_q' (did you mean block_m?)"),
+            std::string::npos);
   EXPECT_NE(complaint("block_m=100").find("block_m = 100 is not a multiple of warp_m = 64; nearest: 128"),
             std::string::npos);
   EXPECT_NE(complaint("stages=9").find("stages = 9; multistage takes 3 to 5"), std::string::npos);

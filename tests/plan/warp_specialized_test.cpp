@@ -130,7 +130,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
             "warp_m = 64; a warp of a warpgroup has 16 rows, or 32");
   policy.warp_m = 16;
   policy.cluster_k = 3;
-  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "cluster_k = 3; legal are 1, 2, 4 and 8");
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "cluster_k = 3; valid values: 1, 2, 4 and 8");
   policy.cluster_k = 2;
   policy.cluster_m = 2;
   EXPECT_EQ(

@@ -156,12 +156,13 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
   EXPECT_EQ(plan::window_products(nhwc(ConvolutionDirection::filter, odd), a_gpu().gpu).refusal,
             "12 channels; a box of a filter's gradient has one tap, so multiples of 64");
   EXPECT_EQ(refusal(nhwc(ConvolutionDirection::filter, odd)), "");
-  expect(nhwc(ConvolutionDirection::filter, plain, DataType::tf32), "pixels are no neighbours");
+  expect(nhwc(ConvolutionDirection::filter, plain, DataType::tf32), "pixels are not contiguous");
   expect(nhwc(data, plain, DataType::s8), "multiply wgmma takes s8 along k only");
   auto const pixels_last = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain);
   EXPECT_NE(plan::window_products(pixels_last, a_gpu().gpu).refusal.find("(channels last)"),
             std::string::npos);
-  expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::chwn, plain), "no walk by image");
+  expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::chwn, plain),
+         "strides of the images do not follow");
   expect(nhwc(forward, plain, DataType::f32), "multiply wgmma takes no f32 and f32");
   Device old = a_gpu();
   old.gpu = describe_gpu("a100");

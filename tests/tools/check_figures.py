@@ -155,8 +155,8 @@ def check_program(folder):
     assert status == 0 and [line["problem"] for line in lines] == ["384x384x384 nn", "16384x16384x16384 nn"], lines
     assert lines[0]["command"] == "cosmati bench gemm --suite squares --lines 2,13 --type bf16 --backend cuda", lines[0]
     assert len({line["digest"] for line in lines}) == 2 and all(len(line["digest"]) == 24 for line in lines), lines
-    for words, complaint in ((("--suite", "squares", "--lines", "2,14"), "--lines 2,14: the suite squares has 13 problems; legal are 1 to 13"),
-                             (("--suite", "squares", "--lines", "0"), "legal are 1 to 13"), (("--suite", "squares", "--lines", "two"), "--lines"),
+    for words, complaint in ((("--suite", "squares", "--lines", "2,14"), "--lines 2,14: the suite squares has 13 problems; valid values: 1 to 13"),
+                             (("--suite", "squares", "--lines", "0"), "valid values: 1 to 13"), (("--suite", "squares", "--lines", "two"), "--lines"),
                              (("--size", "8x8x8", "--lines", "1"), "--lines 1 is for the problems of --suite or --shapes")):
         status, lines, error = cosmati("gemm", *words, *described)
         assert status == 2 and complaint in error and not lines, (words, error)
@@ -169,7 +169,7 @@ def check_program(folder):
     assert status == 1 and [line["subject"] for line in lines] == ["gemm", "softmax"] and "line 4: " in error, (status, lines, error)
     assert lines[1]["command"] == "cosmati bench softmax --size 64x64 --backend cuda", lines
     status, _, error = cosmati("table", *described)
-    assert status == 2 and "--file FILE is needed" in error, error
+    assert status == 2 and "missing required option --file FILE" in error, error
 
 
 for check in (check_script, check_report, check_sources, check_program):

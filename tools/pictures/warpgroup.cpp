@@ -150,7 +150,7 @@ std::string warpgroup_accumulators() {
   Picture picture("wgmma: 64 rows by n columns of sums, in 128 threads",
                   "Which thread of a warpgroup holds which sums, in which registers.");
   picture.text(12, 40, Anchor::start,
-               "A cell: two neighbouring sums, and the thread that has them. Dark: thread 5's registers.");
+               "A cell: two neighboring sums, and the thread that has them. Dark: thread 5's registers.");
   Product::Product numbers;
   int count = 0;
   numbers.for_each([&count](float& sum) { sum = static_cast<float>(count++); });

@@ -65,7 +65,7 @@ PointwiseRecipe<ActivationProblem> build(ActivationProblem const& problem) {
 }  // namespace
 
 Candidate<ActivationProblem> activation_candidate() {
-  return pointwise_candidate<ActivationProblem, build>("vectorised");
+  return pointwise_candidate<ActivationProblem, build>("vectorized");
 }
 
 }  // namespace cosmati::cpu

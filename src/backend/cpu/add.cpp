@@ -38,7 +38,7 @@ class TransformKernel final : public HostKernel<TransformProblem> {
 
 }  // namespace
 
-Candidate<AddProblem> add_candidate() { return pointwise_candidate<AddProblem, build_add>("vectorised"); }
+Candidate<AddProblem> add_candidate() { return pointwise_candidate<AddProblem, build_add>("vectorized"); }
 
 Candidate<TransformProblem> transform_candidate() {
   return {"tiled",

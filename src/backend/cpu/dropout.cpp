@@ -92,7 +92,7 @@ class DropoutKernel final : public HostKernel<DropoutProblem> {
 }  // namespace
 
 Candidate<DropoutProblem> dropout_candidate() {
-  return {"vectorised",
+  return {"vectorized",
           {},
           nullptr,
           [](Plan<DropoutProblem> const& plan) -> std::unique_ptr<Kernel<DropoutProblem>> {

@@ -37,7 +37,7 @@ class ElementwiseKernel final : public HostKernel<ElementwiseProblem> {
 }  // namespace
 
 Candidate<ElementwiseProblem> elementwise_candidate() {
-  return {"vectorised",
+  return {"vectorized",
           {},
           [](ElementwiseProblem const& problem, Device const& device) {
             return ElementwiseKernel(problem, device.threads).workspace_bytes();

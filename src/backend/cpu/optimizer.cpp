@@ -162,7 +162,7 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
 }  // namespace
 
 Candidate<OptimizerProblem> optimizer_candidate() {
-  return {"vectorised",
+  return {"vectorized",
           {},
           nullptr,
           [](Plan<OptimizerProblem> const& plan) -> std::unique_ptr<Kernel<OptimizerProblem>> {

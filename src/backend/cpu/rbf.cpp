@@ -183,7 +183,7 @@ std::string violates_rbf_size(RbfProblem const& problem, Device const&) {
 }  // namespace
 
 Candidate<RbfProblem> rbf_candidate() {
-  return {"vectorised",
+  return {"vectorized",
           {{violates_rbf_size}},
           [](RbfProblem const& problem, Device const& device) {
             return RbfKernel(problem, device.threads).workspace_bytes();

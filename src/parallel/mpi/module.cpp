@@ -78,7 +78,7 @@ class MpiGroup final : public ProcessGroup {
   void send(int to, int tag, void const* data, std::size_t bytes) override {
     if (bytes > most_at_once)
       throw Error(ErrorCode::bad_request, "a message of " + std::to_string(bytes) +
-                                              " bytes; legal are up to " + std::to_string(most_at_once));
+                                              " bytes; valid values: up to " + std::to_string(most_at_once));
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &request), "MPI_Isend");
     int done = 0;

@@ -54,7 +54,7 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
   if (kind == OperandKind::registers || kind == OperandKind::threads ||
       (kind == OperandKind::repacked && copy.repack.bytes == 0))
     offer.refusal =
-        "repacks nothing but filters of data gradients whose input channels are no neighbours; --policy " +
+        "only repacks filters of data gradients whose input channels are not contiguous; --policy " +
         options.policy + " was asked for";
   else if (kind == OperandKind::any)
     offer = best_product(problem, device, without, forms, recipe);
@@ -175,7 +175,7 @@ void unify(std::vector<ConvolutionForm>& forms) {
 }
 
 std::string problem_violation(Problem const& problem, Backend backend) {
-  if (problem.direction == ConvolutionDirection::bias) return "the bias gradient is no product";
+  if (problem.direction == ConvolutionDirection::bias) return "the bias gradient is not a matrix product";
   for (int i : {0, 1}) {
     Index const extent = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i];
     if (extent > most_extent)

@@ -100,7 +100,7 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   if (problem.x.extent(1) != problem.groups || problem.groups < 1)
     return fmt::format("{} channels in {} groups; each channel must be a group of its own",
                        problem.x.extent(1), problem.groups);
-  if (problem.y.extent(1) == 0) return "there is no filter";
+  if (problem.y.extent(1) == 0) return "the filter is empty";
   return {};
 }
 

@@ -102,7 +102,7 @@ class Translation {
     for (std::size_t i = 0; i < from.operands.size(); ++i) {
       TensorDescription operand = from.operands[i];
       if (!translate(contents->operands[i].indices, operand)) {
-        made.refusal = fmt::format("the operand '{}' of the epilogue has indices that are no matrix's",
+        made.refusal = fmt::format("the operand '{}' of the epilogue has indices that do not index a matrix",
                                    contents->operands[i].name);
         return true;
       }

@@ -145,12 +145,11 @@ std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
     return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(image.type),
                        name_of(other.type), name_of(sum));
   if (p.direction == ConvolutionDirection::data && size_of(other.type) != 2)
-    return fmt::format(
-        "multiply wgmma takes {} along k only; the filter's k are no neighbours in memory, its c are",
-        name_of(other.type));
+    return fmt::format("multiply wgmma takes {} along k only; in the filter, c is contiguous, not k",
+                       name_of(other.type));
   if (!is_filter(p)) return {};
   if (size_of(image.type) != 2)
-    return fmt::format("multiply wgmma takes {} along k only; of both tensors pixels are no neighbours",
+    return fmt::format("multiply wgmma takes {} along k only; pixels are not contiguous in either tensor",
                        name_of(image.type));
   Index const whole = step_bytes / size_of(image.type);
   if (p.x.extent(1) % whole != 0)
@@ -231,7 +230,7 @@ std::string set_operands(WindowProduct& made, Problem const& p) {
   ConvolutionForm const& form = made.form;
   bool const by_m = form.image_is_a;
   if (!is_in_order(by_m ? form.m : form.k, "npq") || !is_in_order(by_m ? form.k : form.n, "rsc"))
-    return "the images are no walk by image, row, column and channel";
+    return "the images cannot be of type walk by image, row, column and channel";
   set_image(made, image);
   std::string sentence =
       tensor_violation(&image == &p.x ? "x" : "dy", "channels", image, made.image.extent, made.image.stride);

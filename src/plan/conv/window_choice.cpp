@@ -109,7 +109,7 @@ class WindowSearch {
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
     if (sentence.empty() && sharing > 1)
-      sentence = fmt::format("cluster_{} = {}: blocks share no windows; legal is 1",
+      sentence = fmt::format("cluster_{} = {}: blocks share no windows; it must be 1",
                              windows_.image_is_a ? 'n' : 'm', sharing);
     int const shared = shared_storage_bytes(recipe, form);
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)

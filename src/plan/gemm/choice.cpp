@@ -82,9 +82,8 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
                        gpu.shared_bytes_per_block);
   if ((recipe.a.by_threads || recipe.b.by_threads) && recipe.policy.cluster_m * recipe.policy.cluster_n > 1)
     return fmt::format(
-        "blocks of a cluster of {}x{} share what the copy engine brings, and threads bring an operand; legal "
-        "is "
-        "1x1",
+        "blocks of a cluster of {}x{} share tiles loaded by TMA, but threads load an operand; it "
+        "must be 1x1",
         recipe.policy.cluster_m, recipe.policy.cluster_n);
   Index const tiles = tiles_of(recipe.policy, form);
   if (tiles > 0x7fffffff) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);

@@ -8,6 +8,7 @@
 
 #include "cosmati/gemm/policies.h"
 #include "cosmati/ops/error.h"
+#include "src/ops/names.h"
 #include "src/plan/gemm/canonical.h"
 #include "src/plan/gemm/warp_specialized.h"
 
@@ -31,15 +32,15 @@ constexpr Field fields[] = {
 template <class Choice>
 void choose(std::string const& field, std::string const& value, std::initializer_list<Choice> choices,
             Choice& to) {
-  std::string names;
+  std::vector<std::string> names;
   for (Choice choice : choices) {
     if (value == name_of(choice)) {
       to = choice;
       return;
     }
-    names += std::string(names.empty() ? "" : ", ") + name_of(choice);
+    names.emplace_back(name_of(choice));
   }
-  throw Error(ErrorCode::bad_request, fmt::format("--policy {}={}: legal are {}", field, value, names));
+  throw Error(ErrorCode::bad_request, "--policy: " + unknown_name(field, value, names));
 }
 
 void set_field(GemmPolicy& policy, std::string const& name, std::string const& value) {
@@ -55,27 +56,25 @@ void set_field(GemmPolicy& policy, std::string const& name, std::string const& v
         policy.multiply);
   if (name == "ping_pong") {
     if (value != "true" && value != "false")
-      throw Error(ErrorCode::bad_request, fmt::format("--policy {}={}: legal are true, false", name, value));
+      throw Error(ErrorCode::bad_request,
+                  fmt::format("--policy {}={} is invalid; valid values: true, false", name, value));
     policy.ping_pong = value == "true";
     return;
   }
-  std::string names;
+  std::vector<std::string> names;
   for (Field const& field : fields) {
-    names += std::string(field.name) + ", ";
+    names.emplace_back(field.name);
     if (name != field.name) continue;
     int number = 0;
     auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > 4096)
       throw Error(ErrorCode::bad_request,
-                  fmt::format("--policy {}={}: legal are whole numbers from 1 to 4096", name, value));
+                  fmt::format("--policy {}={}; expected integers from 1 to 4096", name, value));
     policy.*field.member = number;
     return;
   }
-  throw Error(
-      ErrorCode::bad_request,
-      fmt::format("--policy: there is no field '{}'; there is: {}raster, epilogue, multiply, ping_pong, "
-                  "partition",
-                  name, names));
+  names.insert(names.end(), {"raster", "epilogue", "multiply", "ping_pong", "partition"});
+  throw Error(ErrorCode::bad_request, "--policy: " + unknown_name("field", name, names, "valid fields"));
 }
 
 }  // namespace
@@ -116,15 +115,15 @@ NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const
       result.name.clear();
       continue;
     }
-    std::string names;
+    std::vector<std::string> names;
     auto const found = std::find_if(named.begin(), named.end(), [&](NamedPolicy const& candidate) {
-      names += (names.empty() ? "" : ", ") + candidate.name;
+      names.push_back(candidate.name);
       return candidate.name == word;
     });
     if (found == named.end())
-      throw Error(ErrorCode::bad_request,
-                  fmt::format("--policy {}: there is no policy '{}'; there is: {}; or field=value", text,
-                              word, names));
+      throw Error(ErrorCode::bad_request, "--policy " + text + ": " +
+                                              unknown_name("policy", word, names, "valid policies") +
+                                              ", or field=value");
     result = *found;
   }
   return result;

@@ -19,14 +19,14 @@ constexpr MainLoop main_loops[] = {MainLoop::warp_specialized, MainLoop::multist
                                    MainLoop::double_buffered};
 
 [[noreturn]] void refuse(std::string const& key, std::string const& value, std::string const& legal) {
-  throw Error(ErrorCode::bad_file, fmt::format("{}={}: legal is {}", key, value, legal));
+  throw Error(ErrorCode::bad_file, fmt::format("{}={}; expected {}", key, value, legal));
 }
 
 Index positive(std::string const& key, std::string const& value) {
   Index number = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 1)
-    refuse(key, value, "a whole number from 1");
+    refuse(key, value, "an integer from 1");
   return number;
 }
 
@@ -129,8 +129,9 @@ GemmPolicy policy_of(TuningLine const& line) {
   policy.main_loop = main_loop_of("kernel", line.kernel);
   if (policy.partition == Partition::stream_k) {
     if (line.splits > 1)
-      throw Error(ErrorCode::bad_file,
-                  fmt::format("splits={} with partition=stream_k: legal is splits=1", line.splits));
+      throw Error(
+          ErrorCode::bad_file,
+          fmt::format("splits={} with partition=stream_k is invalid; valid values: splits=1", line.splits));
   } else {  // lines from before there was a partition tell the splits alone
     policy.partition = line.splits > 1 ? Partition::split_k : Partition::tiles;
   }
@@ -166,11 +167,11 @@ void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& wo
   line.kernel = take("kernel");
   line.policy = take("policy");
   std::string const splits = take("splits");
-  if (positive("splits", splits) > 4096) refuse("splits", splits, "a whole number from 1 to 4096");
+  if (positive("splits", splits) > 4096) refuse("splits", splits, "an integer from 1 to 4096");
   line.splits = static_cast<int>(positive("splits", splits));
   line.policy = text_of(policy_of(line));
   if (!values.empty())
-    throw Error(ErrorCode::bad_file, "there is no key '" + values.begin()->first + "' in a line for gemm");
+    throw Error(ErrorCode::bad_file, "unknown key '" + values.begin()->first + "' in a line for gemm");
 }
 
 }  // namespace cosmati::plan

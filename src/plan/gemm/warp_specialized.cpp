@@ -20,7 +20,7 @@ std::string engine_violation(char const* name, MatrixForm const& matrix, Index r
   int const size = size_of(matrix.type);
   bool const along_columns = matrix.column_stride == 1 || columns == 1;
   if (!along_columns && matrix.row_stride != 1 && rows != 1)
-    return fmt::format("operand {}: no neighbours; the copy engine needs a stride of 1, not {} and {}", name,
+    return fmt::format("operand {}: no neighbors; the copy engine needs a stride of 1, not {} and {}", name,
                        matrix.row_stride, matrix.column_stride);
   if (matrix.alignment % unit != 0)
     return fmt::format("operand {}: aligned to {} bytes; the copy engine needs {}", name, matrix.alignment,
@@ -184,14 +184,13 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
         "thread's {}x{}",
         p.warp_m, p.warp_n, p.thread_m, p.thread_n);
   if (p.block_m % (4 * p.warp_m) != 0 || p.block_n % p.warp_n != 0)
-    return fmt::format("a warpgroup's tile is {}x{}; the block's, {}x{}, is no multiple of it", 4 * p.warp_m,
-                       p.warp_n, p.block_m, p.block_n);
+    return fmt::format("a warpgroup's tile is {}x{}; the block's, {}x{}, is not a multiple of it",
+                       4 * p.warp_m, p.warp_n, p.block_m, p.block_n);
   bool const legal = p.warp_n % 32 == 0 && p.warp_n <= 256 && p.block_m <= 256 && p.block_n <= 256;
   if (!legal || p.warp_n == 224)
     return fmt::format(
-        "warp_n = {} of a block tile of {}x{}; legal are 32, 64, 96, 128, 160, 192 and 256, in a block tile "
-        "of "
-        "at most 256x256",
+        "warp_n = {} of a block tile of {}x{}; valid values: 32, 64, 96, 128, 160, 192 and 256, in a "
+        "block tile of at most 256x256",
         p.warp_n, p.block_m, p.block_n);
   int const groups = p.consumer_warps() / 4;
   if (p.ping_pong ? groups != 2 : groups > 3)
@@ -208,7 +207,7 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
         "a cluster of {}x{} blocks; it has at most {}, and a multiple of 8 rows of a tile for each of them",
         p.cluster_m, p.cluster_n, max_cluster_blocks);
   if (p.cluster_k != 1 && p.cluster_k != 2 && p.cluster_k != 4 && p.cluster_k != 8)
-    return fmt::format("cluster_k = {}; legal are 1, 2, 4 and 8", p.cluster_k);
+    return fmt::format("cluster_k = {}; valid values: 1, 2, 4 and 8", p.cluster_k);
   if (p.cluster_k > 1 && (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong ||
                           p.warp_n % (8 * p.cluster_k) != 0))
     return fmt::format(

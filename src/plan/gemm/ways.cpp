@@ -105,7 +105,7 @@ OperandKind take_operand_kind(std::string& policy) {
   if (value == "registers") return OperandKind::registers;
   if (value == "threads") return OperandKind::threads;
   throw Error(ErrorCode::bad_request,
-              "--policy operands=" + value + ": legal are repacked, registers, threads");
+              "--policy operands=" + value + " is invalid; valid values: repacked, registers, threads");
 }
 
 }  // namespace cosmati::plan

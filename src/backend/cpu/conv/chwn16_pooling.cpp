@@ -38,7 +38,7 @@ bool finds_maxima_first(Problem const& p) {
 std::string violates_taps(Problem const& p, Device const&) {
   if (!finds_maxima_first(p) || p.window[0] <= 255 / p.window[1]) return {};
   return "the window has " + std::to_string(p.window[0]) + " x " + std::to_string(p.window[1]) +
-         " taps; at most 255 are legal without indices";
+         " taps; at most 255 are supported without indices";
 }
 
 chwn::Axis axis_of(Problem const& p, int i) {

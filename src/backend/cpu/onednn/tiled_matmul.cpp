@@ -47,7 +47,7 @@ std::string violates_types(GemmProblem const& problem, Device const& device) {
   bool const bf16 = a == DataType::bf16 && device.avx512_bf16;
   if (a == b && (a == DataType::f32 || bf16)) return {};
   return std::string("a is ") + name_of(a) + ", b is " + name_of(b) +
-         "; legal are f32 and f32, and on processors with AVX-512 BF16 bf16 and bf16";
+         "; both must be f32, or bf16 on processors with AVX-512 BF16";
 }
 
 std::string violates_strides(GemmProblem const& problem, Device const&) {

@@ -20,7 +20,7 @@ Gpu read_gpu(int ordinal) {
   if (count == 0) throw Error(ErrorCode::unavailable, "the NVIDIA driver sees no device");
   if (ordinal < 0 || ordinal >= count)
     throw Error(ErrorCode::unavailable,
-                "device " + std::to_string(ordinal) + " is not here; there is: 0" +
+                "device " + std::to_string(ordinal) + " is not available; available devices: 0" +
                     (count == 1 ? std::string() : " to " + std::to_string(count - 1)));
   Ordinal device = 0;
   driver().cuDeviceGet(&device, ordinal);

@@ -35,8 +35,8 @@ Loaded load() {
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     char const* const reason = dlerror();
-    loaded.failure = "there is no NVIDIA driver: " +
-                     (reason != nullptr ? std::string(reason) : file + " cannot be opened");
+    loaded.failure =
+        "no NVIDIA driver: " + (reason != nullptr ? std::string(reason) : file + " cannot be opened");
     return loaded;
   }
   Driver& driver = loaded.driver;
@@ -47,7 +47,7 @@ Loaded load() {
   if (!driver.cuEventElapsedTime_v2.present())
     driver.cuEventElapsedTime_v2.bind(dlsym(handle, "cuEventElapsedTime"));
   if (!driver.cuInit.present()) {
-    loaded.failure = file + " is no NVIDIA driver: it has no function cuInit";
+    loaded.failure = file + " is not an NVIDIA driver: it has no function cuInit";
     return loaded;
   }
   Result const result = driver.cuInit.attempt(0);

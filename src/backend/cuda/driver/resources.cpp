@@ -19,8 +19,9 @@ CUctx_st* primary_context(int ordinal) {
   static std::array<std::atomic<CUctx_st*>, most_devices> contexts{};
   static std::mutex mutex;
   if (ordinal < 0 || ordinal >= most_devices)
-    throw Error(ErrorCode::bad_request,
-                "device " + std::to_string(ordinal) + ": legal are 0 to " + std::to_string(most_devices - 1));
+    throw Error(ErrorCode::bad_request, "device " + std::to_string(ordinal) +
+                                            " is invalid; valid values: 0 to " +
+                                            std::to_string(most_devices - 1));
   auto& slot = contexts[static_cast<std::size_t>(ordinal)];
   if (CUctx_st* const found = slot.load(std::memory_order_acquire)) return found;
   std::lock_guard const lock(mutex);

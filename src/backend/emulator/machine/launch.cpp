@@ -32,15 +32,14 @@ void check(Grid const& grid, Grid const& cluster, int threads, int host_threads)
                                             std::to_string(max_opt_in_cluster_blocks) + " at most");
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
     throw Error(ErrorCode::bad_request,
-                "a launch of " + text(grid) + " blocks, no multiple of its clusters of " + text(cluster));
+                "a launch of " + text(grid) + " blocks, not a multiple of its clusters of " + text(cluster));
   if (threads < 1 || threads > most_threads)
     throw Error(ErrorCode::bad_request, "a launch with " + std::to_string(threads) +
-                                            " threads a block; legal are 1 to " +
+                                            " threads a block; valid values: 1 to " +
                                             std::to_string(most_threads));
   if (host_threads < 0)
-    throw Error(ErrorCode::bad_request,
-                "a launch on " + std::to_string(host_threads) +
-                    " host threads; legal are 1 and more, and 0 for one for each core");
+    throw Error(ErrorCode::bad_request, "a launch on " + std::to_string(host_threads) +
+                                            " host threads; expected at least 1, or 0 for one per core");
   if (running != nullptr) throw Error(ErrorCode::bad_request, "a launch from within an emulated kernel");
 }
 

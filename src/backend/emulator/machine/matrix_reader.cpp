@@ -45,11 +45,12 @@ std::string MatrixReader::mistake_of_descriptor() const {
     return fmt::format("has base offset {}; the emulator knows 0 only", descriptor_.base_offset);
   if (descriptor_.swizzle == Swizzle::none) return {};
   if (start / span != 0)
-    return fmt::format("starts at byte {} of shared memory, line {} of a pattern of 8 lines; legal is line 0",
-                       descriptor_.address, start / span);
+    return fmt::format(
+        "starts at byte {} of shared memory, line {} of an 8-line pattern; it must start at line 0",
+        descriptor_.address, start / span);
   if (descriptor_.strides.stride % pattern != 0)
-    return fmt::format("has a stride of {} bytes, no multiple of a pattern's {}", descriptor_.strides.stride,
-                       pattern);
+    return fmt::format("has a stride of {} bytes, not a multiple of a pattern's {}",
+                       descriptor_.strides.stride, pattern);
   if (!along_outer_ && start % span + 32 > span)
     return fmt::format("starts at byte {} of a line of {}; 32 bytes of depth do not follow", start % span,
                        span);

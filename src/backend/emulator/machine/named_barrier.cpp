@@ -21,7 +21,7 @@ void named_barrier(int id, int threads, bool waits) {
   if (!block.can_wait()) return;
   if (id < 1 || id > 15 || threads < warp_size || threads % warp_size != 0 || threads > block.work().threads)
     return block.fail(thread,
-                      fmt::format("named barrier {} of {} threads; legal are 1 to 15, and multiples of "
+                      fmt::format("named barrier {} of {} threads; valid values: 1 to 15, and multiples of "
                                   "32 up to the {} of the block",
                                   id, threads, block.work().threads));
   NamedBarrier& barrier = block.start_async().named[id];

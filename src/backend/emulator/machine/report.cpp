@@ -156,7 +156,7 @@ std::string describe_bad_mask(char const* name, unsigned mask, int lane, int lan
 }
 
 std::string describe_misaligned(SharedMemory const& memory, void const* address, int bytes) {
-  return fmt::format("misaligned access: {} bytes at {}, no multiple of {}", bytes,
+  return fmt::format("misaligned access: {} bytes at {}, not a multiple of {}", bytes,
                      describe_place(memory, address), bytes);
 }
 
@@ -178,8 +178,8 @@ std::string describe_unpublished(Block const& block, OrdinaryWrites::Write const
 }
 
 std::string describe_bad_copy(int bytes, int valid) {
-  return fmt::format("asynchronous copy of {} valid bytes out of {}; legal are 0 to all of 4, 8 or 16", valid,
-                     bytes);
+  return fmt::format("asynchronous copy of {} valid bytes out of {}; valid values: 0 to all of 4, 8 or 16",
+                     valid, bytes);
 }
 
 }  // namespace cosmati::emulator

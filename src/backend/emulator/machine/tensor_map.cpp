@@ -22,35 +22,36 @@ using std::to_string;
 // What both modes ask for.
 void check_array(void const* address, int size, int rank, long long const* extent, long long const* stride) {
   if (size != 1 && size != 2 && size != 4 && size != 8)
-    refuse("of elements of " + to_string(size) + " bytes; legal are 1, 2, 4 and 8");
+    refuse("of elements of " + to_string(size) + " bytes; valid values: 1, 2, 4 and 8");
   if (address == nullptr || (reinterpret_cast<std::uintptr_t>(address) & 15) != 0)
     refuse("of an array whose address is null or no multiple of 16 bytes");
   for (int i = 0; i < rank; ++i) {
     std::string const at = " of dimension " + to_string(i);
     if (extent[i] < 1 || extent[i] > 1LL << 32)
-      refuse("with extent " + to_string(extent[i]) + at + "; legal are 1 to 2^32");
+      refuse("with extent " + to_string(extent[i]) + at + "; valid values: 1 to 2^32");
     if (i > 0 && (stride[i] <= 0 || stride[i] % 16 != 0 || stride[i] >= 1LL << 40))
       refuse("with a stride of " + to_string(stride[i]) + " bytes" + at +
-             "; legal are multiples of 16 from 16 to 2^40 - 16");
+             "; valid values: multiples of 16 from 16 to 2^40 - 16");
   }
 }
 
 void check_row(int row, int swizzle) {
-  if (row % 16 != 0) refuse("with box rows of " + to_string(row) + " bytes; legal are multiples of 16");
+  if (row % 16 != 0) refuse("with box rows of " + to_string(row) + " bytes; expected multiples of 16");
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
-    refuse("with a swizzle of " + to_string(swizzle) + " bytes; legal are 0, 32, 64 and 128");
+    refuse("with a swizzle of " + to_string(swizzle) + " bytes; valid values: 0, 32, 64 and 128");
   if (swizzle != 0 && row != swizzle)
     refuse("with a swizzle of " + to_string(swizzle) + " bytes and box rows of " + to_string(row) +
            " bytes; both must be equal");
 }
 
 void check(TiledTensor const& tensor) {
-  if (tensor.rank < 1 || tensor.rank > 5) refuse("of rank " + to_string(tensor.rank) + "; legal are 1 to 5");
+  if (tensor.rank < 1 || tensor.rank > 5)
+    refuse("of rank " + to_string(tensor.rank) + "; valid values: 1 to 5");
   check_array(tensor.address, tensor.element_bytes, tensor.rank, tensor.extent, tensor.stride);
   for (int i = 0; i < tensor.rank; ++i)
     if (tensor.box[i] < 1 || tensor.box[i] > 256)
       refuse("with a box of " + to_string(tensor.box[i]) + " elements of dimension " + to_string(i) +
-             "; legal are 1 to 256");
+             "; valid values: 1 to 256");
   check_row(tensor.box[0] * tensor.element_bytes, tensor.swizzle_bytes);
 }
 
@@ -60,16 +61,16 @@ void check(WindowedTensor const& tensor) {
     std::string const at = i == 0 ? " of columns" : " of rows";
     for (int const corner : {tensor.lower[i], tensor.upper[i]})
       if (corner < -128 || corner > 127)
-        refuse("with a corner at " + to_string(corner) + at + "; legal are -128 to 127");
+        refuse("with a corner at " + to_string(corner) + at + "; valid values: -128 to 127");
     if (tensor.lower[i] > tensor.extent[1 + i] - 1 + tensor.upper[i])
       refuse("whose corners leave no window" + at);
     if (tensor.step[i] < 1 || tensor.step[i] > 8)
-      refuse("with a step of " + to_string(tensor.step[i]) + at + "; legal are 1 to 8");
+      refuse("with a step of " + to_string(tensor.step[i]) + at + "; valid values: 1 to 8");
   }
   if (tensor.channels < 1 || tensor.channels > 256)
-    refuse("with a box of " + to_string(tensor.channels) + " channels; legal are 1 to 256");
+    refuse("with a box of " + to_string(tensor.channels) + " channels; valid values: 1 to 256");
   if (tensor.windows < 1 || tensor.windows > 1024)
-    refuse("with a box of " + to_string(tensor.windows) + " windows; legal are 1 to 1024");
+    refuse("with a box of " + to_string(tensor.windows) + " windows; valid values: 1 to 1024");
   check_row(tensor.channels * tensor.element_bytes, tensor.swizzle_bytes);
 }
 
@@ -208,7 +209,7 @@ std::string mistake_of_windows(Tiling const& tiling, int const* coordinate, int 
   // No manual says so: an H200 stopped with an illegal instruction at such boxes, and at no others.
   if (coordinate[0] * tiling.element_bytes % 16 != 0)
     return "whose first channel is " + to_string(coordinate[0]) + ", of " + to_string(tiling.element_bytes) +
-           " bytes; legal are multiples of 16 bytes";
+           " bytes; expected multiples of 16 bytes";
   for (int i = 0; i < 2; ++i) {
     std::string const of = i == 0 ? "column" : "row";
     std::int64_t const at = coordinate[1 + i], first = tiling.lower[i],
@@ -218,7 +219,7 @@ std::string mistake_of_windows(Tiling const& tiling, int const* coordinate, int 
              to_string(first) + " to " + to_string(last) + " by " + to_string(tiling.step[i]);
     if (offset[i] < 0 || offset[i] > 255)
       return "with an offset of " + to_string(offset[i]) + " from the corner's " + of +
-             "; legal are 0 to 255";
+             "; valid values: 0 to 255";
   }
   return {};
 }

@@ -39,7 +39,7 @@ std::string mistake(Thread const& thread, arch::TensorMap const& map, void const
   SharedMemory const& memory = thread.block.shared_memory();
   std::ptrdiff_t const at = memory.offset(shared);
   if (!memory.reserves(shared) || at % 128 != 0)
-    return fmt::format("at byte {} of shared memory, which is no multiple of 128", at);
+    return fmt::format("at byte {} of shared memory, which is not a multiple of 128", at);
   if (!memory.holds(shared, tiling.bytes()))
     return fmt::format("of {} bytes at byte {} of the {} bytes of shared memory", tiling.bytes(), at,
                        memory.size());

@@ -31,7 +31,7 @@ TransactionBarrier* find_barrier(Thread& thread, void const* address, Block& blo
     return nullptr;
   };
   if (!memory.holds(address, 8) || memory.offset(address) % 8 != 0)
-    return fail(fmt::format("which is no multiple of 8 inside its {} bytes", memory.size()));
+    return fail(fmt::format("which is not a multiple of 8 inside its {} bytes", memory.size()));
   if (block.is_finished()) return fail(fmt::format("whose {} has left the kernel", describe(block)));
   Async* const async = block.async();
   int const index = async == nullptr ? -1 : async->find(memory.offset(address));
@@ -96,9 +96,9 @@ void init_barrier(void* address, int arrivals) {
                       fmt::format("init() of a barrier at byte {} of shared memory, {}", offset, why));
   };
   if (!memory.holds(address, 8) || offset % 8 != 0)
-    return fail(fmt::format("which is no multiple of 8 inside its {} bytes", memory.size()));
+    return fail(fmt::format("which is not a multiple of 8 inside its {} bytes", memory.size()));
   if (arrivals < 1 || arrivals > most_arrivals)
-    return fail(fmt::format("for {} arrivals; legal are 1 to {}", arrivals, most_arrivals));
+    return fail(fmt::format("for {} arrivals; valid values: 1 to {}", arrivals, most_arrivals));
   Async& async = thread.block.start_async();
   if (async.find(offset) >= 0) return fail("where there is one already");
   TransactionBarrier barrier{};
@@ -172,7 +172,7 @@ void wait_for_barrier(void* address, int parity) {
   if (barrier == nullptr) return;
   if (parity != 0 && parity != 1)
     return thread.block.fail(thread,
-                             fmt::format("waits for parity {} of a barrier; legal are 0 and 1", parity));
+                             fmt::format("waits for parity {} of a barrier; valid values: 0 and 1", parity));
   Async& async = *thread.block.async();
   struct Context {
     Async& async;

@@ -15,9 +15,9 @@ std::string mistake_of(WmmaMatrix const& matrix, SharedMemory const& memory) {
   auto const at = memory.offset(matrix.address);
   if (!memory.reserves(matrix.address)) return "of a matrix that is not in shared memory";
   if (at % matrix.alignment != 0)
-    return fmt::format("of a matrix at byte {} of shared memory, no multiple of {}", at, matrix.alignment);
+    return fmt::format("of a matrix at byte {} of shared memory, not a multiple of {}", at, matrix.alignment);
   if (matrix.stride_bytes % stride_unit != 0)
-    return fmt::format("with a leading dimension of {} bytes, no multiple of {}; nearest: {}",
+    return fmt::format("with a leading dimension of {} bytes, not a multiple of {}; nearest: {}",
                        matrix.stride_bytes, stride_unit,
                        (matrix.stride_bytes + stride_unit - 1) / stride_unit * stride_unit);
   if (matrix.stride_bytes < matrix.line_bytes)

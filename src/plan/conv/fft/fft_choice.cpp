@@ -46,9 +46,9 @@ std::string without_extent(std::string const& policy, Index& most) {
       !value.empty() && value.size() < 6 && value.find_first_not_of("0123456789") == std::string::npos;
   most = is_number ? std::stoi(value) : 0;
   if (most < 2 || most > largest_extent)
-    throw Error(
-        ErrorCode::bad_request,
-        fmt::format("--policy extent={}: legal extents of transforms are 2 to {}", value, largest_extent));
+    throw Error(ErrorCode::bad_request,
+                fmt::format("--policy extent={} is invalid; valid extents of transforms: 2 to {}", value,
+                            largest_extent));
   std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
   if (rest.ends_with(',')) rest.pop_back();
   return rest;

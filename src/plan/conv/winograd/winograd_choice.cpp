@@ -59,7 +59,7 @@ std::string without_tile(std::string const& policy, int& tile) {
   std::size_t const end = std::min(policy.find(',', at), policy.size());
   std::string const value = policy.substr(at + field.size(), end - at - field.size());
   if (value != "2" && value != "4")
-    throw Error(ErrorCode::bad_request, "--policy tile=" + value + ": legal tiles of winograd are 2 and 4");
+    throw Error(ErrorCode::bad_request, "--policy tile=" + value + " is invalid; valid tiles: 2, 4");
   tile = value == "2" ? 2 : 4;
   std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
   if (rest.ends_with(',')) rest.pop_back();

@@ -115,7 +115,7 @@ static void test_lrn(cosmati_handle_t handle) {
   SAME(y, wanted, X, 1e-5);
 }
 
-void test_normalisation(cosmati_handle_t handle) {
+void test_normalization(cosmati_handle_t handle) {
   fill_reals(x, X, 1);
   fill_reals(dy, X, 2);
   fill_reals(scale, C, 3);
