@@ -1,4 +1,4 @@
-// A verb, or a word behind one, without the parser's header, which takes seconds to compile.
+// A verb or subcommand, without the parser's header, which takes seconds to compile.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,7 +9,7 @@ class App;
 
 namespace cosmati::cli {
 
-// Refers to a CLI::App, by whose names its functions go.
+// A reference to a CLI::App; functions are named as there.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
@@ -18,8 +18,8 @@ class Command {
   Command add_subcommand(std::string const& name, std::string const& about) const;
   void require_subcommand() const;  // one
   void footer(std::string const& text) const;
-  // What fills it once its word has been read. The options of all verbs and subjects that nobody asked for
-  // would be most of what the program does when it starts.
+  // Calls `fill` once the command's name has been parsed. Declaring the options of all verbs and subjects
+  // would dominate the program's start-up time.
   void when_read(std::function<void()> const& fill) const;
   void hide() const;                                      // from the help
   void callback(std::function<void()> const& job) const;  // once the command line is parsed

@@ -1,4 +1,4 @@
-// From exceptions to one sentence and an exit status.
+// Converts exceptions into one sentence and an exit status.
 #pragma once
 #include "cosmati/ops/error.h"
 

@@ -1,4 +1,4 @@
-// What there is on this machine beside the backends: processor, libraries of peers, toolkit, cache.
+// Properties of this machine besides backends: processor, peer libraries, toolkit, cache.
 #pragma once
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ struct Found {
 std::vector<Found> peers();    // libraries that `bench --peer` can time
 std::vector<Found> toolkit();  // what the cuda backend would need
 
-// The path of a shared library that can be opened, without running its initialisers in this process; empty if
+// The path of a shared library that can be opened, without running its initializers in this process; empty if
 // none.
 std::string find_library(std::vector<std::string> const& names);
 
@@ -29,7 +29,7 @@ Cache kernel_cache();
 
 std::string gpu_driver();  // "CUDA 13.0, 580.159.04", of a machine that has one
 
-// Of the source tree that this program was built in, or what COSMATI_COMMIT says; "unknown" elsewhere.
+// The commit of the source tree of this build, or the value of COSMATI_COMMIT; "unknown" if neither exists.
 std::string commit();
 std::string version_text();  // "cosmati 0.1.0, 0123456789ab"
 std::string time_now();      // "2026-01-31T23:59:59Z"

@@ -20,7 +20,7 @@ int main() {
   example::fill(b, k * n, 2);
   example::fill(bias, m, 3);
 
-  // TN: A is stored transposed, k neighbours together, as the weights of a layer often are.
+  // TN: A is stored transposed, k neighbors together, as the weights of a layer often are.
   using Layer = cosmati::SimpleGemm<float, cosmati::TN, cosmati::PolicyName::medium, BiasRelu>;
   example::check(cosmati::launch_gemm<Layer>(Layer::params({.m = m,
                                                             .n = n,

@@ -39,7 +39,7 @@ struct GatheredRows {
   }
   COSMATI_DEVICE Step step(Index first_depth) const { return {first_depth, depth_extent_ - first_depth}; }
 
-  // `width` neighbours, of which the first `valid` exist.
+  // `width` neighbors, of which the first `valid` exist.
   template <bool whole>
   COSMATI_DEVICE Run<float> run(Row const& row, Step const& step, int more) const {
     int const left = clamp_to_int(step.left - row.depth - more);

@@ -88,7 +88,7 @@ void gather(Dataset const& data, std::vector<Index> const& order, Index first,
   for (int value = 0; value < 256; ++value)
     value_of[value] = static_cast<float>((value / 255.0 - statistics.mean) / statistics.deviation);
   Index const batch = x.extent(0), pixels = data.height() * data.width();
-  // Both layouts in use keep a pixel's neighbours one step apart: 1, or the batch.
+  // Both layouts in use keep a pixel's neighbors one step apart: 1, or the batch.
   Index const image_step = x.layout.stride[0], pixel_step = x.layout.stride[3];
   constexpr Index tile = 16;  // images at a time, so that strided writes fill whole cache lines
   unsigned char const* source[tile];

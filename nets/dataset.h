@@ -1,4 +1,4 @@
-// Labelled images in memory, and how batches are drawn from them.
+// Labeled images in memory, and their assembly into batches.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace cosmati::nets {
 
-// Grey images (count, height, width), u8, and a label for each.
+// Gray images (count, height, width), u8, and a label for each.
 struct Dataset {
   Tensor images;
   std::vector<int> labels;
@@ -41,7 +41,7 @@ std::vector<Index> shuffled(Index count, unsigned long long seed, long long epoc
 void gather(Dataset const& data, std::vector<Index> const& order, Index first,
             PixelStatistics const& statistics, TensorDescription const& x, float* target);
 
-// The names of the classes: of Fashion-MNIST if the folder's name says so, else the digits.
+// The names of the classes: those of Fashion-MNIST if the folder's name contains it, otherwise the digits.
 std::vector<std::string> class_names(std::string const& folder);
 
 }  // namespace cosmati::nets

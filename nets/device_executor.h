@@ -1,6 +1,6 @@
-// Training on one device that holds everything: images, parameters, optimiser state, whole batches. Steps are
-// recorded once and repeated, several at a time; what differs between repetitions (which images, the learning
-// rate) is data that the host writes ahead of them. The host waits once an epoch, for the losses.
+// Training on one device that holds all data: images, parameters, optimizer state, complete batches. Steps
+// are recorded once and repeated, several at a time; what differs between repetitions (image indices, the
+// learning rate) is data that the host writes ahead. The host waits once per epoch, for the losses.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -25,7 +25,7 @@ struct Resident {
   TensorDescription description;
 };
 
-// A network for one batch size with the way of images into it.
+// A network for one batch size with its input pipeline.
 class Batch {
  public:
   Batch(Assignment const& assignment, bool training, Resident const& images, Index size);
@@ -40,8 +40,8 @@ class Batch {
   Prepared<GatherProblem> gather_;
 };
 
-// Alone, or one of a team: then it computes its share of each batch, and gradients and losses are summed over
-// the team while the backward pass goes on.
+// A single device, or a member of a team: it then computes its share of each batch, and gradients and losses
+// are reduced over the team during the backward pass.
 class DeviceExecutor final : public Executor {
  public:
   explicit DeviceExecutor(Assignment const& assignment, Membership const& membership = {});
@@ -53,13 +53,14 @@ class DeviceExecutor final : public Executor {
   void fetch_parameters() override;
   LossScale loss_scale() override;
   std::vector<float> scores(Dataset const& data) override { return scores(data, 0, data.count()); }
-  // Of the images from `first` on.
+  // The scores of `count` images from `first` on.
   std::vector<float> scores(Dataset const& data, Index first, Index count);
 
-  // The team, together: sums as large as those of a step, before the first is recorded.
+  // Called by all members of the team: reductions as large as those of a step, before the first step is
+  // recorded.
   void warm_up();
   Index classes() const { return classes_; }
-  // A number that depends on every bit of the parameters and the optimiser's state. Known already after
+  // A number that depends on every bit of the parameters and the optimizer's state. Known already after
   // scores(), if the device is one of a team.
   std::uint64_t fingerprint();
 
@@ -80,7 +81,7 @@ class DeviceExecutor final : public Executor {
   Scoring& scoring(Dataset const& data, Index first, Index count);
   void fill_rows(Epoch const& epoch, HostMemory& rows);
   std::uint64_t fingerprint_of_copies() const;
-  // Of a batch of `size` images, the range that this device computes; it may be empty.
+  // The range of a batch of `size` images that this device computes; may be empty.
   std::pair<Index, Index> share(Index size) const;
   double weight(Index size) const;  // of that range in sums over the team
   Narrow narrow(bool training) const;
@@ -105,13 +106,13 @@ class DeviceExecutor final : public Executor {
   std::map<Index, std::unique_ptr<Batch>> training_;
   std::map<std::tuple<Dataset const*, Index, Index>, Scoring> scoring_;
   Prepared<OptimizerProblem> update_;
-  // Of 16 bits: the values so; of f16 as well the state of the loss scale: scale, sum of the gradients, good
-  // steps.
+  // For 16-bit types: the 16-bit copies of the values; for f16 also the state of the loss scale: scale, sum
+  // of the gradients, good steps.
   DeviceMemory factors_, scaling_;
   Prepared<TransformProblem> convert_;
   Prepared<ReduceProblem> sum_gradients_;
   Prepared<ElementwiseProblem> rescale_;
-  // A row is what one step reads: which images, their labels, the optimiser's numbers.
+  // A row is what one step reads: which images, their labels, the optimizer's numbers.
   std::size_t batch_bytes_ = 0, row_bytes_ = 0;
   DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording
   HostMemory host_rows_, host_losses_;                       // of an epoch

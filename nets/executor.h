@@ -1,5 +1,5 @@
-// Who trains and evaluates a network on a device: host threads that share each batch, or a device that has
-// everything in its own memory. The network's code is the same.
+// Executors train and evaluate a network: on host threads that share each batch, or on a device that keeps
+// all data in its memory. The network's code is the same.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,16 +16,15 @@ namespace cosmati::nets {
 // Plans the network for batches of `batch` images.
 using MakeSequence = std::function<std::unique_ptr<Sequence>(Context const& context, Index batch)>;
 
-// Gradients in f16 would fall below its smallest number; the loss's is multiplied by this, and what follows
-// divided by it again. A step with a gradient that is not finite is left out and halves it; growth_steps good
-// ones double it.
+// Gradients in f16 would underflow; the loss gradient is multiplied by this scale, and the result divided by
+// it. A step with a non-finite gradient is skipped and halves the scale; growth_steps good steps double it.
 struct LossScale {
   static constexpr int growth_steps = 2000;
   float scale = 65536;
   float good_steps = 0;  // since it changed
 };
 
-// What an executor is made for. What is referred to outlives it.
+// The inputs of an executor, which must outlive it.
 struct Assignment {
   Device device;
   Parameters& parameters;
@@ -33,7 +32,7 @@ struct Assignment {
   PixelStatistics statistics;
   DataType factors = DataType::f32;  // Context::factors
   DataType type = DataType::f32;     // Context::type; others than f32: by device executors
-  // Of a training:
+  // Used in training:
   Dataset const* data = nullptr;  // null: only scores() will be called
   Index batch = 0;
   OptimizerProblem optimizer = {};  // without tensors
@@ -43,7 +42,7 @@ struct Assignment {
   std::vector<Device> others = {};  // of this process, that share each batch with `device`
 };
 
-// The part of an epoch that is left.
+// The remaining part of an epoch.
 struct Epoch {
   std::vector<Index> order;   // of all its images
   Index first = 0;            // so many have been seen
@@ -59,9 +58,9 @@ class Executor {
   // What begin() will need of the host for `epoch`, the next one, now: while the last steps of this one are
   // on their way. May be left out.
   virtual void prepare_epoch([[maybe_unused]] Epoch const& epoch) {}
-  // Takes, or enqueues, one or a few steps; returns how many. 0: the epoch is over.
+  // Runs or enqueues one or a few steps and returns their number; 0 at the end of the epoch.
   virtual Index advance() = 0;
-  // The sum over the epoch's images so far; waits for the steps that are on their way.
+  // The sum over the epoch's images so far; waits for the steps in flight.
   virtual double loss_sum() = 0;
   // Whether `mine` is true in any of the processes; all of them ask together.
   virtual bool any(bool mine) { return mine; }

@@ -1,4 +1,4 @@
-// Training on host threads: Replicas and the optimiser's step, on the arrays of the parameters themselves.
+// Training on host threads: Replicas and the optimizer's step, on the arrays of the parameters themselves.
 #include <algorithm>
 #include <utility>
 
@@ -67,7 +67,7 @@ class HostExecutor final : public Executor {
   }
 
  private:
-  // Of the whole batch; every process computes its share, and all get the sums.
+  // The loss and gradients of the whole batch; every process computes its share, and all receive the sums.
   double loss_and_gradients(Index begin, Index count) {
     parallel::ProcessGroup* const group = assignment_.group;
     Dataset const& data = *assignment_.data;

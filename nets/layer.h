@@ -23,15 +23,15 @@ struct Context {
   bool fuse = false;                         // activations go into the products beside them
   bool branch = false;                       // gradients of parameters are computed beside those of images
   DataType factors = DataType::f32;          // or tf32: what f32 factors of products are cut to
-  // Of what lies between layers, its gradients, and the weights as factors of products: f32, f16 or bf16.
-  // Weights themselves, their gradients, biases and losses are f32.
+  // The type of activations, their gradients, and weights as factors of products: f32, f16 or bf16. Weights
+  // themselves, their gradients, biases and losses are f32.
   DataType type = DataType::f32;
 
   bool narrow() const { return type != DataType::f32; }
 };
 
 // The format in which host threads compute small images fastest: on the CPU the batch innermost, so that
-// every loop vectorises over it whatever the number of channels.
+// every loop vectorizes over it whatever the number of channels.
 inline TensorFormat preferred_format(Device const& device) {
   return device.backend == Backend::cpu ? TensorFormat::chwn : TensorFormat::nchw;
 }

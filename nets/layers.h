@@ -110,7 +110,7 @@ class FullyConnectedLayer final : public Layer {
 // back multiplies by Pass::gradient_scale.
 class Widened {
  public:
-  // Of x (N, features), if it is not f32.
+  // Converts x (N, features), if it is not f32.
   template <class Make>
   void plan(Context const& context, TensorDescription const& x, Make const& make);
   bool present() const { return x_.present(); }

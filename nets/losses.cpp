@@ -7,7 +7,7 @@
 namespace cosmati::nets {
 namespace {
 
-// Of one step of many: nothing promises more than the alignment of its elements.
+// A part of a larger array: only the alignment of its elements is guaranteed.
 TensorDescription of_a_step(DataType type, Index count) {
   TensorDescription result = describe(type, Shape(count));
   result.alignment = 4;

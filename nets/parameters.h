@@ -1,4 +1,4 @@
-// The trainable numbers of a network: one flat array for all of them, so that an optimiser's step is one
+// The trainable numbers of a network: one flat array for all of them, so that an optimizer's step is one
 // operation.
 #pragma once
 #include <string>
@@ -20,13 +20,13 @@ struct Parameter {
   std::vector<bool> connected;
 };
 
-// Parameters of a network and the state of its optimiser, all f32, in host memory.
+// Parameters of a network and the state of its optimizer, all f32, in host memory.
 class Parameters {
  public:
   // Returns the number of the parameter of this name, which is added if there is none. All are added before
   // allocate().
   int add(std::string name, Shape shape, bool trainable = true, std::vector<bool> connected = {});
-  // Makes room for values and for `state_count` arrays of optimiser state, all zero. What is trainable comes
+  // Makes room for values and for `state_count` arrays of optimizer state, all zero. What is trainable comes
   // first in the flat arrays.
   void allocate(int state_count);
 
@@ -40,7 +40,7 @@ class Parameters {
   float* state(int which, int number) { return states(which) + (*this)[number].offset; }
   int state_count() const { return static_cast<int>(state_.size()); }
 
-  // The trainable part of the flat arrays, for the optimiser.
+  // The trainable part of the flat arrays, for the optimizer.
   TensorDescription trainable() const { return describe(DataType::f32, Shape(trainable_elements_)); }
   float* values() { return value_.as<float>(); }
   float const* values() const { return value_.as<float>(); }

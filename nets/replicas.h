@@ -1,4 +1,4 @@
-// Data parallelism: one network on several host threads, each on its share of a batch.
+// Data parallelizm: one network on several host threads, each on its share of a batch.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,4 +1,4 @@
-// Batch normalisation (Ioffe and Szegedy 2015, algorithm 1) and local response normalisation (Krizhevsky et
+// Batch normalization (Ioffe and Szegedy 2015, algorithm 1) and local response normalization (Krizhevsky et
 // al. 2012, section 3.3, with alpha divided by the size as in ONNX).
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Optimiser steps: stochastic gradient descent with momentum (Polyak 1964; Nesterov's as in Sutskever et al.
+// Optimizer steps: stochastic gradient descent with momentum (Polyak 1964; Nesterov's as in Sutskever et al.
 // 2013) and Adam (Kingma and Ba 2015, algorithm 1).
 #include <cmath>
 

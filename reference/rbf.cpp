@@ -55,7 +55,7 @@ void forward(RbfProblem const& problem, RbfProblem::Arguments const& arguments) 
   loss(0) = sum / static_cast<double>(count);
 }
 
-// The gradient of what is minimised with respect to the distances: that of the loss,
+// The gradient of what is minimized with respect to the distances: that of the loss,
 // ((i == label[n]) - exp(-distance[n, i]) / partition(n)) / N, or the given one.
 class DistanceGradient {
  public:

@@ -42,7 +42,7 @@ void check_peers(BenchRequest const& request, Device const& device) {
   }
 }
 
-// Of a matrix of (batch, rows, columns), kept transposed or not.
+// Describes a matrix (batch, rows, columns), stored transposed or not, for a peer.
 PeerMatrix place_of(TensorDescription const& matrix, bool transposed, Placement const& placement) {
   PeerMatrix place;
   if (placement.gap > 0) {

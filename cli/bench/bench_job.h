@@ -18,7 +18,7 @@ struct BenchRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
   std::string suite, shapes;  // a name, a file
-  std::string lines;          // of them: "1,4"; empty: all
+  std::string lines;          // line numbers, "1,4"; empty: all
   std::string peers;          // "onednn,openblas"
   std::string python;         // of the peer torch; empty: COSMATI_PYTHON, else python3
   std::string peer_log;       // a file: every algorithm of a peer on a GPU
@@ -31,12 +31,12 @@ struct BenchRequest {
   double most_verified = 2e8;  // floating-point operations: the reference needs about a second for them
   Placement placement;
   Common common;
-  std::optional<Suite> workload = {};  // recorded; `with_options` knows its problems, by their numbers
+  std::optional<Suite> workload = {};  // recorded problems, which `with_options` identifies by number
 
   BenchRequest copy() const;
 };
 
-// `with_options` gives a request with the options of a suite's problem over those of the command line.
+// `with_options` merges the options of a suite's problem into the command line's.
 using WithOptions = std::function<BenchRequest(BenchRequest const&, ProblemOptions const&)>;
 
 // Throws Error(wrong_result) if a result was wrong or a ratio fell below the limit.

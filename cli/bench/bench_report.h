@@ -1,4 +1,4 @@
-// What bench tells of one measurement: a record for machines, a row for people.
+// The output of bench for one measurement: a JSON record and a table row.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace cosmati::cli {
 
-// What the machine can do at most, measured; 0: not known.
+// Measured peak performance of the machine; 0 if unknown.
 struct Ceilings {
   std::string name;                 // of what `operations` counts: "f32 fma"
   double operations = 0;            // a second
@@ -16,7 +16,7 @@ struct Ceilings {
   double burst = 0, sustained = 0;  // of `operations`, where both were measured: one of the two
 };
 
-// What was measured.
+// Identifies a measurement.
 struct Provenance {
   std::string suite;  // empty: of none
   std::string subject, type;
@@ -34,7 +34,7 @@ struct Measurement {
   Ceilings ceilings;
 };
 
-// What a record begins with, and all that --digest tells.
+// The first part of a record, and the complete output of --digest.
 Record digest_record(Provenance const& what, Task const& task, Device const& device, Choice const& choice);
 // `peer` may be null.
 Record bench_record(Measurement const& measurement, PeerResult const* peer);
@@ -42,7 +42,7 @@ Record bench_record(Measurement const& measurement, PeerResult const* peer);
 Record trial_record(Measurement const& measurement, PeerResult const& peer, PeerTrial const& trial);
 std::vector<std::string> bench_heads();
 std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer);
-// How the numbers of the table come about.
+// Explains how the numbers of the table are measured.
 std::string bench_method(ContestRules const& rules, bool on_gpu);
 
 }  // namespace cosmati::cli

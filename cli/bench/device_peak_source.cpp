@@ -86,7 +86,7 @@ COSMATI_DEVICE unsigned noise(unsigned place) {
 COSMATI_DEVICE unsigned factors(unsigned place) { return (noise(place) & mask) | base; }
 )";
 
-// Chains are the products of two blocks of 16 rows and four of 8 columns, as in a GEMM kernel: neighbours
+// Chains are the products of two blocks of 16 rows and four of 8 columns, as in a GEMM kernel: neighbors
 // share one factor.
 constexpr char mma_text[] = R"(
 template <class Factor>

@@ -1,4 +1,4 @@
-// Kernels of nothing but one arithmetic instruction, of which a GPU's ceilings are measured.
+// Kernels that execute a single arithmetic instruction, to measure a GPU's peaks.
 #pragma once
 #include <string>
 
@@ -39,11 +39,11 @@ bool has_peak(Peak peak, Gpu const& gpu);
 struct PeakParameters {
   long long steps = 0;
   double factor = 0, addend = 0;  // of multiply-adds: bits, where a register holds several numbers
-  void* result = nullptr;         // one value, written if a sum is what no sum can be
+  void* result = nullptr;  // written only for an impossible sum, so that the loop is not optimized away
 };
 
-// Instructions of a step: each thread, or warp, walks so many independent chains of them, in rounds. A
-// warpgroup has one chain: wgmma adds to the same sums without a pause.
+// Instructions per step: each thread or warp executes independent chains of them, in rounds. A warpgroup has
+// one chain: wgmma adds to the same sums without a pause.
 struct PeakLoop {
   int chains = 0, rounds = 0;
 };

@@ -1,4 +1,4 @@
-// What a GPU can do at most, measured: small kernels of nothing but one instruction, and a copy.
+// Measured peaks of a GPU: single-instruction kernels, and a copy.
 #pragma once
 #include <string>
 
@@ -12,7 +12,7 @@ class PeakKernel {
  public:
   PeakKernel(Gpu const& gpu, Peak peak);  // compiles or loads; throws Error
 
-  // Of `launches` launches one after the other, by events; a step takes one to three microseconds.
+  // The time of `launches` consecutive launches, measured by events; a step takes one to three microseconds.
   double seconds(long long steps, int launches = 1);
   double operations(long long steps) const;  // multiplications and additions of a launch
 
@@ -25,16 +25,17 @@ class PeakKernel {
   Event start_, end_;
 };
 
-// Operations a second.
+// Operations per second.
 struct PeakRate {
-  double burst = 0;      // the best of some runs of about two milliseconds
-  double sustained = 0;  // of half a second without a pause, after a quarter: what power allows
+  double burst = 0;  // the best of some runs of about two milliseconds
+  double sustained =
+      0;  // over half a second of continuous load, after a quarter of a second: limited by power
   friend bool operator==(PeakRate const&, PeakRate const&) = default;
 };
 PeakRate measured_peak(Gpu const& gpu, Peak peak);
 
-// Of the two, what a kernel's rate is compared with: on tensor cores the sustained one, since their clock
-// falls within milliseconds and a benchmark takes longer; else the burst.
+// The rate that a kernel's is compared with: the sustained one on tensor cores, whose clock drops within
+// milliseconds, and the burst otherwise.
 double ceiling_of(Peak peak, PeakRate const& rate);
 
 // Bytes read plus bytes written a second by copies from device memory to device memory, far larger than the

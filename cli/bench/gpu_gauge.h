@@ -1,4 +1,4 @@
-// What this GPU can do at most, and how fast it runs at present.
+// Peaks of this GPU, and its current clock.
 #pragma once
 #include <map>
 #include <optional>
@@ -17,8 +17,8 @@ class GpuGauge {
   cuda::PeakRate const& peak(cuda::Peak peak);  // measured when it is first asked for
   std::map<cuda::Peak, cuda::PeakRate> const& peaks() const { return peaks_; }  // those that were measured
   double copy_rate();  // bytes read and written a second
-  // The least time that a fixed kernel of some 0.1 ms took so far, by the time that it takes now: the share
-  // of its clock that the device runs at, where power or heat hold it back.
+  // The minimum time of a fixed 0.1 ms kernel divided by its current time: the current clock relative to the
+  // maximum, which power or temperature may reduce.
   double clock_share();
 
  private:

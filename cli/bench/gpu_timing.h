@@ -1,4 +1,4 @@
-// Timing what is enqueued on a GPU, by events on its default stream.
+// Timing of work enqueued on a GPU, by events on its default stream.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace cosmati::cli {
 
-// What is timed: enqueues one call on a stream, with the next set of operands, and returns.
+// The function being timed: enqueues one call on a stream, with the next set of operands.
 struct GpuCall {
   std::function<void(Stream)> enqueue;
-  double estimate = 0;                    // seconds of one, as they were last
-  std::optional<cuda::Graph> graph = {};  // of so many calls, launched in the place of single ones
+  double estimate = 0;                    // last measured seconds per call
+  std::optional<cuda::Graph> graph = {};  // a graph of several calls, launched instead of single calls
   std::size_t calls_in_graph = 1;
 
   void forget_graph();
@@ -30,9 +30,9 @@ class GpuTimer {
   // Slices of 50 ms until the medians of three in a row lie within 1%; false if they do not within three
   // seconds.
   bool warm_up(GpuCall& call);
-  // Records calls as a CUDA graph: whole turns over the sets of operands, about a millisecond of work.
-  // Each set is run once before, so that whatever a first call does is done. Throws Error(system) where the
-  // call cannot be captured, and leaves it without a graph.
+  // Records calls as a CUDA graph: whole turns over the sets of operands, about a millisecond of work. Each
+  // set is run once before as a warm-up. Throws Error(system) if the call cannot be captured, and leaves it
+  // without a graph.
   void capture(GpuCall& call, std::size_t sets);
   // Seconds of one call, of a few runs: enough to leave out what is far slower than `least`, the best so far
   // (0: there is none). Calls below a millisecond are run as a small graph where that is possible: alone,

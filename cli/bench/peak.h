@@ -1,5 +1,4 @@
-// The arithmetic peak of this machine, measured: what share of it a kernel reaches says more than a
-// datasheet.
+// Measured arithmetic peak of this machine.
 #pragma once
 #include "cosmati/core/number.h"
 

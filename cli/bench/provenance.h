@@ -1,4 +1,4 @@
-// Where a figure comes from: what was run, and by which command.
+// Provenance of a figure: the kernels and the command.
 #pragma once
 #include <string>
 #include <vector>

@@ -18,12 +18,12 @@ Slice time_slice(std::function<void()> const& call, double seconds);
 // Slices of 50 ms until the minima of three in a row lie within 2%; false if they do not within two seconds.
 bool warm_up(std::function<void()> const& call);
 
-// The medians of `rounds` measurements of each. They take turns in alternating order: a device that slows
-// down as it warms up would favor the one that is measured first.
+// The medians of `rounds` measurements of each call, interleaved in alternating order, since a device that
+// slows down as it warms up would favor the first.
 std::vector<double> medians_in_turns(std::size_t count, int rounds,
                                      std::function<double(std::size_t)> const& measure);
 
-// Of values that need not be sorted; `share` 0.5 is the median.
+// The quantile of values in any order; `share` 0.5 is the median.
 double quantile(std::vector<double> values, double share);
 
 // The median and a confidence interval of at least 95% for it, from order statistics: no distribution is

@@ -11,11 +11,11 @@ struct LoadedArray {
   bool scalar = false;  // the file's shape is (), the tensor's (1)
 };
 
-// The file's values in the type that the options ask for, else in its own; its order of elements is kept.
+// Loads a file's values in the type requested by options, or else in its own, keeping the order of elements.
 // u16 and u8 files are bit patterns where --type names bf16, f16, e4m3 or e5m2. Integers that are of no
 // number type here, such as int64, become the type asked for; where --type is an integer, those of c and of
-// operands become s32, the type of sums. Throws Error(bad_file) that names the first value that does not fit,
-// Error(bad_request) where no option names a type.
+// operands become s32, the type of sums. Throws Error(bad_file) naming the first value that does not fit, and
+// Error(bad_request) if a type is required but not given.
 LoadedArray load_array(std::string const& path, TypeRole role, TypeChoice const& types);
 
 // Writes a tensor at `data` as the port says: C order, dimensions in the file's order.

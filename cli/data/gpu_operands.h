@@ -10,7 +10,7 @@
 
 namespace cosmati::cli {
 
-// Of `bytes` each, so that one walk over all passes twice the L2 cache; `hot`: one.
+// The number of sets of `bytes` each whose total size exceeds twice the L2 cache; 1 if `hot`.
 long long sets_needed(long long bytes, long long l2_bytes, bool hot);
 
 class GpuOperands {

@@ -1,4 +1,4 @@
-// Memory of a tensor: filled with a pattern, between guard bands that nobody may touch.
+// Tensor memory filled with a pattern, between guard bands.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -19,7 +19,7 @@ class GuardedTensor {
   void const* data() const { return memory_.as<unsigned char>() + guard + offset_; }
   void copy_from(Tensor const& tensor);  // of the same description
   Tensor contents() const;               // a copy of the elements
-  // Empty if nothing but elements was written; else where something was. Spoils the elements.
+  // Describes the first write outside the elements; empty if there was none. Overwrites the elements.
   std::string trespass();
 
  private:

@@ -1,4 +1,4 @@
-// Data on which kernels go wrong that are right on normal numbers.
+// Data that expose errors of kernels which pass on normal numbers.
 #pragma once
 #include <string>
 
@@ -20,8 +20,8 @@ enum class HardData : unsigned char {
 char const* name_of(HardData kind);
 HardData draw_hard_data(nets::Random& random);  // any but none
 
-// Numbers are at most `largest`, and small enough for their type that no sum of their products overflows.
-// What the slot's name says is positive stays so. Integers have the same kinds in so far as their type does.
+// Numbers are at most `largest`, and small enough that no sum of their products overflows. Slots that must be
+// positive by name remain positive. Integers have the same kinds in so far as their type does.
 void fill_hard(Tensor& tensor, std::string const& slot, HardData kind, double largest, nets::Random& random);
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// Batches given by arrays of pointers, made of the same batches by strides.
+// Batches by arrays of pointers, derived from strided batches.
 #pragma once
 #include <memory>
 #include <vector>

@@ -16,7 +16,7 @@ struct DataKind {
 // Normal numbers (8-bit integers: 20 times as large), labels, and positive numbers where the name says so.
 void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, nets::Random& random);
 
-// What is an argument of a root by its slot's name: a variance, the second moment of Adam.
+// Whether a slot, by its name, is the argument of a square root: a variance, or Adam's second moment.
 bool is_positive(std::string const& slot);
 
 // The same layout with gaps between rows, planes and images, as a part of a larger array has them; `gap` is

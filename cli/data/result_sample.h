@@ -1,4 +1,4 @@
-// Some elements of a result in device memory, for a peer's to be compared with.
+// A sample of a result in device memory, for comparison with a peer's.
 #pragma once
 #include <string>
 #include <vector>

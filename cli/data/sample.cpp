@@ -13,7 +13,7 @@ namespace {
 
 using Places = std::vector<Index>;
 
-// Of `extent` indices `count`, in order.
+// Draws `count` of `extent` indices, in increasing order.
 Places draw_places(Index extent, Index count, nets::Random& random) {
   if (count >= extent) {
     Places all;

@@ -1,4 +1,4 @@
-// What `cosmati generate dcgan` was asked for.
+// The request of `cosmati generate dcgan`.
 #pragma once
 #include <string>
 #include <vector>

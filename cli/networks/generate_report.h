@@ -1,4 +1,4 @@
-// What `cosmati generate dcgan` says: how it would draw, and how fast it drew.
+// Output of `cosmati generate dcgan`: the plan, and the speed.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// The picture that a training leaves: sample images with the network's answers, and how it learned.
+// The picture of a training run: sample images with predictions, and the training curve.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace cosmati::cli {
 
-// The first images of `data`, the answer below each: green where it is right, red with the truth in brackets
-// where it is wrong; below them training and test accuracy against the epoch.
+// Shows the first images of `data` with predictions, green if correct, red with the true label in parentheses
+// if wrong; below them training and test accuracy by epoch.
 io::Image lenet5_picture(nets::Dataset const& data, std::vector<int> const& predictions,
                          std::vector<std::string> const& classes,
                          std::vector<lenet5::EpochReport> const& history);

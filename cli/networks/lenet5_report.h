@@ -1,4 +1,4 @@
-// Training and prediction with LeNet-5 as the command line shows them.
+// Training and prediction with LeNet-5 on the command line.
 #pragma once
 #include <atomic>
 #include <string>
@@ -18,9 +18,9 @@ struct TrainRequest {
   Common common;
 };
 
-// Trains, printing a line for each epoch, then the confusion matrix; writes the model and the picture. False
-// if it was interrupted: then the checkpoint is written and how to resume is printed.
-// Under mpirun every process calls it, and they train together.
+// Trains, printing a line per epoch, then the confusion matrix; writes the model and the picture. Returns
+// false if interrupted, after writing the checkpoint and printing how to resume. Under mpirun every process
+// calls it, and they train together.
 bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrupted);
 
 struct PredictRequest {

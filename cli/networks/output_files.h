@@ -1,4 +1,4 @@
-// The files that a command will write, checked before the work.
+// Checks of output files before the work.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What `cosmati train dcgan` was asked for.
+// The request of `cosmati train dcgan`.
 #pragma once
 #include <atomic>
 #include <string>

@@ -1,4 +1,4 @@
-// Devices and processes that train together, as the command line asks for them.
+// Devices and processes that train together, as requested on the command line.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// What a convolution is called in tables, and what it costs.
+// Labels and operation counts of convolutions.
 #pragma once
 #include <string>
 

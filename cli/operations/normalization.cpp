@@ -22,7 +22,7 @@ TensorDescription made_image(std::vector<Index> const& size, DataType type, Tens
   return dense_shape(type, extents);
 }
 
-// The arrays that a batch normalisation reads beside x and dy.
+// The arrays that a batch normalization reads beside x and dy.
 std::vector<std::string> parameters_of(BatchNormMode mode) {
   switch (mode) {
     case BatchNormMode::inference: return {"scale", "bias", "mean", "variance"};

@@ -63,7 +63,7 @@ Notes notes_of(GemmProblem const& problem, BoundEpilogue const& epilogue, std::s
     notes.axes["store " + store.name] = {"batch", "m", "n"};
   for (auto const& operand : problem.epilogue.expression.operands())
     notes.axes["operand " + operand.name] = {operand.indices.begin(), operand.indices.end()};
-  // Of factors from -3 to 3 f16 holds every sum up to 2048.
+  // With factors from -3 to 3, f16 represents every sum up to 2048 exactly.
   notes.exact = epilogue.exact() && (notes.sum != DataType::f16 || 9 * k <= 2048);
   notes.transcendental = !epilogue.exact();
   notes.slope = epilogue.slope();

@@ -1,5 +1,5 @@
-// What verify and bench must know of a problem beyond its tensors: of those that subjects make of options and
-// files, and of recorded ones.
+// Facts about a problem, beyond its tensors, that verify and bench need, for problems from options, files or
+// recordings.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// sgd and adam: one step of an optimiser on arrays.
+// sgd and adam: one step of an optimizer on arrays.
 #include "cosmati/ops/optimizer.h"
 
 #include "cli/operations/notes.h"

@@ -170,7 +170,7 @@ std::string shown(Epilogue const& epilogue) {
   return epilogue.expression == epilogue::Expression() ? "" : to_string(epilogue.expression);
 }
 
-// Of a column-major product, as peers compute it; else empty.
+// The transposition letters of a column-major product, as peers compute it; otherwise empty.
 std::string transposition_of(GemmProblem const& problem) {
   auto const lies = [](TensorDescription const& t, int fast, int slow) {
     auto const& stride = t.layout.stride;

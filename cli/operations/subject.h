@@ -24,15 +24,15 @@ struct FileOption {
   std::string updates = {};  // of an output: the input whose file it may replace
 };
 
-// The arrays that a problem is made for, by option name, with their dimensions in the order of the file.
-// Operands of an epilogue are "operand NAME".
+// The input arrays of a problem by option name, with dimensions in file order. Operands of an epilogue are
+// "operand NAME".
 class Inputs {
  public:
   // `scalar`: the file's array has no dimensions; the description is of one element, (1).
   void add(std::string const& name, TensorDescription const& description, std::string const& origin = "",
            bool scalar = false);
   bool has(std::string const& name) const { return entries_.contains(name); }
-  // Throws Error(bad_request) that asks for the option, or that names the ranks that would be legal.
+  // Throws Error(bad_request) if the option is missing, or naming the valid ranks.
   TensorDescription const& at(std::string const& name) const;
   TensorDescription const& at(std::string const& name, std::vector<int> const& ranks,
                               char const* meaning) const;
@@ -51,9 +51,9 @@ class Inputs {
   std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
   std::vector<std::string> unused() const;         // those that nobody has asked for by at()
   std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
-  // The program makes the data: what an epilogue names and nobody gave is made as well.
+  // The program generates the data, including missing operands of the epilogue.
   bool made_here = false;
-  std::set<std::string> wanted;  // options of the outputs that somebody wants to have
+  std::set<std::string> wanted;  // options of requested outputs
 
  private:
   std::map<std::string, std::string> entries_;
@@ -62,7 +62,7 @@ class Inputs {
   mutable std::set<std::string> used_;
 };
 
-// How a tensor of the problem meets a file: dimension d of the file is dimension order[d] of the tensor.
+// Maps a file to a tensor of the problem: dimension d of the file is dimension order[d] of the tensor.
 struct Port {
   std::string slot;    // the tensor's name in the problem
   std::string option;  // the file's option: "x", "out"
@@ -100,16 +100,16 @@ class Subject {
   // No letters: a shape of any rank.
   virtual std::vector<std::string> letters() const { return {}; }
   virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
-  // Arrays of the program's own making for a problem of this size.
+  // Generated arrays for a problem of this size.
   virtual Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const = 0;
   // Sizes that the parameters name, in the place of --size; empty: none.
   virtual std::vector<std::vector<Index>> sizes_of_parameters() const { return {}; }
   // Each file option takes a list, of files for input "a[0]", "a[1]", ...
   virtual bool takes_lists() const { return false; }
-  // Draws a size, and every parameter that was not given.
+  // Draws a random size, and every parameter that was not given.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
 
-  // What the subject's own options say of the kernel; empty: nothing.
+  // The kernel selected by the subject's own options; empty if none.
   virtual std::string kernel() const { return {}; }
   virtual Job job(Inputs const& inputs, Common const& common) const = 0;
   virtual std::vector<std::string> kernels(Backend backend) const = 0;
@@ -119,8 +119,8 @@ std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
 
 PlanOptions plan_options(Subject const& subject, Common const& common);
 
-// Throws Error(bad_request) for an option that was given (its value is not empty, or it is a flag's "yes")
-// where it means nothing: "--ceil means nothing HERE; it is for THERE".
+// Throws Error(bad_request) for an option that was given (its value is not empty, or a flag's "yes") but has
+// no effect: "--ceil has no effect HERE; it applies to THERE".
 void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,
                std::string const& there);
 
@@ -131,7 +131,7 @@ bool is_backward(std::string const& direction);
 TensorDescription dense_shape(DataType type, std::vector<Index> const& extents);
 std::string shape_text(Shape const& shape);  // "2x3x8x8"
 
-// Of sums of 8-bit integers: s32; of different types: the one that holds both.
+// s32 for sums of 8-bit integers; for different types, the one that represents both.
 DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum);
 // `halves`: sums of f16 may be in f16.
 void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves = false);

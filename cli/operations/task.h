@@ -26,7 +26,7 @@ struct ConvolutionProblem;
 
 namespace cosmati::cli {
 
-// What verify and bench must know beyond the tensors.
+// Facts that verify and bench need beyond the tensors.
 struct Notes {
   std::string label;             // "127x65x333 nn"
   std::string transposition;     // of a matrix product: "nn"; else empty
@@ -41,7 +41,7 @@ struct Notes {
   DataType sum = DataType::f32;  // of a matrix product: in which products are summed
   bool plain = false;            // a product whose epilogue is alpha*acc + beta*c, of these numbers:
   double alpha = 1, beta = 0;
-  // Of a matrix product: which index each dimension of a slot is, "batch", "m", "n" or "k".
+  // For matrix products: the index of each dimension of a slot, "batch", "m", "n" or "k".
   std::map<std::string, std::vector<std::string>> axes = {};
 };
 
@@ -57,7 +57,7 @@ struct Choice {
   std::vector<Considered> considered;
 };
 
-// What cosmati find measured for one problem.
+// Measurements of cosmati find for one problem.
 struct Findings {
   struct Kernel {
     Considered entry;
@@ -75,7 +75,7 @@ double seconds_of(Work const& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Made ready to run. Pointers come in the order of the task's slots.
+// A prepared task. Pointers are in the order of the task's slots.
 class PreparedTask {
  public:
   virtual ~PreparedTask() = default;
@@ -125,9 +125,9 @@ class Task {
   virtual std::vector<Tensor> added_errors(Device const&, PlanOptions const&, std::span<void* const>) const {
     return {};
   }
-  // Every kernel that accepts the problem, measured; `line`: wants a line for a tuning file.
+  // Measures every kernel that accepts the problem; `line` requests a line for a tuning file.
   virtual Findings find(Device const&, FindOptions const&, bool line) const = 0;
-  // Null where there is nothing to choose.
+  // Null if there is nothing to choose.
   virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
     return nullptr;
   }

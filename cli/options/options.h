@@ -1,4 +1,4 @@
-// Declaring options without the parser's header, and what the shared options say
+// Declaration of options without the parser's header, and the values of the shared options
 // (cli/options/shared_options.h).
 #pragma once
 #include <cstddef>
@@ -39,16 +39,16 @@ class Options {
   std::string group_ = "Parameters";
 };
 
-// What an option's value is until it is given: no value that a user may mean.
+// The value of an option that was not given, distinct from all valid values.
 inline constexpr long long not_given = std::numeric_limits<long long>::lowest();
 inline constexpr double no_number = std::numeric_limits<double>::lowest();
 
-// Types as they were asked for; empty where nothing was said.
+// Requested types; empty if not given.
 struct TypeChoice {
   std::string all, a, b, c, d;
   std::string accumulator, compute;
 
-  // The number type of an operand: its own option, --type, or `otherwise`.
+  // The data type of an operand: its own option, --type, or `otherwise`.
   DataType type_of(std::string const& own, DataType otherwise) const;
 };
 
@@ -58,7 +58,7 @@ struct Common {
   std::string policy;
   std::string max_workspace;
   std::string max_error;
-  std::string device_description;  // a GPU by name or file; empty: the one that is here
+  std::string device_description;  // a GPU by name or file; empty: the installed one
   std::string cache;               // folder of compiled kernels; empty: the usual one
   std::string tuning;              // file of measured choices; empty: none
   long long device = 0;            // which GPU

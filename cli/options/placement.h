@@ -1,5 +1,4 @@
-// Where the arrays that bench, compile, explain and tune speak of lie in memory: with gaps, and at odd
-// addresses.
+// Placement of the arrays of bench, compile, explain and tune in memory: gaps and misalignment.
 #pragma once
 #include "cli/operations/task.h"
 #include "cli/options/options.h"

@@ -1,4 +1,5 @@
-// The options that several commands share: one table says who takes which, for parsing, help and messages.
+// Options shared by several commands: one table defines which command accepts which, for parsing, help and
+// messages.
 #pragma once
 #include <string>
 
@@ -8,14 +9,14 @@ namespace cosmati::cli {
 
 class Subject;
 
-// Declares the shared options that `command` ("run", "train lenet5") takes, and --json. Of a command for
-// operations only those that mean something for `subject`; null for the other commands. `json_to_file`:
-// --json takes the name of a file as well, which goes there.
+// Declares the shared options that `command` ("run", "train lenet5") takes, and --json. For a command on
+// operations, only those that apply to `subject`; it is null for other commands. `json_to_file` receives the
+// optional file name of --json.
 void add_shared_options(Options& options, Common& common, std::string const& command,
                         Subject const* subject = nullptr, std::string* json_to_file = nullptr);
 
 // Where the shared option `option` can be used, for the message of the command `path` ("run gemm", "train
-// lenet5") that does not take it: "it is for run, verify, bench". Empty if it is no shared option.
+// lenet5") that does not accept it: "it applies to run, verify, bench". Empty if it is not a shared option.
 std::string use_of_shared_option(std::string const& option, std::string const& path);
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// Sizes of the problems that verify, explain and bench make themselves.
+// Sizes of the problems that verify, explain and bench generate.
 #pragma once
 #include <map>
 #include <string>
@@ -26,7 +26,7 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
 // The types of --type, which may be a list or "all" here; empty stands for the subject's own.
 std::vector<std::string> requested_types(Subject const& subject, std::string const& text);
 
-// A problem of this size on data that the program will make.
+// A problem of this size on generated data.
 Job made_job(Subject const& subject, std::vector<Index> const& size, Common const& common);
 
 }  // namespace cosmati::cli

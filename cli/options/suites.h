@@ -19,7 +19,7 @@ struct Suite {
 // begins a comment. Throws Error(bad_file).
 Suite read_suite(std::string const& path);
 
-// Those in bench/suites above the program's folder, or in share/cosmati/suites beside it.
+// The suites in bench/suites above the program's folder, or in share/cosmati/suites next to it.
 std::vector<Suite> all_suites();
 Suite find_suite(std::string const& name);  // throws Error(bad_request) with the names there are
 

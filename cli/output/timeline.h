@@ -1,4 +1,4 @@
-// When which piece of a run happened: a picture, or a trace for a browser's viewer.
+// Timelines of a run: a picture, or a trace for a browser's trace viewer.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ struct Span {
   double begin, end;
 };
 
-// Work of one kind at one place, whose spans do not overlap.
+// Work of one kind on one device, with spans that do not overlap.
 struct Lane {
   std::string place, kind;  // "device 0", "compute"
   std::vector<Span> spans;

@@ -1,4 +1,4 @@
-// One sentence for what all processes of an mpirun find wrong.
+// Prints a failure once for all processes of an mpirun on a machine.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// The report of `cosmati plot`: one HTML file that needs nothing beside it.
+// The report of `cosmati plot`: one self-contained HTML file.
 #pragma once
 #include <map>
 #include <string>

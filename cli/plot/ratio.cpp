@@ -99,7 +99,7 @@ std::string caption_of(RatioGroup const& group) {
   return text + '.';
 }
 
-// Of the records from `first` up to `last`.
+// Draws the records [first, last).
 std::string picture_of(RatioGroup const& group, std::size_t first, std::size_t last) {
   PlotRecord const& some = group.first();
   Axis const axis = axis_of(group);

@@ -16,7 +16,7 @@ struct RatioGroup {
   PlotRecord const& first() const { return *records.front(); }
 };
 
-// Of results that are right.
+// Summary of the correct results.
 struct RatioSummary {
   long long count = 0;
   double mean = 0;  // geometric

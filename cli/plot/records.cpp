@@ -110,7 +110,8 @@ PlotRecord record_of(Json const& line, std::string const& file) {
   record.share_of_copy = positive_number(line, "share_of_copy");
   record.time = time_of(line);
   read_ratio(line, record, operations);
-  // Of a product each operation is done. A convolution may leave out those in the padding, or transform.
+  // A matrix product performs every operation; a convolution may skip those in the padding, or use a
+  // transform.
   double const ceiling = std::max(record.peak_gflops, record.peak_burst_gflops);
   record.above_ceiling = record.subject == "gemm" && ceiling > 0 && record.gflops > 1.05 * ceiling;
   if (record.above_ceiling) {

@@ -1,4 +1,4 @@
-// What `cosmati plot` knows of each measurement that `cosmati bench --json` wrote.
+// Measurements written by `cosmati bench --json`, as read by `cosmati plot`.
 #pragma once
 #include <map>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace cosmati::cli {
 
-// Numbers that a record does not tell are 0, texts empty.
+// Missing numbers are 0, missing texts empty.
 struct PlotRecord {
   std::string suite;  // of older records, which do not tell: the name of their file
   std::string subject, problem, type, sums;

@@ -17,7 +17,7 @@ namespace {
 constexpr double width = 400, left = 40, right = 314, top = 22, bottom = 240, legend_row = 16;
 constexpr std::size_t legend_columns = 3;
 
-// Around (0, 0); a type is told by its shape as well as by its colour.
+// Around (0, 0); a type is told by its shape as well as by its color.
 constexpr std::array shapes{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
                             "M-3.5-3.5h7v7h-7z",
                             "M0-4.6L4.4 3.4H-4.4z",

@@ -1,5 +1,5 @@
-// Rooflines: what a problem could reach at most by its arithmetic intensity, and what it reached (Williams,
-// Waterman, Patterson: "Roofline", Communications of the ACM 52, 2009).
+// Rooflines: the attainable performance of a problem by its arithmetic intensity, and the measured one
+// (Williams, Waterman, Patterson: "Roofline", Communications of the ACM 52, 2009).
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Pictures as SVG inside a page, or alone, and text that is safe there. Colours and fonts are the page's:
+// Pictures as SVG inside a page, or alone, and text that is safe there. Colors and fonts are the page's:
 // shapes only name classes.
 #pragma once
 #include <string>

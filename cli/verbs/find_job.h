@@ -30,7 +30,7 @@ struct FindRequest {
 // `with_options` gives a request with the options of a suite's problem over those of the command line.
 using WithFindOptions = std::function<FindRequest(FindRequest const&, ProblemOptions const&)>;
 
-// Adds a line to the file for each problem as soon as it is measured.
+// Appends a line to the file after each measured problem.
 void find_job(FindRequest const& request, WithFindOptions const& with_options);
 
 }  // namespace cosmati::cli

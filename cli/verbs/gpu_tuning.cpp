@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Index sampled_elements = 512;
 constexpr std::size_t most_finalists = 4;  // besides the plan's own and what the file has
-constexpr std::size_t most_centres = 3;    // of the fastest, whose neighbours are measured
+constexpr std::size_t most_centres = 3;    // of the fastest, whose neighbors are measured
 constexpr double share_of_exploration = 0.75;
 constexpr double rough_seconds = 0.02;
 
@@ -211,7 +211,7 @@ class GpuTuning {
     result.as_graphs = as_graphs_;
     for (long long slice = 0; slice < rules_.slices; ++slice)
       for (std::size_t i = 0; i < finalists.size(); ++i) {
-        // Nobody always follows the same neighbour.
+        // Nobody always follows the same neighbor.
         Trial& one = *finalists[(i + static_cast<std::size_t>(slice)) % finalists.size()];
         one.medians.push_back(quantile(timer_.time_slice(one.call, rules_.slice_seconds).samples, 0.5));
       }

@@ -1,4 +1,4 @@
-// One problem tuned on a GPU: the choices around the plan's, compiled, timed, verified, compared.
+// Tunes one problem on a GPU: alternatives to the plan's choice are compiled, timed, verified and compared.
 #pragma once
 #include <string>
 #include <vector>
@@ -28,9 +28,9 @@ struct TuningResult {
 };
 
 // Times the choices roughly, then those beside the best, as long as the budget lasts; then the best few, the
-// plan's own and `known` (which may be null) in turns. The result is the fastest of them that is right; where
-// the 95% interval of its ratio to `known`, or else to the plan's own, holds 1, it is that one.
-// Throws Error(wrong_result) if none is right.
+// plan's own and `known` (which may be null) in turns. The result is the fastest correct choice; if the 95 %
+// interval of its ratio to `known`, or else to the plan's own, contains 1, it is that one. Throws
+// Error(wrong_result) if none is correct.
 TuningResult tune_on_gpu(Task& task, TuningChoices const& choices, TuningLine const* known,
                          Device const& device, PlanOptions const& options, TuningRules const& rules,
                          unsigned long long seed);

@@ -96,7 +96,7 @@ Listing list_policies() {
            std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
     }
   };
-  // Of tensor cores those for 16-bit operands; of others, block_k is as many times larger or smaller.
+  // Policies of tensor cores are listed for 16-bit operands; for other widths block_k scales accordingly.
   add(MainLoop::warp_specialized, Multiply::wgmma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f64, 8);

@@ -21,7 +21,7 @@ struct RunRequest {
 
 void run_job(RunRequest const& request);
 
-// Throws Error(bad_request) for values that no operation takes. Applies --cache.
+// Throws Error(bad_request) for values that are invalid for all operations. Applies --cache.
 void check_options(Common const& common);
 
 }  // namespace cosmati::cli

@@ -29,8 +29,8 @@ struct TuneRequest {
 // `with_options` gives a request with the options of a suite's problem over those of the command line.
 using WithTuneOptions = std::function<TuneRequest(TuneRequest const&, ProblemOptions const&)>;
 
-// Adds a line to the file for each class of problems as soon as it is measured. Throws Error(wrong_result) at
-// the end if a kernel computed something wrong.
+// Appends a line to the file after each measured class of problems. Throws Error(wrong_result) at the end if
+// a kernel gave a wrong result.
 void tune_job(TuneRequest const& request, WithTuneOptions const& with_options);
 
 }  // namespace cosmati::cli

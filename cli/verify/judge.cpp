@@ -62,7 +62,8 @@ class Truth {
     prepared->run(pointers_, workspace.data());
     return take_outputs();
   }
-  // Of a convolution whose epilogue is acc, with padding that is multiplied; nothing of other operations.
+  // The reference results of a convolution with epilogue acc whose padding is multiplied explicitly; empty
+  // for other operations.
   Tensors run_with_padding(std::vector<Slot> const& slots, Tensors const& inputs) {
     ConvolutionProblem const* const problem = task_->convolution();
     if (problem == nullptr) return {};

@@ -68,8 +68,8 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
   return runs;
 }
 
-// Of hard data. A gradient of a softmax is given its result, y, or y's logarithm, which is raised again; one
-// of a batch normalization is a product of five numbers; an RBF loss is made of exponentials of squares.
+// The largest magnitude of hard data. The gradient of softmax takes y or log y, which is exponentiated; that
+// of batch normalization is a product of five numbers; the RBF loss contains exponentials of squares.
 double largest_of(std::vector<Slot> const& slots, Slot const& slot) {
   auto const has = [&slots](char const* name) {
     return std::ranges::any_of(slots, [name](Slot const& other) { return other.name == name; });

@@ -1,5 +1,5 @@
-// One problem verified: run on random data between guard bands into poisoned outputs, and compared with the
-// reference in double precision.
+// Verifies one problem: runs it on random data, with poisoned outputs between guard bands, and compares with
+// the reference in double precision.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace cosmati::cli {
 
 struct Verdict {
   std::string kernel;
-  bool exact = false;  // every element had to be the correctly rounded one
+  bool exact = false;  // every element must be correctly rounded
   bool correct = true;
   std::string complaint;      // the first thing that was wrong: "d (3, 4) is 1.5, not 1.25 (bound 0.01)"
   Index elements = 0;         // of all outputs
@@ -24,7 +24,7 @@ struct Data {
   bool small_integers = false;
   // Bytes from a multiple of 64 to each array, rounded up to a multiple of the size of its elements.
   Index misalignment = 0;
-  HardData hard = HardData::none;  // in the place of normal numbers
+  HardData hard = HardData::none;  // instead of normal numbers
 };
 
 bool is_count(Slot const& slot);  // labels, or places of maxima: no numbers that are computed with

@@ -26,7 +26,7 @@ class Session {
                   "skipped: " + in_short(task.notes.operations) + " operations"});
   }
 
-  // Of a suite: with the options of one of its problems.
+  // Switches to the options of one problem of a suite.
   void take(VerifyRequest const& one) {
     options_ = plan_options(*one.subject, one.common);
     subject_ = one.subject->name();

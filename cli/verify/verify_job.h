@@ -21,7 +21,7 @@ struct VerifyRequest {
   long long misalignment = not_given;  // bytes
   std::string data;                    // normal, hard or mixed; empty: as the help says
   std::string suite, shapes;           // a name, a file
-  // Floating-point operations: larger problems of a suite are left out, and told.
+  // Floating-point operations: larger problems of a suite are skipped with a message.
   double most_operations = 2e9;
   Common common;
   std::optional<Suite> workload = {};  // as BenchRequest has it

@@ -21,7 +21,7 @@ struct Chunk {
   friend bool operator==(Chunk const&, Chunk const&) = default;
 };
 
-// Of one chunk, one after the other; memory that is used again when nobody owns it any more.
+// The images of one chunk, contiguous; the memory is reused once no owner is left.
 using Images = std::shared_ptr<void const>;
 
 // A computed chunk on its way to the files.
@@ -42,14 +42,14 @@ class Dealer {
   // text_at: where the text of image `first` begins.
   Dealer(Index first, Index count, Index batch, Index window, Index text_at = 0);
 
-  // The next chunk to compute; none if there is none now, or, with `wait`, if there will be none any more.
+  // The next chunk to compute; empty if none is available or, with `wait`, if all have been taken.
   std::optional<Chunk> take(bool wait);
   void put(Part part);  // computed
-  // It was not computed: somebody else takes it.
+  // Returns a chunk that was not computed, for another worker.
   void give_back(Chunk const& chunk);
 
-  // Those who take chunks. When the last of them has left with work still to do, next() throws what it told,
-  // or what fail() was told.
+  // Registers a worker. If the last worker leaves before the work is done, next() throws its error, or the
+  // one passed to fail().
   void join();
   void leave(std::exception_ptr reason = {});
   void fail(std::exception_ptr reason);

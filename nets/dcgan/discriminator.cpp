@@ -132,7 +132,7 @@ void Discriminator::loss(double target, void* loss) {
 void Discriminator::back(void const* images, int which) {
   void* const workspace = bench_.workspace();
   bool const learning = images != nullptr;
-  // After the layer's activation, and before it or before its normalisation.
+  // After the layer's activation, and before it or before its normalization.
   void *after = gradient_[0].data(), *before = gradient_[1].data();
   answer_data_.run({.a = dlogits_.data(), .b = network_.value(weight_), .d = after}, workspace);
   if (learning) {

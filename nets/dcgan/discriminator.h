@@ -1,7 +1,7 @@
-// The discriminator: is an image from the data, or was it generated?
+// The discriminator, which classifies images as real or generated.
 //   64x64x3 -> 32x32x64 -> 16x16x128 -> 8x8x256 -> 4x4x512 -> one number, each by a 5x5 convolution of stride
-//   2 (padding 1 before, 2 after: the generator's layers turned round), the last fully connected; leaky ReLU
-//   of slope 0.2 after each, batch normalisation before it in all but the first.
+// 2 (padding 1 before, 2 after: the generator's layers reversed), the last fully connected; leaky ReLU
+//   of slope 0.2 after each, batch normalization before it in all but the first.
 // Its loss, binary cross-entropy of sigmoid(number) and a target of 1 (data) or 0: Goodfellow et al. 2014;
 // the networks: Radford, Metz and Chintala 2016.
 #pragma once
@@ -21,14 +21,14 @@ class Discriminator {
   Discriminator(Network& network, Architecture const& architecture, Index batch, Device const& device,
                 Precision precision);
 
-  // images: (batch, c, h, w), channels together, as `precision` stores them, device memory.
+  // images: (batch, c, h, w), channels last, in the type given by `precision`, in device memory.
   void forward(void const* images);
   // The mean over the batch of max(x, 0) - x target + log(1 + exp(-|x|)) is added to loss[0], f32, device
   // memory. Its gradient is kept for the functions below.
   void loss(double target, void* loss);
-  // Of the variables, in network.gradient[which]. images as forward() saw them.
+  // Computes the gradients of the variables into network.gradient[which]; `images` as passed to forward().
   void backward(void const* images, int which);
-  // Of the images, the variables taken as constants: what the generator learns from.
+  // The gradient of the images with the variables held constant, from which the generator learns.
   void const* image_gradient();
   // network.gradient[0] += network.gradient[1]
   void add_gradients();
@@ -37,7 +37,7 @@ class Discriminator {
   struct Layer {  // x -> convolution -> next
     int filter;
     TensorDescription output;  // of the convolution
-    DeviceMemory normal, h;    // before the normalisation (but in the first layer), after the activation
+    DeviceMemory normal, h;    // before the normalization (but in the first layer), after the activation
     Prepared<ConvolutionProblem> forward, data, filters;
   };
   // With images and which, gradients of the variables; else of the images.

@@ -1,4 +1,4 @@
-// Batch normalisation folded into the filters and biases before it, in double.
+// Batch normalization folded into the filters and biases before it, in double.
 #include <cmath>
 #include <string>
 
@@ -7,7 +7,7 @@
 namespace cosmati::dcgan {
 namespace {
 
-// y = scale * x + shift, for each channel: batch normalisation with stored statistics.
+// y = scale * x + shift, for each channel: batch normalization with stored statistics.
 struct Affine {
   std::vector<double> scale, shift;
 };

@@ -1,6 +1,6 @@
 // The DCGAN generator: from latent vectors to images.
 //   z (100) -> projection, seen as 4x4x512 -> 8x8x256 -> 16x16x128 -> 32x32x64 -> 64x64x3, each by a 5x5
-//   transposed convolution of stride 2; batch normalisation with stored statistics and ReLU after all but the
+//   transposed convolution of stride 2; batch normalization with stored statistics and ReLU after all but the
 //   last, then tanh. The hidden channels are those of the weights; 512, 256, 128 and 64 are the report's.
 // out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * w[r, s, k, c]: the data gradient of a convolution with
 // stride 2, padding 1 before and 2 after. Kernels for it visit only the taps that meet an input; no inserted
@@ -25,7 +25,7 @@ struct GeneratorOptions {
   PlanOptions plan = {};  // of all layers
 };
 
-// A convolution of a layer as it will run; a line of --explain.
+// The plan of a layer's convolution; a line of --explain.
 struct PlannedPart {
   std::string name;  // "proj", "tconv1", ...
   Method method = Method::automatic;
@@ -34,8 +34,7 @@ struct PlannedPart {
   double useful_flops = 0;       // multiplications and additions that the network needs, of the whole layer
 };
 
-// Prepared for batches of one size on one device. Not for concurrent use: it owns the buffers between its
-// layers.
+// Prepared for one batch size on one device. Not thread-safe: it owns the buffers between its layers.
 class Generator {
  public:
   Generator(FoldedWeights const& weights, Device const& device, GeneratorOptions options);
@@ -44,7 +43,7 @@ class Generator {
   std::vector<PlannedPart> const& parts() const { return parts_; }
 
   // z (batch, 100) of latent_type(), images (batch, 64, 64, 3) of options().image_type, both in the device's
-  // memory. Enqueues; does nothing else, so that it may be recorded.
+  // memory. Only enqueues, so that it can be recorded.
   void run(void const* z, void* images, Stream stream);
   // tf32 begins in f32: the products of the first layer are few, and its rounding would be a third of the
   // error.
@@ -73,7 +72,7 @@ class Generator {
   DeviceMemory workspace_;
 };
 
-// What a generator of these sizes would do, without preparing it; for a GPU that need not be here.
+// The plan of a generator of these sizes, without preparing it; also for a GPU that is not present.
 std::vector<PlannedPart> plan_generator(Architecture const& architecture, Device const& device,
                                         GeneratorOptions const& options);
 

@@ -1,4 +1,4 @@
-// The generator with its batch normalisation not folded: forward over a batch of latent vectors, and
+// The generator with its batch normalization not folded: forward over a batch of latent vectors, and
 // backward.
 #pragma once
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace cosmati::dcgan {
 
-// nets/dcgan/generator.h says what it computes. Biases in front of a batch normalisation, which takes them
+// nets/dcgan/generator.h says what it computes. Biases in front of a batch normalization, which takes them
 // away again, are not there; but that of the projection, one for each place, is. Variables are named and laid
 // out as in network.bin (weights.h).
 class GeneratorTraining {
@@ -36,7 +36,7 @@ class GeneratorTraining {
     int filter;
     TensorDescription input;   // h
     TensorDescription output;  // what the transposed convolution writes
-    DeviceMemory normal, h;    // before and after the normalisation that makes h
+    DeviceMemory normal, h;    // before and after the normalization that makes h
     Prepared<ConvolutionProblem> forward, data, filters;
   };
   void* gradient(int number) const { return network_.variables.in(network_.gradient[0], number); }

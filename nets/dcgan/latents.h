@@ -1,4 +1,4 @@
-// Latent vectors: given, or drawn at random where they are needed.
+// Latent vectors: given, or generated at random on demand.
 #pragma once
 #include <vector>
 
@@ -24,7 +24,7 @@ class Latents {
 
 std::vector<float> random_latents(Index count, unsigned long long seed);
 
-// FNV-1a, of 64 bits: tells files and requests apart that differ by chance, not by intent.
+// 64-bit FNV-1a hash: distinguishes files and requests, but not against adversaries.
 unsigned long long fingerprint(void const* data, std::size_t bytes,
                                unsigned long long before = 0xcbf29ce484222325ULL);
 

@@ -1,4 +1,4 @@
-// The ways in which a transposed convolution of the generator can be asked of the library.
+// Methods to compute a transposed convolution of the generator with the library.
 #pragma once
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ enum class Method : unsigned char { automatic, gradient, merged, naive, zeros };
 char const* name_of(Method method);
 Method parse_method(std::string const& name);  // throws Error listing the legal names
 
-// Filters and biases with the batch normalisation folded in: what is left to compute at run time.
+// Filters and biases with folded batch normalization, as needed at run time.
 struct FoldedWeights {
   Architecture architecture;
   Tensor projection;           // (latent_size, architecture.features())
@@ -41,7 +41,7 @@ inline LayerExtents extents_of(Architecture const& architecture, int layer) {
   return {architecture.channel(layer), architecture.channel(layer + 1), architecture.size(layer)};
 }
 
-// NHWC images that the layer reads.
+// The layer's input images, NHWC.
 TensorDescription input_description(DataType type, Index batch, LayerExtents const& layer);
 
 // Which of the layer's filter taps a part multiplies, and in which order.
@@ -53,7 +53,7 @@ struct LayerPart {
   Taps taps = Taps::all;
   Index out_offset = 0;  // bytes from the layer's output to where this part writes
 };
-// Its filter and its bias (f32) as the problem wants them, in host memory.
+// Its filter and its bias (f32) in the problem's layout, in host memory.
 Tensor filter_of(LayerPart const& part, FoldedWeights const& weights, int layer);
 Tensor bias_of(LayerPart const& part, FoldedWeights const& weights, int layer);
 

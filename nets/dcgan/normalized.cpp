@@ -40,7 +40,7 @@ void Normalized::prepare(Workbench& bench, Network const& network, TensorDescrip
   if (shared_) prepare_together(bench, network, problem);
 }
 
-// The gradients of beta and gamma are neighbours in the flat array, as mean and variance are.
+// The gradients of beta and gamma are neighbors in the flat array, as mean and variance are.
 void Normalized::prepare_together(Workbench& bench, Network const& network, BatchNormProblem problem) {
   TensorDescription const &x = problem.x, &dy = problem.y, &statistics = problem.statistics;
   ElementwiseProblem gradient;

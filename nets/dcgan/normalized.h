@@ -1,4 +1,4 @@
-// Batch normalisation and the activation after it, as both networks have it after their hidden layers.
+// Batch normalization followed by the activation, as used after the hidden layers of both networks.
 #pragma once
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/elementwise.h"
@@ -20,7 +20,7 @@ class Normalized {
   void prepare(Workbench& bench, Network const& network, TensorDescription const& x,
                TensorDescription const& y, bool training);
   void forward(Network const& network, void const* x, void* y, void* workspace) const;
-  // dy becomes the gradient before the activation, dx that before the normalisation; those of beta and gamma
+  // dy becomes the gradient before the activation, dx that before the normalization; those of beta and gamma
   // go to network.gradient[which].
   void backward(Network const& network, int which, void const* x, void const* y, void* dy, void* dx,
                 void* workspace) const;
@@ -35,7 +35,8 @@ class Normalized {
   bool training_ = false, shared_ = false;
   Prepared<BatchNormProblem> normalize_, denormalize_;
   Prepared<ActivationProblem> activate_, deactivate_;
-  // Of a shared batch: variance to second moment and back, normalisation by what was summed.
+  // For a batch shared by devices: variance to second moment and back, and normalization by the summed
+  // moments.
   Prepared<ElementwiseProblem> to_moment_, to_variance_, gradient_;
   Prepared<BatchNormProblem> apply_;
   Prepared<AddProblem> copy_;

@@ -6,8 +6,8 @@
 namespace cosmati::dcgan {
 
 // The smallest square grid of 64x64 tiles that holds `count` images, image 0 at the top left, row by row,
-// black where there is none; x in [-1, 1] becomes (int)((x + 1) / 2 * 255) in f32 (the report's rule). images
-// (count, 64, 64, 3).
+// black where there is no image; x in [-1, 1] becomes (int)((x + 1) / 2 * 255) in f32 (the report's rule).
+// images (count, 64, 64, 3).
 io::Image picture(float const* images, Index count);
 
 // That rule for single values, and the grid of images (count, 64, 64, 3) to which it was applied: a square

@@ -1,4 +1,4 @@
-// Files to squares of one size, and the tint of grey ones.
+// Files to squares of one size, and the tint of gray ones.
 #include "nets/dcgan/pictures.h"
 
 #include <algorithm>

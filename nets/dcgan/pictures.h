@@ -1,4 +1,4 @@
-// Pictures to learn from: square, of one size, from an IDX set or a folder of PNGs.
+// Training pictures: square, of one size, from an IDX set or a folder of PNGs.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace cosmati::dcgan {
 
-// Grey pictures (of IDX sets) are tinted when they are drawn: picture i has the hue that is the fraction of i
+// Gray pictures (of IDX sets) are tinted when they are drawn: picture i has the hue that is the fraction of i
 // times the golden ratio, so that any run of pictures spreads evenly over the circle of hues, at saturation
-// 0.6 and value 1; a pixel is its grey times that colour. Background stays black.
+// 0.6 and value 1; a pixel is its gray times that color. Background stays black.
 struct Pictures {
   Index count = 0;
   Index size = 0;                     // rows and columns
-  Index channels = 1;                 // 1: grey, to be tinted; 3: red, green, blue
+  Index channels = 1;                 // 1: gray, to be tinted; 3: red, green, blue
   std::string source;                 // for people: what was read
   std::vector<unsigned char> pixels;  // (count, size, size, channels)
 
@@ -22,7 +22,7 @@ struct Pictures {
   void draw(Index i, unsigned char* target) const;
 };
 
-// Red, green and blue of a colour by hue (0..1), saturation 0.6 and value 1; each 0..1.
+// Red, green and blue of a color by hue (0..1), saturation 0.6 and value 1; each 0..1.
 struct Tint {
   double red, green, blue;
 };

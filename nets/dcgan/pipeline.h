@@ -1,5 +1,5 @@
-// One device that draws chunks of images: latent vectors go up, images come down, while the next chunk is
-// being computed.
+// Generation of images in chunks on one device: upload and download overlap with the computation of the next
+// chunk.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -13,9 +13,8 @@ namespace cosmati::dcgan {
 
 inline Index bytes_of_image(DataType type) { return image_elements * size_of(type); }
 
-// A ring of buffers, as many as chunks may be on their way at once: one is uploaded and one is downloaded
-// while another is computed. Not for concurrent use. On host backends begin() returns when the chunk is
-// there.
+// A ring of buffers, one per chunk in flight: one is uploaded and one is downloaded while another is
+// computed. Not thread-safe. On host backends begin() returns when the chunk is complete.
 class Pipeline {
  public:
   // download: false leaves the images on the device (to measure what computing costs).
@@ -66,7 +65,7 @@ class Pipeline {
   std::size_t next_ = 0;
 };
 
-// All latent vectors as f32 images, in batches of at most `largest_batch`.
+// Generates f32 images from all latent vectors, in batches of at most `largest_batch`.
 std::vector<float> generate(FoldedWeights const& weights, Device const& device, std::vector<float> const& z,
                             Index largest_batch = 64);
 

@@ -1,4 +1,4 @@
-// One device's part in training a DCGAN: both networks, its share of each batch, and a step.
+// One device's part of DCGAN training: both networks, its share of each batch, and a step.
 #pragma once
 #include <cstdint>
 #include <future>
@@ -14,7 +14,7 @@
 
 namespace cosmati::dcgan {
 
-// Of both networks; Radford, Metz and Chintala 2016.
+// Settings of both networks; Radford, Metz and Chintala 2016.
 struct Settings {
   Architecture architecture;
   Index batch = 256;
@@ -37,7 +37,7 @@ class Replica {
   Replica(Replica const&) = delete;
   Replica& operator=(Replica const&) = delete;
 
-  // Weights start as N(0, 0.02), the scales of batch normalisation as N(1, 0.02), the rest as 0.
+  // Weights start as N(0, 0.02), the scales of batch normalization as N(1, 0.02), the rest as 0.
   void initialise();
   void refresh_factors();
   // Step number `step`, from 0; before it, every so many steps, pictures and latent vectors of many are sent.

@@ -1,4 +1,4 @@
-// The report's text files: latent vectors in, images out.
+// The report's text format for latent vectors and images.
 #pragma once
 #include <string>
 #include <string_view>

@@ -42,7 +42,7 @@ struct Callbacks {
 //
 // All that is drawn follows from the seed and the number of the step: on the same devices and type, the same
 // seed gives the same bits, with or without a checkpoint in between. Devices that share each batch, in
-// statistics of batch normalisation too, learn what one learns, but for rounding; one process saves the
+// statistics of batch normalization too, learn what one learns, but for rounding; one process saves the
 // checkpoint.
 class Training {
  public:
@@ -68,7 +68,7 @@ class Training {
   // The generator alone, f16, with `metadata` beside what the training itself knows.
   void save_generator(std::string const& path, std::map<std::string, std::string> metadata);
 
-  // For tests: one step's gradients without the optimiser's update are in network(i).gradient[0].
+  // For tests: the gradients of one step, before the optimizer's update, are in network(i).gradient[0].
   Network& generator_network() { return replicas_[0]->generator_values; }
   Network& discriminator_network() { return replicas_[0]->discriminator_values; }
 

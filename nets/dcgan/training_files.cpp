@@ -56,7 +56,7 @@ Architecture architecture_of(nets::Metadata const& metadata, std::string const& 
   return a;
 }
 
-// The tensors that weights.h has and a training has not: biases before a batch normalisation.
+// The tensors that weights.h has and a training has not: biases before a batch normalization.
 std::vector<std::vector<float>> zero_biases(Architecture const& a) {
   std::vector<std::vector<float>> biases;
   for (int i = 1; i < a.layers(); ++i) biases.emplace_back(static_cast<std::size_t>(a.channel(i)));

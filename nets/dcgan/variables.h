@@ -1,4 +1,4 @@
-// The numbers of a network in training, in device memory: flat arrays, so that an optimiser's step, an
+// The numbers of a network in training, in device memory: flat arrays, so that an optimizer's step, an
 // addition of gradients or a conversion is one operation.
 #pragma once
 #include <string>
@@ -17,7 +17,7 @@ struct Variable {
   Index offset = 0;  // elements from the start of the flat arrays
 };
 
-// What lies where in flat arrays.
+// The layout of variables in flat arrays.
 class Variables {
  public:
   // The number of the variable of this name, which is added if there is none. All are added before arrays are
@@ -48,15 +48,15 @@ struct Network {
   double share = 1;
 
   Variables variables;         // trained
-  Variables statistics;        // means and variances of batch normalisation
+  Variables statistics;        // means and variances of batch normalization
   DeviceMemory values;         // f32
   DeviceMemory factors;        // the values in Precision::stored(), where that is not f32
-  DeviceMemory gradient[2];    // of two batches; what the optimiser takes is in the first
+  DeviceMemory gradient[2];    // of two batches; what the optimizer takes is in the first
   DeviceMemory first, second;  // moments of Adam
   DeviceMemory batch;          // statistics of the last batch
   DeviceMemory running;        // their moving average
 
-  // After all parts have added what they need.
+  // Call after all parts have added their variables.
   void allocate(Device const& device, Precision precision);
   void* value(int number) const { return variables.in(values, number); }
   void* factor(int number, Precision precision) const {

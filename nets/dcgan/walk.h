@@ -1,4 +1,4 @@
-// A walk through the space of latent vectors.
+// Interpolation between latent vectors.
 #pragma once
 #include <vector>
 

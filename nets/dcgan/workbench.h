@@ -1,4 +1,4 @@
-// What the parts of a training share: preparing operations for one device, and their workspace.
+// Shared preparation of operations for one device, and their workspace.
 #pragma once
 #include <algorithm>
 #include <functional>

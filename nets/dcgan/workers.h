@@ -12,7 +12,7 @@
 
 namespace cosmati::dcgan {
 
-// What one device did, and when: a line of a timeline.
+// The work of one device on one chunk, with times: a line of a timeline.
 struct DrawnChunk {
   Chunk chunk;
   Pipeline::Times times;

@@ -1,4 +1,4 @@
-// LeNet-5 in safetensors files: parameters by name, optimiser state as optimizer.<number>.<name>.
+// LeNet-5 in safetensors files: parameters by name, optimizer state as optimizer.<number>.<name>.
 #include <cmath>
 #include <cstring>
 

@@ -31,7 +31,7 @@ Variant parse_variant(std::string const& name);  // throws Error listing the leg
 
 class Model {
  public:
-  // state_count: arrays of optimiser state beside the parameters. Weights are zero until initialise() or
+  // state_count: arrays of optimizer state beside the parameters. Weights are zero until initialise() or
   // load().
   explicit Model(Variant variant, int state_count = 0);
   void initialise(unsigned long long seed);
@@ -59,7 +59,7 @@ class Model {
   nets::Parameters parameters_;
 };
 
-// Writes parameters, optimiser state and `metadata` (beside what the model itself needs). Crash-safe. Throws
+// Writes parameters, optimizer state and `metadata` (beside what the model itself needs). Crash-safe. Throws
 // Error(system), and leaves a file that is there, if a number is not finite.
 void save(Model& model, std::string const& path, nets::Metadata metadata);
 

@@ -1,4 +1,4 @@
-// Tags: a counter that starts anywhere, through a bijection (the finaliser of SplitMix64, Steele, Lea and
+// Tags: a counter that starts anywhere, through a bijection (the finalizer of SplitMix64, Steele, Lea and
 // Flood 2014).
 #include "src/backend/launch_tag.h"
 

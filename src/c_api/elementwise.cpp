@@ -1,4 +1,4 @@
-// Operations of the C interface that touch each element once, and optimisers.
+// Operations of the C interface that touch each element once, and optimizers.
 #include "cosmati/ops/elementwise.h"
 
 #include "cosmati/ops/optimizer.h"

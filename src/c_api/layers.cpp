@@ -1,4 +1,4 @@
-// Pooling, activations, normalisation, softmax and loss of the C interface.
+// Pooling, activations, normalization, softmax and loss of the C interface.
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/pooling.h"

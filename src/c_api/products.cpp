@@ -44,7 +44,7 @@ GemmProblem problem_of(char const* operation, cosmati_gemm const& gemm) {
   return problem;
 }
 
-// Of a transposed convolution, which is the data gradient with x and y in each other's place.
+// The names for a transposed convolution, which is the data gradient with x and y exchanged.
 c_api::Names transposed_names() {
   return {" (of this transposed convolution x is dy, and y is dx)", [](char const* name) {
             std::string_view const inside = name;

@@ -1,4 +1,4 @@
-// The numbers in the vectorised functions of float and of double. The polynomials are Chebyshev fits of our
+// The numbers in the vectorized functions of float and of double. The polynomials are Chebyshev fits of our
 // own over the intervals that the comments name.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The loops of the vectorised evaluator, compiled for each level of instructions of x86-64 and chosen when a
+// The loops of the vectorized evaluator, compiled for each level of instructions of x86-64 and chosen when a
 // program is made. COSMATI_NO_TARGET_CLONES leaves the build's own level only. To become vector instructions
 // the square root needs -fno-math-errno, and g++'s loops -O3 and -fno-trapping-math.
 #include "src/epilogue/vector_code.h"

@@ -70,8 +70,8 @@ struct Reduced {
   typename Constants<Real>::Bits n;  // as a two's complement number
 };
 
-// Of x + rest, where |rest| is small beside x and |x| is not much larger than where exp ends. NaN gives r =
-// NaN.
+// Reduces x + rest, where |rest| is small relative to x and |x| barely exceeds the range of exp. NaN gives r
+// = NaN.
 template <class Real>
 COSMATI_INLINE Reduced<Real> reduce(Real x, Real rest) {
   using C = Constants<Real>;

@@ -1,4 +1,4 @@
-// Pictures: 8-bit grey or colour, read from and written to PNG and BMP, and made smaller, larger or grey.
+// Pictures: 8-bit gray or color, read from and written to PNG and BMP, and made smaller, larger or gray.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -12,7 +12,7 @@ namespace cosmati::io {
 struct Image {
   int width = 0;
   int height = 0;
-  int channels = 1;  // 1: grey; 3: red, green, blue
+  int channels = 1;  // 1: gray; 3: red, green, blue
   std::vector<unsigned char> pixels;
 
   std::size_t offset(int x, int y) const {

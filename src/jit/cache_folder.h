@@ -18,7 +18,7 @@ struct CacheStatistics {
   long long files = 0;
   long long bytes = 0;
 };
-// Of the entries in `folder`; zeros if it cannot be read.
+// Statistics of the entries in `folder`; zeros if it cannot be read.
 CacheStatistics cache_statistics(std::string const& folder);
 
 // The entry of `key` in `folder`; nothing if there is none, or what there is is damaged, foreign or of

@@ -115,7 +115,7 @@ void add_attributes(Elf const& elf, std::uint64_t index, Elf64_Shdr const& secti
   }
 }
 
-// Of ".nv.constantBANK.KERNEL"; bank 0 holds the parameters.
+// Whether `name` is ".nv.constantBANK.KERNEL"; bank 0 holds the parameters.
 bool is_constants_of(std::string_view name, std::string_view kernel) {
   if (!name.starts_with(constant_prefix)) return false;
   std::string_view const bank = name.substr(constant_prefix.size());

@@ -69,7 +69,7 @@ constexpr int oldest_compiled = 75;
 
 int number_of(Gpu const& gpu) { return 10 * gpu.major + gpu.minor; }
 
-// A capability that the table does not have takes the facts of the next one below.
+// A capability missing from the table uses the next lower row.
 Capability const& capability_of(int number) {
   Capability const* found = capabilities;
   for (Capability const& row : capabilities)
@@ -78,7 +78,7 @@ Capability const& capability_of(int number) {
 }
 Capability const& capability_of(Gpu const& gpu) { return capability_of(number_of(gpu)); }
 
-// The number in "sm_90a", and the letter behind it, if there is one that this capability has.
+// The number in "sm_90a" and its suffix letter, if valid for this capability.
 struct Name {
   int number = 0;
   std::string letter;

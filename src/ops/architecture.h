@@ -1,4 +1,4 @@
-// What follows from a GPU's compute capability, and the architectures that code is compiled for.
+// Facts that follow from a GPU's compute capability, and the architectures that code is compiled for.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace cosmati {
 
-// What the code for this GPU is compiled for: its capability with all that this one alone has, "sm_90a".
+// The architecture that code for this GPU is compiled for, including architecture-specific features:
+// "sm_90a".
 std::string architecture_of(Gpu const& gpu);
 
 // The portable limit of blocks in a cluster: every GPU with clusters launches as many. No kernel here opts in
@@ -41,18 +42,19 @@ std::string wmma_device_violation(DataType factor, Gpu const& gpu);
 double mma_rate(Gpu const& gpu, DataType sum);
 double mma_rate_f64(Gpu const& gpu);
 
-// A GPU to plan for, and what its code is compiled for.
+// A GPU to plan for, and the architecture of its code.
 struct Target {
   Gpu gpu;
   std::string architecture;
 };
-// By the name of an architecture: "sm_80"; "sm_100a" with what that capability alone has; "sm_100f" with what
-// its family has. sm_90 is compiled as sm_90a, since every GPU of that capability runs it and no other GPU
-// runs either. `compiled`: the capabilities that the compiler here compiles for (75, 80, ...); empty: it is
-// not here, and all that are known count. Throws Error(bad_request) with the legal names.
+// The target of an architecture name: "sm_80"; "sm_100a" with architecture-specific features; "sm_100f" with
+// family-specific features. sm_90 is compiled as sm_90a, since every GPU of that capability runs it and no
+// other GPU runs either. `compiled`: the capabilities that the installed compiler supports (75, 80, ...);
+// empty if it is not installed, in which case all known ones are valid. Throws Error(bad_request) with the
+// valid names.
 Target target_of_architecture(std::string const& name, std::vector<int> const& compiled);
 
-// The fields of `gpu` that its compute capability decides: shared memory, threads, blocks and rates.
+// Sets the fields of `gpu` that depend on its compute capability: shared memory, threads, blocks and rates.
 void set_limits(Gpu& gpu);
 
 }  // namespace cosmati

@@ -1,4 +1,4 @@
-// What the validation of every problem is made of.
+// Building blocks for the validation of problems.
 #include "src/ops/check.h"
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ std::string strides_of(Layout const& layout) {
   return fmt::format("{}", fmt::join(layout.stride, layout.stride + layout.rank(), ", "));
 }
 
-// Looks for differences of two index tuples, not all 0, whose sum of difference * stride is 0: dimension by
-// dimension, the largest stride first, and only as far from 0 as the others can bring back.
+// Searches for a nonzero difference of two index tuples whose sum of difference * stride is 0: dimension by
+// dimension from the largest stride, bounded by what the remaining dimensions can compensate.
 class PlaceSearch {
  public:
   explicit PlaceSearch(Layout const& layout) : layout_(layout) {
@@ -44,12 +44,12 @@ class PlaceSearch {
  private:
   static constexpr Index most_steps = 1'000'000;
 
-  // `sum` is that of the dimensions before `at`, of which one differs if `differs`.
+  // `sum` is the partial sum of the dimensions before `at`; `differs` tells whether one of them differs.
   bool search(std::size_t at, Index sum, bool differs) {
     if (at == order_.size()) return differs && sum == 0;
     int const d = order_[at];
     Index const stride = layout_.stride[d], most = layout_.extent(d) - 1;
-    // The first difference that is not 0 may be taken as positive; a stride of 0 differs for nothing.
+    // The first nonzero difference may be assumed positive; for a stride of 0, differences cost nothing.
     Index low = differs ? -most : 0, high = most;
     if (stride > 0) {
       low = std::max(low, -((sum + reach_[at + 1]) / stride));

@@ -1,5 +1,5 @@
-// What the validation of every problem is made of: each function throws Error(bad_request) with a sentence
-// that names the operation, the tensor, its value and what would be legal.
+// Building blocks for the validation of problems. Each function throws Error(bad_request) with the operation,
+// the tensor, its value and the valid values.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace cosmati {
 
-// A tensor of a problem as messages call it.
+// A tensor of a problem and its name in messages.
 struct Named {
   char const* name;
   TensorDescription const& tensor;
@@ -21,14 +21,15 @@ struct Named {
 // Throws "OPERATION: message".
 [[noreturn]] void refuse(char const* operation, std::string const& message);
 
-// Two index tuples of a layout that lie in one place.
+// Two index tuples of a layout with the same offset.
 struct SharedPlace {
   Shape first, second;  // of rank 0: too many tuples to look at all of them, and the strides allow it
 };
-// Exact where Layout::overlaps() is only sufficient, within a million steps. Strides are not negative.
+// Exact, unlike Layout::overlaps(), within a million steps. Strides must not be negative.
 std::optional<SharedPlace> shared_place(Layout const& layout);
 
-// Present, no negative extent or stride, no overflow; and nothing is written twice where it is an output.
+// Checks that the tensor is present, without negative extents or strides and without overflow, and that an
+// output has no overlapping elements.
 void check_tensor(char const* operation, Named tensor, Role role);
 
 void check_rank(char const* operation, Named tensor, int lowest, int highest);
@@ -42,11 +43,11 @@ void check_finite(char const* operation, char const* name, double value);
 // lowest <= value < 2^31
 void check_at_least(char const* operation, char const* name, Index value, Index lowest);
 
-// The tensors bound to an epilogue's names against the result, whose dimensions are called `indices`.
+// Checks the tensors bound to an epilogue's names against the result, whose dimensions are named `indices`.
 void check_epilogue(char const* operation, Epilogue const& epilogue,
                     std::span<std::string_view const> indices, Named result, bool has_source);
 
-// Every tensor that the problem uses.
+// Checks every tensor that the problem uses.
 template <class Problem>
 void check_tensors(char const* operation, Problem const& problem) {
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription const& tensor, auto) {

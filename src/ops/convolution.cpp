@@ -9,7 +9,7 @@
 namespace cosmati {
 namespace {
 
-// What messages call a convolution and its tensors: a gradient is called dx, dw or dy.
+// The names of a convolution and its tensors in messages; gradients are dx, dw or dy.
 struct Names {
   char const* operation;
   char const* x = "x";

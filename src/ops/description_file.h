@@ -8,7 +8,7 @@
 
 namespace cosmati {
 
-// One file. Every error is Error(bad_file) and says where.
+// One file. All errors are Error(bad_file) with the location.
 class DescriptionFile {
  public:
   explicit DescriptionFile(std::string path) : path_(std::move(path)) {}

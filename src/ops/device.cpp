@@ -1,4 +1,4 @@
-// What this machine is, as a plan sees it.
+// Describes this machine for planning.
 #include "cosmati/ops/device.h"
 
 #include <sched.h>
@@ -28,7 +28,7 @@ void set_processor(Device& device) {
   device.avx2 = level >= epilogue::VectorLevel::v3;
   device.avx512 = level >= epilogue::VectorLevel::v4;
 #if defined(__x86_64__)
-  // Only oneDNN is asked for these two, which the user may limit by itself.
+  // Only oneDNN uses these two, and users can limit it separately.
   cpu::OnednnLimit const limit = cpu::onednn_limit();
   device.avx512_bf16 = device.avx512 && limit.bf16 && __builtin_cpu_supports("avx512bf16");
   device.avx512_vnni = device.avx512 && limit.vnni && __builtin_cpu_supports("avx512vnni");

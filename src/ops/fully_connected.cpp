@@ -8,8 +8,8 @@
 namespace cosmati {
 namespace {
 
-// A matrix (rows, columns) as a batch of one, or its transpose. The rank is checked here; what does not fit
-// together is for validate(GemmProblem) to say.
+// A matrix (rows, columns) as a batch of one, or its transpose. Only the rank is checked here;
+// validate(GemmProblem) checks the rest.
 TensorDescription matrix(char const* name, TensorDescription const& tensor, bool transposed = false) {
   check_tensor("fully connected", {name, tensor}, Role::input);
   check_rank("fully connected", {name, tensor}, 2);

@@ -1,4 +1,4 @@
-// GPUs that need not be here: the known ones, and descriptions in text files.
+// GPU descriptions: known GPUs and text files.
 #include <fmt/format.h>
 #include <utility>
 
@@ -47,8 +47,8 @@ constexpr Key keys[] = {
     {"dp4a", &Gpu::dp4a, false, "four products each"},
 };
 
-// What is not the compute capability's: data sheets of the SXM modules and of the cards; clocks are boost
-// clocks, L2 as the architecture white papers have it.
+// Properties that do not follow from the compute capability, from the data sheets of the SXM modules and
+// cards; clocks are boost clocks, L2 sizes are from the architecture white papers.
 struct Card {
   char const* word;
   char const* name;
@@ -132,7 +132,7 @@ class GpuFile {
     gpu_.minor = minor;
   }
 
-  // What was not given, from the compute capability.
+  // Fills missing fields from the compute capability.
   Gpu finished() const {
     Gpu gpu = gpu_;
     set_limits(gpu);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr char const* operation = "grouped gemm";
 
-// Errors of a member say which it is.
+// Adds the member's number to its errors.
 template <class Check>
 void of_member(std::size_t number, Check&& check) {
   try {

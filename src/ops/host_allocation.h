@@ -9,8 +9,8 @@ namespace cosmati {
 
 inline constexpr std::align_val_t host_alignment{256};
 
-// Null if there is no memory. More than an address range can hold is refused here: g++ 12's operator new
-// rounds such a size up to 0.
+// Returns null if there is no memory. Sizes beyond the address range are rejected here, since g++ 12's
+// operator new rounds them up to 0.
 inline void* allocate_aligned(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) return nullptr;
   return ::operator new(std::max<std::size_t>(bytes, 1), host_alignment, std::nothrow);

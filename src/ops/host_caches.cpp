@@ -1,4 +1,4 @@
-// Sizes of caches as the kernel tells them: what the processor itself says is wrong in some virtual machines.
+// Cache sizes as reported by the Linux kernel; cpuid is wrong in some virtual machines.
 #include "src/ops/host_caches.h"
 
 #include <charconv>

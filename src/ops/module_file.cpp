@@ -8,7 +8,7 @@
 namespace cosmati {
 namespace {
 
-// The folder of the object (program or library) that this code was linked into.
+// The folder of the program or library that contains this code.
 std::filesystem::path own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void const*>(&module_file), &info) == 0 || info.dli_fname == nullptr) return {};

@@ -1,4 +1,4 @@
-// libcosmati's modules: shared libraries that it opens when they are first needed.
+// Modules of libcosmati: shared libraries that are loaded on first use.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@ struct ModuleFile {
   std::string path;    // empty if the module is neither there nor in ../lib beside it
 };
 
-// Where the module of this file name, as "libcosmati_mpi.so", lies.
+// Finds the module with this file name, e.g. "libcosmati_mpi.so".
 ModuleFile module_file(std::string const& name);
 
 }  // namespace cosmati

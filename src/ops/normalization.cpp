@@ -1,4 +1,4 @@
-// Validation of batch normalisation and local response normalisation.
+// Validation of batch normalization and local response normalization.
 #include "cosmati/ops/normalization.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ char const* operation_of(BatchNormMode mode) {
   return "batch normalization backward";
 }
 
-// Of the description that scale, bias, mean and variance share.
+// The name, in messages, of the description that scale, bias, mean and variance share.
 constexpr char const* statistics_name = "statistics (of scale, bias, mean and variance)";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Validation of optimiser steps.
+// Validation of optimizer steps.
 #include "cosmati/ops/optimizer.h"
 
 #include <fmt/format.h>

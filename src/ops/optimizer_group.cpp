@@ -1,4 +1,4 @@
-// Validation of the step of many tensors.
+// Validation of optimizer steps for groups of tensors.
 #include "cosmati/ops/optimizer_group.h"
 
 #include <fmt/format.h>

@@ -58,8 +58,8 @@ void check_has_tap(PoolingProblem const& problem, int i, Index window) {
                      dilation, problem.stride[i]));
 }
 
-// A window without a tap in the image has no maximum and no mean. The windows that start before the image can
-// be without, and the last can lie past its end.
+// A window without elements of the image has no maximum and no mean. Only windows that begin before the
+// image, and the last one, can be empty.
 void check_taps(PoolingProblem const& problem, int i) {
   Index const windows = problem.y.extent(2 + i);
   for (Index window = 0; window < windows && window * problem.stride[i] < problem.pad_begin[i]; ++window)

@@ -1,4 +1,4 @@
-// Processors that need not be here: the known ones, and descriptions in text files.
+// Processor descriptions: known processors and text files.
 #include "cosmati/ops/processor.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace cosmati {
 namespace {
 
-// Each has what those before it have.
+// Each includes the previous ones.
 constexpr char const* instruction_sets[] = {"SSE2", "AVX2", "AVX512", "AVX512_VNNI", "AVX512_BF16"};
 
 bool set_instructions(Device& device, std::string_view name) {

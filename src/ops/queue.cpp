@@ -1,4 +1,4 @@
-// Queues, moments and recordings: the driver's on the backend cuda, nothing but calls elsewhere.
+// Queues, events and recordings: by the CUDA driver on the backend cuda, plain calls on others.
 #include "cosmati/ops/queue.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 namespace cosmati {
 namespace {
 
-// From `start` to `end` along half a wave of the cosine, as `progress` goes from 0 to 1.
+// Half-cosine interpolation from `start` to `end` for `progress` from 0 to 1.
 double along_cosine(double start, double end, double progress) {
   return end + (start - end) * (1 + std::cos(std::numbers::pi * progress)) / 2;
 }

@@ -58,7 +58,7 @@ void for_each_row(Shape const& shape, Row const& row) {
 Index row_length(Layout const& layout) { return layout.rank() == 0 ? 1 : layout.extent(layout.rank() - 1); }
 Index row_stride(Layout const& layout) { return layout.rank() == 0 ? 0 : layout.stride[layout.rank() - 1]; }
 
-// Same type: the elements keep their bits.
+// Copies elements of the same type bit by bit.
 void copy_elements(Tensor const& source, Tensor& result) {
   Index const length = row_length(source.layout());
   Index const in_step = row_stride(source.layout());
@@ -73,7 +73,8 @@ void copy_elements(Tensor const& source, Tensor& result) {
   });
 }
 
-// Through a row of doubles, which hold every number type exactly: 10 + 10 loops instead of 10 * 10.
+// Converts through a row of doubles, which represent every data type exactly: 10 + 10 loops instead of 10 *
+// 10.
 void copy_converted(Tensor const& source, Tensor& result) {
   Index const length = row_length(source.layout());
   Index const in_step = row_stride(source.layout());
@@ -138,7 +139,7 @@ void Tensor::Free::operator()(std::byte* memory) const noexcept {
 
 Tensor::Tensor(TensorDescription description)
     : description_(description), bytes_(static_cast<std::size_t>(checked_bytes(description))) {
-  // Never nothing: a tensor without elements has an address as well.
+  // At least one byte, so that empty tensors have an address.
   std::size_t const allocated = std::max(bytes_, std::size_t{1});
   memory_.reset(
       static_cast<std::byte*>(::operator new[](allocated, std::align_val_t{alignment}, std::nothrow)));

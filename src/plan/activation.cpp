@@ -1,4 +1,4 @@
-// The ways to apply an activation function.
+// Candidates for activation functions.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"

@@ -1,6 +1,6 @@
-// COSMATI_RECORD=FILE: what this process computed, for `cosmati replay` (docs/replay.md). A line for each
-// problem that was prepared and run, with the number of runs; written when the process ends;
-// not of the backend reference.
+// COSMATI_RECORD=FILE: records the workload of this process for `cosmati replay` (docs/replay.md). One line
+// per problem that was prepared and run, with the number of runs, written when the process exits; the backend
+// reference is excluded.
 #pragma once
 #include <atomic>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cosmati::plan {
 
-// While a kernel is prepared. Those that it is made of are part of it, and are not recorded.
+// Marks the preparation of a kernel. Kernels that are part of another kernel are not recorded.
 class Preparation {
  public:
   Preparation() { ++depth(); }
@@ -26,7 +26,7 @@ class Preparation {
 template <class Problem>
 std::string recorded_call(Plan<Problem> const& plan);
 
-// The runs of all kernels with this line; valid until the process ends.
+// The run counter of all kernels with this line; valid until the process exits.
 std::atomic<long long>& runs_of(std::string const& call);
 
 }  // namespace cosmati::plan

@@ -1,4 +1,4 @@
-// What the ordered lists of candidates are made of, and their instantiation.
+// Building blocks of the ordered candidate lists, and their instantiation.
 #pragma once
 #include <utility>
 #include <vector>
@@ -20,14 +20,14 @@ Candidate<Problem> reference_candidate() {
   return candidate;
 }
 
-// Kernels of the host that compute each row or element by itself, wherever it lies (VectorProgram).
+// Host kernels that compute each row or element independently, with any strides (VectorProgram).
 template <class Problem>
 Candidate<Problem> by_itself(Candidate<Problem> candidate) {
   candidate.batch_invariant = true;
   return candidate;
 }
 
-// `first`, then oneDNN's, `then`, anything converted to f32 or f64 for one of those, `last`, and the
+// `first`, then oneDNN's candidates, `then`, conversions to f32 or f64 for one of those, `last`, and the
 // reference, which accepts everything.
 template <class Problem>
 std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
@@ -42,7 +42,7 @@ std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
   return list;
 }
 
-// Of the backends cuda and emulator; specialised for the problems that have kernels there.
+// Candidates of the backends cuda and emulator; specialized for the problems with kernels there.
 template <class Problem>
 std::vector<Candidate<Problem>> gpu_list(Backend) {
   return {};

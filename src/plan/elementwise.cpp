@@ -1,4 +1,4 @@
-// The ways to add, drop out, transform and reduce.
+// Candidates for addition, dropout, transformation and reduction.
 #include "src/backend/cpu/elementwise.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"

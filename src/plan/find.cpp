@@ -1,4 +1,4 @@
-// Every candidate that accepts a problem, measured.
+// Measures every candidate that accepts a problem.
 #include "cosmati/ops/find.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace cosmati {
 namespace {
 
-// The arguments of a problem, each in memory of its own, and what they refer to.
+// The arguments of a problem, each in separate memory, with the storage they refer to.
 template <class Problem>
 class OwnArguments {
  public:
@@ -53,7 +53,7 @@ class OwnArguments {
   std::vector<double> scalars_;
 };
 
-// The names of those that are worth a measurement, in order of preference.
+// The names of the candidates worth measuring, in order of preference.
 template <class Problem>
 std::vector<std::string> names_to_measure(Plan<Problem> const& plan, FindOptions const& options) {
   constexpr char const* naive = "reference";

@@ -1,4 +1,4 @@
-// What was found, as a line of a tuning file.
+// Writes the result of find as a line of a tuning file.
 #include <fmt/format.h>
 
 #include "cosmati/ops/convolution.h"

@@ -1,4 +1,4 @@
-// The ways to gather rows: the composed kernel, and a loop on the host.
+// Candidates for gathering rows: a generated kernel, and a host loop.
 #include <algorithm>
 
 #include "cosmati/ops/gather.h"

@@ -1,4 +1,4 @@
-// The ways to multiply matrices.
+// Candidates for matrix products.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/gemm/choice.h"

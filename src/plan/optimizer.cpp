@@ -1,4 +1,4 @@
-// The ways to take an optimiser's step.
+// The ways to take an optimizer's step.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"

@@ -1,4 +1,4 @@
-// The ways to take an optimiser's step for many tensors.
+// The ways to take an optimizer's step for many tensors.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Operations that touch each element once, reductions and optimiser steps on the cpu backend against the
+// Operations that touch each element once, reductions and optimizer steps on the cpu backend against the
 // reference.
 #include "cosmati/ops/elementwise.h"
 

@@ -1,4 +1,4 @@
-// Batch normalisation, LRN, softmax and the losses on the cpu backend against the reference.
+// Batch normalization, LRN, softmax and the losses on the cpu backend against the reference.
 #include "cosmati/ops/normalization.h"
 
 #include "cosmati/ops/softmax.h"

@@ -1,4 +1,4 @@
-/* Sums, transforms, reductions, dropout, optimisers. */
+/* Sums, transforms, reductions, dropout, optimizers. */
 #include <math.h>
 
 #include "tests/c_api/support.h"

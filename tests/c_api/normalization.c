@@ -1,4 +1,4 @@
-/* Batch normalisation in its three modes, and local response normalisation. */
+/* Batch normalization in its three modes, and local response normalization. */
 #include <math.h>
 
 #include "tests/c_api/support.h"

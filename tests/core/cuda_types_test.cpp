@@ -19,7 +19,7 @@ To bits_of(From from) {
   return __builtin_bit_cast(To, from);
 }
 
-// Between neighbouring values of the type: both, their middle, and its neighbours.
+// Between neighboring values of the type: both, their middle, and its neighbors.
 template <class Number, class Visit>
 void for_each_boundary(Visit const& visit) {
   constexpr unsigned patterns = 1U << Number::format.bits();

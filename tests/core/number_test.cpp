@@ -1,4 +1,4 @@
-// Every pattern of every small number type, and every rounding decision between two neighbours.
+// Every pattern of every small number type, and every rounding decision between two neighbors.
 #include "cosmati/core/number.h"
 
 #include <gtest/gtest.h>

@@ -64,7 +64,7 @@ void convolve(fake::Launch const& launch) {
   convolve_with<Element>(launch.as<DirectParameters>(), launch.grid_z);
 }
 
-// Of a data gradient with strides: all places between them, as many as `count` says.
+// All phases of a strided data gradient, `count` in number.
 template <class Element>
 void convolve_places(fake::Launch const& launch) {
   auto const& params = launch.as<PlacesParameters<DirectParameters, 1>>();

@@ -1,8 +1,7 @@
-// The functions of cuDNN that bench calls, on the memory of the fake driver: convolutions by plain loops. Of
-// the legacy calls three algorithms are all the same and the third is told to be slow. As the library, they
-// pad both sides alike and refuse a result of other extents; as it may, they have no groups for NHWC. The
-// workspace that they name tells which multiplies they were allowed. The graph interface stands in
-// fake_cudnn_graph.cpp.
+// The functions of cuDNN that bench calls, on the memory of the fake driver: convolutions by plain loops. The
+// legacy calls offer three identical algorithms, the third of which is reported as slow. Like the library,
+// they pad both sides equally and reject results of other extents; they do not support groups for NHWC. Their
+// workspace size encodes the allowed math mode. The graph interface is in fake_cudnn_graph.cpp.
 #include "tests/cuda/fake_cudnn.h"
 
 #include <utility>

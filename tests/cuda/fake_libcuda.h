@@ -25,7 +25,7 @@ using Kernel = void (*)(Launch const&);
 // The names that modules have from now on.
 void set_kernel(std::string const& name, Kernel kernel);
 std::vector<Launch> const& launches();
-// Of a kernel that runs: the time between two events is 2.5 ms and what kernels took between them.
+// Sets the duration of kernels: the time between two events is 2.5 ms plus that of the kernels between them.
 void take_milliseconds(double milliseconds);
 // For the other fakes: work for a stream, done at once or recorded while the stream is captured. False: there
 // is no such stream, or it is captured and libraries refuse that.

@@ -35,7 +35,7 @@ std::vector<std::uint64_t> codes_of(Peak peak) {
   }
 }
 
-// Of the kernel's section of the image, which is an ELF file.
+// The instructions in the kernel's section of the image, an ELF file.
 std::vector<std::uint64_t> instructions_of(jit::Cubin const& cubin) {
   auto const read = [&](std::size_t at, auto number) {
     std::memcpy(&number, cubin.image.data() + at, sizeof(number));

@@ -11,7 +11,7 @@ struct Rotation {
   int rounds;
 };
 
-// Each round hands a thread's value to its right neighbour, through shared memory.
+// Each round hands a thread's value to its right neighbor, through shared memory.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 rotate(COSMATI_PARAMETER Rotation params) {

@@ -1,4 +1,4 @@
-// Rows in any order and optimiser's numbers from memory, in the emulator: as the reference has them.
+// Rows in any order and optimizer's numbers from memory, in the emulator: as the reference has them.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -14,7 +14,7 @@ namespace {
 struct Case {
   Index rows, columns, batch;
   Index gap;          // elements between the end of a row and the next
-  Index column_step;  // 1: neighbours
+  Index column_step;  // 1: neighbors
 };
 
 template <int element_bytes, int width, bool transposed>

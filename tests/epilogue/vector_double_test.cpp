@@ -1,4 +1,4 @@
-// The vectorised functions of double against the C++ library's of long double, at every level of instructions
+// The vectorized functions of double against the C++ library's of long double, at every level of instructions
 // that this processor has.
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ double error_in_ulp(double got, Wide wanted) {
   return static_cast<double>(std::fabs(finite(got) - finite(wanted)) / std::ldexp(1.0L, exponent - 52));
 }
 
-// Of every size and sign; the larger ones more often, where functions change.
+// Numbers of all magnitudes and signs, with more of the larger ones, where functions vary.
 std::vector<double> numbers(std::size_t count) {
   std::mt19937_64 random(11);
   std::vector<double> x = {0.0,    -0.0, 1.0,   -1.0,   0.625, -0.625, 20.0,  -38.5,

@@ -1,4 +1,4 @@
-// The vectorised evaluator against the reference: each function densely, random expressions, runs of every
+// The vectorized evaluator against the reference: each function densely, random expressions, runs of every
 // length, in place, from several threads, at every level of instructions that this processor has.
 #include "cosmati/epilogue/vector_program.h"
 

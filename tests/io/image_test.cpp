@@ -1,4 +1,4 @@
-// Pictures: PNG, BMP, grey, resizing.
+// Pictures: PNG, BMP, gray, resizing.
 #include "src/io/image.h"
 
 #include <gtest/gtest.h>

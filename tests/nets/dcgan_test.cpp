@@ -31,7 +31,7 @@ void write(std::string const& path, void const* data, std::size_t bytes) {
       .write(static_cast<char const*>(data), static_cast<std::streamsize>(bytes));
 }
 
-// The network as the report describes it: scatter, then batch normalisation, then the activation; in double.
+// The network as the report describes it: scatter, then batch normalization, then the activation; in double.
 std::vector<double> naive_image(Architecture const& a, std::vector<float> const& values, float const* z) {
   float const* next = values.data();
   auto const take = [&](Index count) { return next = next + count, next - count; };

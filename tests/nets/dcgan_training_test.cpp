@@ -44,7 +44,7 @@ std::string contents(std::string const& path) {
   return text.str();
 }
 
-// Discs of random places on black, grey.
+// Discs of random places on black, gray.
 Pictures discs(Index count, Index size) {
   Pictures pictures{count, size, 1, "discs", {}};
   nets::Random random(3, 0);
@@ -205,7 +205,7 @@ std::string message(std::function<void()> const& act) {
   return "nothing was thrown";
 }
 
-// Unequal shares; statistics of batch normalisation are those of the whole batch.
+// Unequal shares; statistics of batch normalization are those of the whole batch.
 TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());
@@ -360,13 +360,13 @@ TEST(DcganPictures, AreTintedByTheirNumber) {
     Tint const tint = tint_of(i);
     sum[0] += tint.red, sum[1] += tint.green, sum[2] += tint.blue;
   }
-  for (double total : sum) EXPECT_NEAR(total / 1000, 0.7, 0.01);  // 0.4 + 0.6 / 2: no colour is preferred
+  for (double total : sum) EXPECT_NEAR(total / 1000, 0.7, 0.01);  // 0.4 + 0.6 / 2: no color is preferred
 }
 
 TEST(DcganPictures, AreReadFromPngsInTheOrderOfTheirNames) {
   Folder const folder;
   for (int i : {2, 1}) {
-    io::Image image = io::make_image(6, 4, 3);  // its middle square is one colour
+    io::Image image = io::make_image(6, 4, 3);  // its middle square is one color
     for (int y = 0; y < 4; ++y)
       for (int x = 1; x < 5; ++x) image.pixels[image.offset(x, y) + static_cast<std::size_t>(i)] = 200;
     io::write_png(folder.file(std::to_string(i) + ".png"), image);

@@ -1,5 +1,5 @@
 // Training on a device with everything in its memory: the same losses, parameters and files as on host
-// threads, whatever the variant, the optimiser and the rest of the batches.
+// threads, whatever the variant, the optimizer and the rest of the batches.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -68,7 +68,7 @@ Geometry sparse() {  // strides that no tap fills
   return g;
 }
 
-// Of small integers the sums are whole numbers, which transforms in f32 miss by little.
+// For small integers the sums are integers, which transforms in f32 approximate closely.
 void expect_near(ConvolutionProblem const& p, std::string const& policy = "",
                  std::size_t max_workspace = ~std::size_t{0}, double margin = 0.01) {
   Computed const ours = run(p, emulated_device(), "fft", policy, max_workspace);
@@ -129,7 +129,7 @@ TEST_F(Fft, EpiloguesSeeTheResultsIndices) {
       }
 }
 
-// Of images; of a filter's gradient, of channels.
+// Slices are ranges of images, and of channels for a filter gradient.
 TEST_F(Fft, SlicesFitIntoTheWorkspace) {
   for (ConvolutionDirection const direction : directions) {
     auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, ragged());

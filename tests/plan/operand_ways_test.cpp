@@ -33,8 +33,7 @@ GemmProblem tf32(std::string const& letters, Index n = 4096) {
 }
 
 TEST(OperandWays, Tf32AlongMGoesThroughRegisters) {
-  // d is column-major. Of tt, b^T is the product's A as d wants it; of nn, a is, and d lies along the
-  // kernel's m.
+  // d is column-major. For tt, b^T becomes the kernel's A; for nn, a does, and d is M-major in the kernel.
   Plan<GemmProblem> const tt = plan_of(tf32("tt")), nn = plan_of(tf32("nn"));
   EXPECT_TRUE(tt.recipe.swapped);
   EXPECT_FALSE(nn.recipe.swapped);

@@ -140,7 +140,7 @@ read_neighbour(COSMATI_PARAMETER P params) {
   int const self = arch::thread();
   arch::cluster_arrive();
   arch::cluster_wait();
-  storage.result[self] = self;  // neighbour: one side
+  storage.result[self] = self;  // neighbor: one side
   if (params.is_right) {
     arch::cluster_arrive();
     arch::cluster_wait();
@@ -148,7 +148,7 @@ read_neighbour(COSMATI_PARAMETER P params) {
     arch::block_barrier();
   }
   int const* const there = arch::in_block(storage.result, arch::block_of_cluster() ^ 1);
-  params.out[arch::block_x() * 32 + self] = there[31 - self];  // neighbour: other side
+  params.out[arch::block_x() * 32 + self] = there[31 - self];  // neighbor: other side
   arch::cluster_arrive();
   arch::cluster_wait();
 }

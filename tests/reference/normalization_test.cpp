@@ -1,4 +1,4 @@
-// Batch normalisation and local response normalisation: by hand, and against central differences.
+// Batch normalization and local response normalization: by hand, and against central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Optimiser steps, computed by hand.
+// Optimizer steps, computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -306,7 +306,7 @@ TEST(BankConflicts, PaddedTilesHaveNone) {
   expect_padded<PaddedTile<s8, Along::outer, 64, 128>>(2);  // the one that no padding saves
 }
 
-// wmma.store: two neighbours of eight rows by four columns.
+// wmma.store: two neighbors of eight rows by four columns.
 TEST(BankConflicts, RowsOfFragmentsAreStoredWithoutAny) {
   for (int columns : {64, 128, 192, 256})
     for (int bytes : {2, 4, 8}) {

@@ -6,7 +6,7 @@
 
 namespace cosmati::pictures {
 
-// Told apart by lightness as well as by hue, so that they survive grey paper and colour blindness; words on
+// Told apart by lightness as well as by hue, so that they survive gray paper and color blindness; words on
 // `dark` are white.
 enum class Fill { white, pale, warm, grey, dark };
 

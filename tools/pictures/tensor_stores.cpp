@@ -38,7 +38,7 @@ std::string passes_of(int columns, int element_bytes) {
                          : ", as they must be: no conflict.");
 }
 
-// The first eight rows of a box; a lane writes two neighbouring elements at a time.
+// The first eight rows of a box; a lane writes two neighboring elements at a time.
 int draw_buffer(Picture& picture, int top, char const* type, int element_bytes) {
   TensorStore const store = tensor_store(16, 128, 8, element_bytes, 4 * 128 * (128 + 256), 1);
   picture.text(12, top, Anchor::start,

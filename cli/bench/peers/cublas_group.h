@@ -12,7 +12,7 @@
 namespace cosmati::cli {
 
 // cublasGemmGroupedBatchedEx, each member a group of one product: d = alpha * a * b, column-major; of f64,
-// f32 (never cut to TF32), tf32, f16 and bf16 with sums of f32, of f64 in f64. Of the calling thread's
+// f32 (never cut to TF32), tf32, f16 and bf16 with sums of f32, of f64 in f64. Uses the calling thread's
 // current context.
 class CublasGroup final : public GpuPeer {
  public:

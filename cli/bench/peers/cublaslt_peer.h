@@ -12,8 +12,8 @@
 namespace cosmati::cli {
 
 // d = alpha * a * b + beta * c, column-major. Factors of f64, f32 (never cut to TF32), tf32, f16, bf16, s8
-// and fp8 (without scales); sums as the problem says: f32, f64, f16 or s32. A batch by pointers is given as
-// arrays of pointers on the device, as to cublasGemmBatchedEx. Of the calling thread's current context.
+// and fp8 (without scales); sums as the problem says: f32, f64, f16 or s32. A batch by pointers is passed as
+// arrays of pointers on the device, as to cublasGemmBatchedEx. Uses the calling thread's current context.
 class CublasLtPeer {
  public:
   static constexpr int most_algorithms = 8;

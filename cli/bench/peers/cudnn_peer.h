@@ -16,11 +16,11 @@ namespace cosmati::cli {
 // forward, data and filter without an epilogue, of f64, f32 (never cut to TF32), tf32, f16 and bf16, sums in
 // f32 (f64 of f64). What is offered to be timed: the plans of the graph interface (heuristics modes A and B,
 // the fallback list), as PyTorch and others use it, and the fastest algorithms by the legacy
-// cudnnFindConvolution*AlgorithmEx, each for NCHW and for NHWC. Number 0 is the first that the heuristics
-// name for the layout that the problem has (of CHWN: for NCHW). Tensors that lie otherwise have copies of
-// their own here, made before anything is timed. Where the problem pads two sides differently, x (dx) is a
-// part of a larger array that holds the difference as zeros, as callers of the library do it; the graph
-// interface is asked for the uneven padding itself, too. Of the calling thread's current context.
+// cudnnFindConvolution*AlgorithmEx, each for NCHW and for NHWC. Number 0 is the first choice of the
+// heuristics for the problem's layout (NCHW for CHWN). Tensors with other layouts are copied before anything
+// is timed. Where the problem pads two sides differently, x (dx) is a part of a larger array that holds the
+// difference as zeros, as callers of the library do; the graph interface is also asked for the uneven padding
+// itself. Uses the calling thread's current context.
 class CudnnPeer final : public GpuPeer {
  public:
   static constexpr int most_plans = 48;      // of the graph interface, of each arrangement

@@ -1,4 +1,4 @@
-// A library that is timed on a GPU beside ours, in the same process.
+// A peer library timed on a GPU in the same process.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -16,15 +16,15 @@ class GpuPeer {
   virtual ~GpuPeer() = default;
   virtual std::string version() const = 0;
   virtual std::string const& refusal() const = 0;  // empty: it computes this problem
-  // Those to time; number 0 is what the library itself names first.
+  // Number of algorithms to time; number 0 is the library's first choice.
   virtual int algorithms() const = 0;
   virtual std::size_t workspace_bytes(int algorithm) const = 0;
   virtual PeerAlgorithm algorithm(int) const { return {}; }
-  // Those that were offered and are none of them.
+  // Offered algorithms that are excluded.
   virtual std::vector<PeerTrial> left_out() const { return {}; }
   // Enqueues on the stream, on the operands of that set. Throws Error(system) if the library refuses.
   virtual void run(int algorithm, std::size_t set, Stream stream) const = 0;
-  // The result of a run on the default stream brought to where ours lies, where that is another place.
+  // Copies the result of a run on the default stream into our layout, if it differs.
   virtual void bring_back(int, std::size_t) const {}
   // How far its result may lie from ours, in parts of the root of ours' mean square: for problems that no
   // reference computes on a sample. Nothing: a reference does.

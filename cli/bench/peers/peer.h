@@ -1,5 +1,5 @@
-// A peer library; on the host it is timed in a process of its own: two threading runtimes in one process ruin
-// both.
+// A peer library. On the host it is timed in a separate process, because two threading runtimes in one
+// process slow each other down.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -32,15 +32,14 @@ struct PeerProblem {
   std::optional<DataType> type_b = {};                  // of b where that is not `type`; on a GPU alone
   bool by_pointers = false;  // on a GPU: a batch as arrays of pointers, one for each matrix
   bool fast_sums = false;    // of fp8: with 14 bits, as the tensor cores add, instead of f32
-  // Of cublas, in the place of a product: the matrices of a group, so many of each member: a, b, c if there
-  // is one, d.
+  // For cublas, instead of a product: the matrices of a group, for each member a, b, c if present, and d.
   std::vector<TensorDescription> group = {};
   std::size_t slots_of_member = 0;
   std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
   std::string python = {};                             // of torch: the file, or its name in PATH
 };
 
-// Which of its ways a library took, where it says so; empty: it does not.
+// The algorithm that a library used, if it tells; empty fields otherwise.
 struct PeerAlgorithm {
   std::string interface;     // "graph", "legacy"; of PyTorch "eager", "compiled"
   std::string engine;        // "engine 62 k2=10", "winograd_nonfused"

@@ -17,9 +17,9 @@ std::string_view torch_script();  // cli/bench/peers/torch_peer.py
 
 class TorchProcess;
 
-// One problem, by the fastest of PyTorch's ways: eager, on a GPU also compiled; convolutions in either
-// layout. Its inputs are ours: of the first set the very numbers, of the others the same ones in other
-// places. There is one process for each Python as long as this program runs: to import PyTorch takes seconds.
+// One problem by PyTorch's fastest mode: eager, on a GPU also compiled; convolutions in either layout. The
+// first set of inputs equals ours, the other sets are permutations. One process per Python is kept while this
+// program runs, since importing PyTorch takes seconds.
 class TorchPeer final : public TimedPeer {
  public:
   struct Rules {

@@ -1,12 +1,12 @@
-// Which architectures a program is compiled for.
+// The architectures that a program is compiled for.
 #pragma once
 #include "cosmati/core/config.h"
 
 namespace cosmati::arch {
 
-// The least of them, 100 * major + 10 * minor: what every kernel of the program may use. nvcc tells the list
-// to its passes for the host and for each GPU alike, so that all of them name the same kernels. The emulator
-// stands for an H200.
+// The lowest of them, 100 * major + 10 * minor, whose features every kernel of the program may use. nvcc
+// passes the same list to host and device compilation, so that all passes name the same kernels. The emulator
+// models an H200.
 COSMATI_CONSTEXPR int least_architecture() {
 #if defined(__CUDA_ARCH_LIST__)
   constexpr int all[] = {__CUDA_ARCH_LIST__};

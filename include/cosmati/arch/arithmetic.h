@@ -1,4 +1,4 @@
-// The multiply-adds that the hardware has beside the scalar ones, and the register shuffles that feed them.
+// Packed multiply-add instructions, and the byte permutations for their operands.
 #pragma once
 #include "cosmati/arch/config.h"
 #include "cosmati/core/number.h"
@@ -91,7 +91,7 @@ COSMATI_DEVICE unsigned permute_bytes(unsigned low, unsigned high, unsigned sele
 
 #endif
 
-// Rows become columns: byte i of result[j] is byte j of rows[i].
+// Transposes 4 x 4 bytes: byte i of result[j] is byte j of rows[i].
 COSMATI_DEVICE void transpose_bytes(unsigned const (&rows)[4], unsigned (&columns)[4]) {
   unsigned const low01 = permute_bytes(rows[0], rows[1], 0x5140);   // 00 10 01 11
   unsigned const high01 = permute_bytes(rows[0], rows[1], 0x7362);  // 02 12 03 13

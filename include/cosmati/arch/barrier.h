@@ -14,25 +14,25 @@ struct alignas(8) Barrier {
 
 #if defined(__CUDACC__)
 
-// The address in shared memory's own space, as descriptors hold it.
+// The address in the shared memory window, as used in descriptors.
 COSMATI_DEVICE unsigned shared_address(void const* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-// By one thread: each phase takes `arrivals`, and all bytes that they expect.
+// Called by one thread: each phase completes after `arrivals` arrivals and all expected bytes.
 COSMATI_DEVICE void init(Barrier& barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(arrivals)
                : "memory");
 }
-// By the thread that made barriers, before others may meet it at a barrier of the block or the cluster.
+// Called by the thread that initialized barriers, before a block or cluster barrier.
 COSMATI_DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 COSMATI_DEVICE void arrive(Barrier& barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }
-// At the barrier that lies at the same place in another block of the cluster, or in this one. It releases
-// reads, of copies' and products' operands; for what this thread wrote itself it has too small a scope, .cta,
-// since the assembler makes a fence of the whole GPU of any larger one.
+// Arrives at the barrier at the same offset in another block of the cluster, or in this one. It orders reads
+// of operands; its scope, .cta, is too small to release this thread's own writes, because ptxas turns any
+// larger scope into a GPU-wide fence.
 COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
   asm volatile(
       "{\n.reg .b32 there;\n"
@@ -41,8 +41,8 @@ COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
       "r"(block_of_cluster)
       : "memory");
 }
-// The same for what this thread wrote to other blocks' shared memory, or saw written by a barrier of the
-// warp: who acquires the phase sees it.
+// The same, also releasing this thread's writes to other blocks' shared memory, and those made visible by a
+// warp barrier, to threads that acquire the phase.
 COSMATI_DEVICE void release_to(Barrier& barrier, int block_of_cluster) {
   asm volatile(
       "{\n.reg .b32 there;\n"
@@ -51,19 +51,19 @@ COSMATI_DEVICE void release_to(Barrier& barrier, int block_of_cluster) {
       "r"(block_of_cluster)
       : "memory");
 }
-// The phase also waits for `bytes` that copies will bring.
+// The phase also waits for `bytes` of asynchronous copies.
 COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
                "r"(bytes)
                : "memory");
 }
-// Arrives when all copies that this thread has issued by copy_async() are there.
+// Arrives when all of this thread's copy_async() copies are complete.
 COSMATI_DEVICE void arrive_after_copies(Barrier& barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier))
                : "memory");
 }
 
-// Returns when the phase of this parity is over; at once where it is the one before the current.
+// Returns when the phase of this parity is complete; immediately if it precedes the current one.
 COSMATI_DEVICE void wait(Barrier& barrier, int parity) {
   asm volatile(
       "{\n.reg .pred over;\nagain:\n"
@@ -82,7 +82,7 @@ COSMATI_DEVICE void acquire(Barrier& barrier, int parity) {
       : "memory");
 }
 
-// The barrier `id`, 1 to 15, of `threads` threads, whole warps; arriving does not wait.
+// Named barrier `id`, 1 to 15, for `threads` threads (complete warps); arriving does not wait.
 COSMATI_DEVICE void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

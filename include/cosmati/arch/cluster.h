@@ -1,4 +1,4 @@
-// Clusters: blocks that run at the same time and reach each other's shared memory.
+// Clusters: blocks that run at the same time and can access each other's shared memory.
 #pragma once
 #include "cosmati/arch/config.h"
 #if !defined(__CUDACC__)
@@ -20,15 +20,16 @@ COSMATI_DEVICE int blocks_of_cluster() {
   return blocks;
 }
 
-// The barrier of all threads of the cluster that have not left the kernel, in two halves; whole warps.
+// The barrier of all threads of the cluster that have not exited, split into arrival and wait; complete
+// warps.
 COSMATI_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.aligned;" ::: "memory"); }
-// The same for threads whose accesses need not be seen by the others: those before publish_barriers() are.
+// The same without releasing memory accesses, except those before publish_barriers().
 COSMATI_DEVICE void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 COSMATI_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
-// What lies at the same place in the shared memory of another block of the cluster.
+// The object at the same offset in the shared memory of another block of the cluster.
 template <class T>
 COSMATI_DEVICE T* in_block(T* shared, int block_of_cluster) {
   T* there;

@@ -1,11 +1,11 @@
 // Qualifiers of device code. One kernel source is compiled by nvcc and NVRTC for a GPU, and by the host's
-// compiler for the emulator; what differs between these worlds lies in arch/ and nowhere else.
+// compiler for the emulator; the differences are confined to arch/.
 #pragma once
 #include "cosmati/core/config.h"
 
 #if defined(__CUDACC__)
 #define COSMATI_DEVICE __device__ __forceinline__
-// A kernel with at most `threads` threads a block and registers for `blocks` resident blocks.
+// A kernel with at most `threads` threads per block and registers for `blocks` resident blocks.
 #define COSMATI_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
 // The same, of clusters of `cluster` blocks along x.
 #define COSMATI_CLUSTER_KERNEL(threads, blocks, cluster) \

@@ -1,5 +1,5 @@
-// Conversions between number types as the hardware makes them; on the host, and for pairs that the hardware
-// does not know, those of core/number.h. Rounding is to nearest with ties to even everywhere.
+// Conversions between data types by hardware instructions; on the host, and for pairs without an instruction,
+// by core/number.h. Rounding is always to nearest with ties to even.
 #pragma once
 #include "cosmati/arch/config.h"
 #include "cosmati/core/number.h"

@@ -1,4 +1,4 @@
-// An element as a tensor core of the emulator sees it.
+// The value of an element in the emulated tensor cores.
 #pragma once
 #include "cosmati/core/number.h"
 

@@ -1,9 +1,9 @@
-// What the bodies of arch/ call where there is no GPU: a thread block as cooperating fibers on one host
-// thread. Every function but launch() may be called by emulated threads only. Host only; implemented in
-// libcosmati. Memory model: what is asynchronous takes effect at the latest moment that the GPU's rules
-// allow, and is poisoned (0xff bytes, NaN in every float type) until then. Shared memory is 1024-byte
-// aligned, arrives poisoned and is fenced by guard bytes. To ThreadSanitizer each emulated thread is a
-// thread.
+// The emulator interface that arch/ calls without a GPU: a thread block is a set of cooperating fibers on one
+// host thread. Every function except launch() may be called only by emulated threads. Host only; implemented
+// in libcosmati. Memory model: asynchronous operations take effect at the latest moment that the GPU's rules
+// allow, and their destination is poisoned (0xff bytes, NaN in every float type) until then. Shared memory is
+// 1024-byte aligned, arrives poisoned and is fenced by guard bytes. To ThreadSanitizer each emulated thread
+// is a thread.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
@@ -15,14 +15,14 @@ struct Grid {
   int x = 1, y = 1, z = 1;
 };
 
-// Of the running thread.
+// Properties of the running thread.
 int thread();  // its index in the block
 int block_threads();
 Grid block();  // the position of its block in the grid
 Grid grid();
 unsigned char* shared_memory();  // dynamic shared memory of its block
 
-// __syncthreads(): an error if a thread of the block has left the kernel or waits elsewhere for ever.
+// __syncthreads(): reports an error if a thread of the block has exited or is blocked elsewhere.
 void block_barrier();
 
 // block_barrier(), and true for all threads if `mine` is for one of them: __syncthreads_or().

@@ -1,5 +1,5 @@
-// What Hopper's asynchronous instructions in arch/ call where there is no GPU; continues arch/emulator.h.
-// What they write is poisoned until a thread waits for it, and what they read is read at that moment.
+// The emulator interface for Hopper's asynchronous instructions in arch/; extends arch/emulator.h.
+// Destinations are poisoned until a thread waits for them, and sources are read at that moment.
 #pragma once
 
 #if !defined(__CUDACC__)
@@ -34,7 +34,7 @@ struct WindowedTensor {
   int channels = 0, windows = 0;     // of a box: at most 256 and 1024
   int swizzle_bytes = 0;             // 0, 32, 64 or 128: then a box has so many bytes of channels
 };
-// These throw Error(bad_request), which says what is legal. Called by the host.
+// Host functions. They throw Error(bad_request) with the valid values.
 arch::TensorMap encode_tensor_map(TiledTensor const& tensor);
 arch::TensorMap encode_tensor_map(WindowedTensor const& tensor);
 
@@ -89,7 +89,7 @@ void cluster_arrive();
 void cluster_wait();
 void* in_block(void* shared, int block_of_cluster);
 
-// launch() of clusters of `cluster` neighbouring blocks, at most 16, which run at the same time and reach
+// launch() of clusters of `cluster` neighboring blocks, at most 16, which run at the same time and reach
 // each other's shared memory; `grid` is a multiple of it.
 void launch_clusters(Grid grid, Grid cluster, int threads, unsigned shared_bytes,
                      void (*body)(void const* params), void const* params, int host_threads = 0);

@@ -1,4 +1,4 @@
-// What WMMA in arch/ calls where there is no GPU; continues arch/emulator.h.
+// The emulator interface for WMMA in arch/; extends arch/emulator.h.
 #pragma once
 
 #if !defined(__CUDACC__)
@@ -16,11 +16,11 @@ struct WmmaMatrix {
   int alignment;  // of the address, in bytes
 };
 
-// Of the running lane: refused are an address that is not aligned or not in shared memory, a stride that is
-// no multiple of 16 bytes, lines that overlap, or that leave shared memory.
+// Fails for the running lane if the address is misaligned or outside shared memory, if the stride is not a
+// multiple of 16 bytes, or if lines overlap or leave shared memory.
 void check_wmma_matrix(WmmaMatrix const& matrix);
 
-// In the rendezvous of the warp: all lanes must have brought one address.
+// Called in the warp's rendezvous: all lanes must have passed the same address.
 void check_wmma_lane(WmmaMatrix const& matrix, int lane, void const* address);
 
 }  // namespace cosmati::emulator

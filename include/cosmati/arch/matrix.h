@@ -3,7 +3,7 @@
 // 4, of operands of E bytes an element,
 //   a[r]: row g + 8 * (r % 2), the four bytes of depth from 16 * (r / 2) + 4 * t;
 //   b[r]: column g, the four bytes of depth from 16 * r + 4 * t;
-//   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2; f16 sums of neighbouring columns share a HalfPair: d[r]:
+//   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2; f16 sums of neighboring columns share a HalfPair: d[r]:
 //         row g + 8 * r, columns 2 * t and 2 * t + 1.
 #pragma once
 #include "cosmati/arch/arithmetic.h"

@@ -1,5 +1,4 @@
-// Accesses to memory that the language has no words for: asynchronous copies, loads through the read-only
-// path, flags between blocks.
+// Memory accesses beyond C++: asynchronous copies, non-coherent loads, flags between blocks.
 #pragma once
 #include "cosmati/arch/vector.h"
 #if !defined(__CUDACC__)
@@ -8,7 +7,7 @@
 
 namespace cosmati::arch {
 
-// A vector that lies at an aligned address.
+// Loads a vector from an aligned address.
 template <class Vector>
 COSMATI_DEVICE Vector load(void const* address) {
 #if !defined(__CUDACC__)
@@ -26,17 +25,17 @@ COSMATI_DEVICE void store(void* address, Vector const& value) {
 
 #if defined(__CUDACC__)
 
-// The same pointer, of which the compiler now knows that it points to global memory.
+// Returns the same pointer, known to the compiler to point to global memory.
 template <class T>
 COSMATI_DEVICE T* as_global(T* pointer) {
   return static_cast<T*>(__cvta_global_to_generic(__cvta_generic_to_global(pointer)));
 }
 
-// From here on the compiler knows nothing of the word.
+// Hides the value of the word from the compiler.
 COSMATI_DEVICE void opaque(unsigned& word) { asm volatile("" : "+r"(word)); }
 
-// A vector to an aligned address of global memory, by one instruction: of a plain store the compiler may
-// make one for each element, where it has lost sight of the alignment.
+// Stores a vector to an aligned address of global memory by one instruction; the compiler may split a plain
+// store into elements if it cannot prove the alignment.
 template <class Vector>
 COSMATI_DEVICE void store_global(void* address, Vector const& value) {
   constexpr int bytes = static_cast<int>(sizeof(Vector));
@@ -59,7 +58,8 @@ COSMATI_DEVICE void store_global(void* address, Vector const& value) {
   }
 }
 
-// A vector in global memory that nobody writes while the kernel runs; the compiler may move the load.
+// Loads a vector from global memory that is not written while the kernel runs; the compiler may move the
+// load.
 template <class Vector>
 COSMATI_DEVICE Vector load_constant(void const* address) {
   constexpr int bytes = static_cast<int>(sizeof(Vector));
@@ -91,7 +91,7 @@ COSMATI_DEVICE Vector load_constant(void const* address) {
 }
 
 // Copies `valid` of `bytes` (4, 8 or 16) from global to shared memory and fills the rest with zeros; both
-// addresses are multiples of `bytes`. Reads nothing where valid is 0. Arrives by wait_copies().
+// addresses are multiples of `bytes`. Reads nothing if `valid` is 0. Complete after wait_copies().
 template <int bytes>
 COSMATI_DEVICE void copy_async(void* shared, void const* global, int valid) {
   unsigned const to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -109,17 +109,17 @@ COSMATI_DEVICE void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(in_flight) : "memory");
 }
 
-// The line of the second cache that an address of global memory lies in.
+// Prefetches the L2 cache line of an address in global memory.
 COSMATI_DEVICE void prefetch(void const* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address) : "memory");
 }
 
-// Flags in global memory, between blocks. What this thread wrote, or saw by a barrier, is seen by who takes
-// the flag.
+// Flags in global memory between blocks. Writes of this thread, or visible to it through a barrier, become
+// visible to the thread that takes the flag.
 COSMATI_DEVICE void raise_flag(unsigned long long* flag, unsigned long long value) {
   asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
 }
-// By the one thread that takes it: waits until it has the value, and puts zero in its place.
+// Called by a single thread: waits until the flag has the value, then resets it to zero.
 COSMATI_DEVICE void take_flag(unsigned long long* flag, unsigned long long value) {
   unsigned long long seen;
   do {

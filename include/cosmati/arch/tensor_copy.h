@@ -1,12 +1,12 @@
-// Copies of boxes of an array between global and shared memory by the copy engine (TMA), which one thread
-// starts. Coordinates are elements, the contiguous dimension first; what lies outside the array is read as
-// zeros and not written. Boxes in shared memory are multiples of 128 bytes.
+// TMA copies of boxes of an array between global and shared memory, issued by one thread. Coordinates are in
+// elements, the contiguous dimension first; elements outside the array are read as zeros and not written.
+// Boxes in shared memory are multiples of 128 bytes.
 #pragma once
 #include "cosmati/arch/barrier.h"
 
 namespace cosmati::arch {
 
-// The bits of a CUtensorMap; in the emulator, what emulator::encode_tensor_map() makes. A kernel's parameter.
+// The bits of a CUtensorMap; in the emulator, those of emulator::encode_tensor_map(). A kernel parameter.
 struct alignas(64) TensorMap {
   unsigned long long word[16];
 };
@@ -37,7 +37,7 @@ struct alignas(64) TensorMap {
                "l"(&map), COSMATI_COORDINATES_##rank                                            \
                : "memory")
 
-// Global to shared memory; brings the box's bytes, all of them, to the barrier.
+// Copies a box from global to shared memory and completes all its bytes on the barrier.
 template <int rank>
 COSMATI_DEVICE void copy_tile(void* shared, TensorMap const& map, Barrier& barrier, int const (&c)[rank]) {
   unsigned const to = shared_address(shared), at = shared_address(&barrier);
@@ -48,7 +48,8 @@ COSMATI_DEVICE void copy_tile(void* shared, TensorMap const& map, Barrier& barri
   if constexpr (rank == 4) COSMATI_LOAD(4, "%3, %4, %5, %6");
   if constexpr (rank == 5) COSMATI_LOAD(5, "%3, %4, %5, %6, %7");
 }
-// To the same place in each block of the cluster whose bit is set in `blocks`, and to the barrier there.
+// Multicasts to the same offset in each block of the cluster whose bit is set in `blocks`, and to the barrier
+// there.
 template <int rank>
 COSMATI_DEVICE void copy_tile_to_blocks(void* shared, TensorMap const& map, Barrier& barrier,
                                         int const (&c)[rank], unsigned short blocks) {
@@ -82,12 +83,12 @@ COSMATI_DEVICE void store_tile(TensorMap const& map, void const* shared, int con
 
 // Closes the calling thread's group of stores.
 COSMATI_DEVICE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// All but the latest `in_flight` groups of the calling thread have read shared memory.
+// Waits until all but the latest `in_flight` groups of the calling thread have read shared memory.
 template <int in_flight>
 COSMATI_DEVICE void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(in_flight) : "memory");
 }
-// They have also written global memory.
+// Waits until they have also written global memory.
 template <int in_flight>
 COSMATI_DEVICE void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(in_flight) : "memory");
@@ -95,7 +96,7 @@ COSMATI_DEVICE void wait_stores() {
 COSMATI_DEVICE void prefetch(TensorMap const& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
-// What this thread wrote to shared memory is seen by copy engine and tensor cores that read it later.
+// Makes this thread's writes to shared memory visible to later reads by TMA and tensor cores.
 COSMATI_DEVICE void publish_to_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 #else

@@ -1,4 +1,4 @@
-// Who a thread is, where it waits, and the shared memory of its block.
+// Thread indices, barriers, and the shared memory of the block.
 #pragma once
 #include "cosmati/arch/config.h"
 #if !defined(__CUDACC__)
@@ -17,31 +17,31 @@ COSMATI_DEVICE int grid_x() { return static_cast<int>(gridDim.x); }
 COSMATI_DEVICE void block_barrier() { __syncthreads(); }
 COSMATI_DEVICE void warp_barrier() { __syncwarp(); }
 
-// Where a launch allows it, a kernel starts before the one before it in the stream is over: it touches no
-// memory that others see before the wait.
+// Programmatic dependent launch: a kernel may start before the previous one in the stream has finished, and
+// must not access shared data before the wait.
 COSMATI_DEVICE void let_next_kernel_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 COSMATI_DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// A value that all lanes of a warp have: the compiler may keep it once for all of them.
+// Marks a value as equal in all lanes of a warp, so that the compiler can use a uniform register.
 COSMATI_DEVICE int uniform(int value) { return __shfl_sync(~0u, value, 0); }
 
-// What the lane has whose number differs by the bits of `mask`; by all lanes of the warp.
+// The value of the lane whose index differs by the bits of `mask`; called by all lanes of the warp.
 template <class T>
 COSMATI_DEVICE T exchange(T value, int mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }
 
-// The value is computed here: not again, or later, where it is used.
+// Forces the value to be computed here, not again or later at its use.
 COSMATI_DEVICE void hold(float& value) { asm volatile("" : "+f"(value)); }
 COSMATI_DEVICE void hold(double& value) { asm volatile("" : "+d"(value)); }
 COSMATI_DEVICE void hold(int& value) { asm volatile("" : "+r"(value)); }
-// A value that nobody has computed, and that no instruction is spent on.
+// Leaves the value uninitialized, without an instruction.
 COSMATI_DEVICE void leave(float& value) { asm volatile("" : "=f"(value)); }
 COSMATI_DEVICE void leave(int& value) { asm volatile("" : "=r"(value)); }
 
-// True for all threads of the block if it is for one of them.
+// True for all threads of the block if `mine` is true for one of them.
 COSMATI_DEVICE bool block_any(bool mine) { return __syncthreads_or(mine) != 0; }
 
 // The dynamic shared memory of the block.

@@ -1,4 +1,4 @@
-// A few elements that move as one: aligned to their size, up to the 16 bytes of the widest access.
+// A vector of elements, aligned to its size, at most 16 bytes.
 #pragma once
 #include "cosmati/arch/config.h"
 

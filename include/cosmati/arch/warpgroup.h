@@ -2,7 +2,7 @@
 // 64 rows by n columns and 32 bytes of depth (PTX: wgmma). They run asynchronously: from warpgroup_begin() to
 // warpgroup_wait() nobody touches their sums, nor what their descriptors (tile/matrix_descriptor.h) point to.
 // With w = thread / 32 % 4, g = thread / 4 % 8, t = thread % 4:
-//   d[i]: row 16 * w + g + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * t + i % 2; f16 sums of neighbouring
+//   d[i]: row 16 * w + g + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * t + i % 2; f16 sums of neighboring
 //         columns share a HalfPair: d[i]: row 16 * w + g + 8 * (i % 2), columns from 8 * (i / 2) + 2 * t;
 //   a[r]: row 16 * w + g + 8 * (r % 2), the four bytes of depth from 16 * (r / 2) + 4 * t.
 #pragma once

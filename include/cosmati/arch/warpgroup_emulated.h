@@ -1,5 +1,5 @@
-// What arch/warpgroup.h does where there is no GPU, by which it is included. The emulator gathers the
-// operands and says when.
+// Emulation for arch/warpgroup.h, which includes this file. The emulator gathers the operands and schedules
+// the products.
 #pragma once
 #include "cosmati/arch/warpgroup.h"
 

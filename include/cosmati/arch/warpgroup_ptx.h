@@ -91,7 +91,7 @@ COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned long long a, un
   using Tail = WarpgroupTail<ElementA, false, a_along_outer, b_along_outer>;
   COSMATI_WGMMA_OF_EACH(DESCRIPTOR)
 }
-// Of A in registers, which hold runs of depth.
+// Multiplies A in registers, which hold runs along k.
 template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
 COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned const (&a)[4], unsigned long long b,
                                        bool accumulate) {
@@ -101,17 +101,17 @@ COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned const (&a)[4], 
   COSMATI_WGMMA_OF_EACH(REGISTERS)
 }
 
-// Before the first product, and after sums or registers of A have been touched.
+// Required before the first product, and after accesses to the sums or registers of A.
 COSMATI_DEVICE void warpgroup_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // Closes a group of products.
 COSMATI_DEVICE void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// All but the latest `in_flight` groups are done.
+// Waits until all but the latest `in_flight` groups are complete.
 template <int in_flight>
 COSMATI_DEVICE void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(in_flight) : "memory");
 }
 
-// Keeps the compiler from moving what it does with these sums to before this place: after warpgroup_wait().
+// Keeps the compiler from moving uses of these sums before this point; call it after warpgroup_wait().
 template <int count>
 COSMATI_DEVICE void hold_sums(float (&d)[count]) {
   COSMATI_UNROLL
@@ -128,8 +128,8 @@ COSMATI_DEVICE void hold_sums(HalfPair (&d)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+r"(d[i].bits)::"memory");
 }
 
-// The whole warpgroup gives registers back, down to so many a thread, or waits for more: multiples of 8 from
-// 24 to 256.
+// The warpgroup releases registers down to `registers` per thread, or waits for more: multiples of 8 from 24
+// to 256.
 template <int registers>
 COSMATI_DEVICE void release_registers() {
   static_assert(registers % 8 == 0 && registers >= 24 && registers <= 256, "setmaxnreg: 24, 32, ... 256");

@@ -1,9 +1,9 @@
 // Tensor cores by WMMA (sm_75; of bf16, tf32 and f64 sm_80): the fragments of a warp, loaded from shared
 // memory, multiplied, and stored there. Which thread holds which element PTX leaves open, so nothing here
 // tells: equal fragments may be added register by register, and that is all.
-//   A (m, k), B (k, n), D (m, n); `by_depth`: the operand's neighbours in memory lie along k, so that A is
+//   A (m, k), B (k, n), D (m, n); `by_depth`: the operand's neighbors in memory lie along k, so that A is
 //   row-major and B column-major; else the other way round. The instruction has all four combinations.
-// In memory, a line of neighbours begins `stride` elements after the one before: CUDA's guide ("wmma::
+// In memory, a line of neighbors begins `stride` elements after the one before: CUDA's guide ("wmma::
 // load_matrix_sync") wants a multiple of 16 bytes. Where a matrix begins, PTX ("wmma.load") wants a multiple
 // of its fragment's bytes in a thread. All lanes of the warp bring the same address.
 #pragma once
@@ -17,7 +17,7 @@ struct WmmaShape {
   int m, n, k;
 };
 
-// Of one instruction, by the type of both operands.
+// The shape of one instruction, by the type of both operands.
 template <class Element>
 inline constexpr WmmaShape wmma_shape = sizeof(Element) == 8   ? WmmaShape{8, 8, 4}
                                         : sizeof(Element) == 4 ? WmmaShape{16, 16, 8}

@@ -1,6 +1,6 @@
-// What arch/wmma.h does where there is no GPU, by which it is included. The layout of a fragment is another
-// one for each operand, direction and kind of sums, and none of them is mma.sync's: what relies on one, or
-// loads along another direction than it multiplies, has a wrong result here.
+// Emulation for arch/wmma.h, which includes this file. The layout of a fragment is another one for each
+// operand, direction and kind of sums, and none of them is mma.sync's: what relies on one, or loads along
+// another direction than it multiplies, has a wrong result here.
 #pragma once
 #include "cosmati/arch/wmma.h"
 

@@ -61,7 +61,7 @@ struct WmmaName<false> {
 #define COSMATI_IN_8(kind, x) COSMATI_IN_4(kind, x), kind(x[4]), kind(x[5]), kind(x[6]), kind(x[7])
 #define COSMATI_BITS_4(kind, x) kind(x[0].bits), kind(x[1].bits), kind(x[2].bits), kind(x[3].bits)
 
-// A matrix that begins at `matrix`, in shared memory, with lines of neighbours `stride` elements apart.
+// A matrix that begins at `matrix`, in shared memory, with lines of neighbors `stride` elements apart.
 template <bool is_a, bool by_depth, int stride, class Element>
 COSMATI_DEVICE void load_wmma(WmmaOperand<Element>& to, void const* matrix) {
   unsigned const from = static_cast<unsigned>(__cvta_generic_to_shared(matrix));

@@ -1,5 +1,5 @@
-// What a launch hands to a kernel that sees a convolution as a matrix product. An index m, n or k of the
-// product is a number of three digits: of the pixels (image, row, column), of the taps and channels (r, s,
+// Launch parameters of kernels that compute a convolution as a matrix product. An index m, n or k of the
+// product has up to three digits: of the pixels (image, row, column), of the taps and channels (r, s,
 // channel), or of one index alone.
 #pragma once
 #include "cosmati/core/divisor.h"
@@ -20,7 +20,7 @@ struct DigitExtents {
   }
 };
 
-// One up in a digit: so many elements further, and so far down and right in the image.
+// The effect of incrementing a digit: offset in elements, and offset down and right in the image.
 struct DigitStep {
   Index stride = 0;
   int down = 0, right = 0;
@@ -42,7 +42,7 @@ struct DigitSteps {
 };
 
 // An operand, for whose elements (outer, depth) outer is m or n and depth is k. An element exists if its
-// place in the image, top + down's of both indices and left + right's, is inside height x width.
+// position in the image, top + down of both indices and left + right, is inside height x width.
 struct WindowArguments {
   void* data = nullptr;    // where both indices are 0, which may lie before the tensor; read only
   Index batch_stride = 0;  // from group to group, in elements

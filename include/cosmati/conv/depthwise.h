@@ -1,7 +1,7 @@
-// A convolution in which every channel is an image of its own (groups = C, any number K / C of filters for
-// each): no product to speak of, so the memory's rate is the limit and everything is read once. A thread
-// computes `run` neighbouring outputs of `vector` channels and keeps the places that their windows share in
-// registers; the filters of the block's channels lie in shared memory.
+// Depthwise convolution (groups = C, any number K / C of filters per channel). It is bound by memory
+// bandwidth, so everything is read once. A thread computes `run` adjacent outputs of `vector` channels and
+// keeps the image elements shared by their windows in registers; the filters of the block's channels are in
+// shared memory.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -33,7 +33,7 @@ struct DepthwiseTraits {
   static_assert(taps > 0 || !uneven);
 };
 
-// What one thread adds up.
+// The accumulators of one thread.
 template <class Traits>
 struct DepthwiseSums {
   using Sum = typename Traits::Sum;
@@ -194,7 +194,7 @@ depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   compute_depthwise<Traits>(params, arch::block_x());
 }
 
-// The same of a data gradient with strides: blocks of all places between them.
+// The same for a strided data gradient: blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, 3)
 depthwise_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {

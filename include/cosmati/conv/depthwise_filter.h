@@ -1,13 +1,13 @@
 // The filter's gradient of a depthwise convolution: for each channel and tap the sum over all images and
 // outputs, dw[k, r, s] = sum of dy[n, k, p, q] * x[n, k / outputs, h, w]. A block sums a part of the images'
-// rows for some channels and neighbouring taps; a second kernel adds the parts, in their order, so that the
-// result does not depend on which block was first.
+// rows for some channels and adjacent taps; a second kernel adds the parts in order, so that the result is
+// deterministic.
 #pragma once
 #include "cosmati/conv/depthwise.h"
 
 namespace cosmati {
 
-// `taps` > 0 neighbours of a row of the filter are summed by a thread.
+// `taps` > 0 neighbors of a row of the filter are summed by a thread.
 template <class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_, class Destination_,
           bool channels_last_, int vector_, int taps_, bool swapped_>
 struct DepthwiseFilterTraits {

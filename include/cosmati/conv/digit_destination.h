@@ -1,11 +1,11 @@
-// Where the results of a convolution lie: rows and columns of the product are numbers of digits.
+// Destination of a convolution's results: rows and columns of the product consist of digits.
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/gemm/destination.h"
 
 namespace cosmati {
 
-// As MatrixTile. With width > 1 a run lies within the last digit of n, whose stride is 1.
+// Like MatrixTile. With width > 1 a run is within the last digit of n, whose stride is 1.
 template <class Element, int width>
 class DigitTile {
  public:

@@ -1,6 +1,6 @@
 // The direct convolution: one thread computes one element of the result, by nested loops over the taps and
 // channels (or images and pixels) that it sums (Kirk and Hwu, figure 16.12, with strides, padding, dilation
-// and groups). It takes everything; nothing is reused but by the caches.
+// and groups). It accepts every problem; data is reused only through the caches.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -23,7 +23,7 @@ struct DirectTraits {
   static constexpr int threads = 128;
 };
 
-// What one operand contributes: a walk over its depths from a fixed outer position.
+// One operand: iterates over its depths from a fixed outer position.
 template <class Element>
 struct DirectOperand {
   WindowArguments const& arguments;
@@ -83,7 +83,7 @@ direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   compute_direct<Traits>(params, arch::block_x());
 }
 
-// The same of a data gradient with strides: blocks of all places between them.
+// The same for a strided data gradient: blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, 1)
 direct_of_places_kernel(COSMATI_PARAMETER PlacesParameters<typename Traits::Params, most> places) {

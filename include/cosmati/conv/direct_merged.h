@@ -1,7 +1,7 @@
-// The data gradient of a convolution (a transposed convolution) whose result has few channels: all places
-// between the strides at once. A thread keeps the sums of `cells` cells of stride x stride places and all
-// channels in registers, and multiplies each value of dy that they see by the taps that lead from it to one
-// of them: no tap is multiplied by an inserted zero, and dy is read once for all places.
+// The data gradient of a convolution (a transposed convolution) whose result has few channels, for all phases
+// at once. A thread keeps the sums of `cells` cells of stride x stride pixels and all channels in registers,
+// and multiplies each value of dy in their windows by the taps that lead to them: no inserted zeros are
+// multiplied, and dy is read once for all phases.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -144,7 +144,7 @@ struct DirectMerged {
     }
   }
 
-  // Of `count` channels those of part `part`.
+  // Multiplies the channels of part `part`, `count` in number.
   COSMATI_DEVICE void multiply(int row, int column, int part, int count, Sums& sum) const {
     constexpr int together = 16 / static_cast<int>(sizeof(Sum));
     COSMATI_NO_UNROLL

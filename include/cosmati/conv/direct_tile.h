@@ -1,4 +1,4 @@
-// What a block of the tiled direct convolution computes.
+// The tile of a block of the tiled direct convolution.
 #pragma once
 #include "cosmati/core/config.h"
 

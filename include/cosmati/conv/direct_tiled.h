@@ -1,7 +1,7 @@
 // The direct convolution with parts of the images and the filters in shared memory (Kirk and Hwu, figure
 // 16.13, with the tile's own indices, strides, padding, dilation and groups): every element that a block
-// needs comes from memory once. A block takes several images where they are small; a thread keeps the sums of
-// neighbouring outputs of a column for some filters in registers, and the places that their windows share.
+// needs is read from memory once. A block processes several images if they are small; a thread keeps the sums
+// of neighboring outputs of a column for some filters in registers, and the places that their windows share.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/digit_destination.h"
@@ -84,7 +84,7 @@ struct DirectTiled {
     return axis.origin + output * axis.output_step +
            (axis.tap_step < 0 ? (axis.taps - 1) * axis.tap_step : 0);
   }
-  // Of tap 0 of the tile's first output in the planes.
+  // The position in the planes of tap 0 of the tile's first output.
   COSMATI_DEVICE static int begin(WindowAxis const& axis) {
     return axis.tap_step < 0 ? (1 - axis.taps) * axis.tap_step : 0;
   }

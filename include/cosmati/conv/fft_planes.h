@@ -1,4 +1,4 @@
-// Tensors into the planes of the convolution by Fourier transforms.
+// Copies tensors into the planes of the convolution by Fourier transforms.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/conv/fft_tile.h"
@@ -40,7 +40,7 @@ COSMATI_DEVICE FftPlaneStart fft_plane_start(FftPlanesParameters const& params, 
           params.column.origin + params.outer.right(outer) + params.depth.right(depth)};
 }
 
-// Of a position: the element of each axis, far outside if there is none.
+// The element of each axis at a position; far outside the tensor if there is none.
 struct FftSpot {
   int down, right;
 };

@@ -1,4 +1,4 @@
-// A block's part of a chunk of planes, and how it changes the direction in which lanes lie.
+// A block's part of a chunk of planes, and its transposition across lanes.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"

@@ -1,6 +1,6 @@
-// The filter's gradient where filters are small and images many: dw[k, c, r, s] = sum of dy[n, k, p, q] *
-// x[n, c, h, w]. A block keeps the sums of all its filters in registers, a thread those of a row of taps of
-// one channel for some filters, and walks over images that it brings to shared memory. What the blocks have
+// The filter gradient for small filters and many images: dw[k, c, r, s] = sum of dy[n, k, p, q] * x[n, c, h,
+// w]. A block keeps the sums of all its filters in registers, each thread those of a row of taps of one
+// channel for some filters, and iterates over images that it loads into shared memory. What the blocks have
 // is added by a second kernel, always in the same order. The sum of dy, the bias's gradient, may be made on
 // the way.
 #pragma once

@@ -1,4 +1,4 @@
-// What a launch hands to the kernel direct_merged.
+// Launch parameters of the kernel direct_merged.
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/conv/merged_shape.h"

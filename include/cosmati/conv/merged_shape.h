@@ -1,5 +1,5 @@
-// The geometry of direct_merged that is known when a kernel is compiled. A cell is stride x stride places of
-// dx: those that see the same window of dy.
+// The compile-time geometry of direct_merged. A cell is the stride x stride pixels of dx with the same window
+// of dy.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -22,7 +22,7 @@ struct MergedAxis {
   friend COSMATI_CONSTEXPR bool operator==(MergedAxis const&, MergedAxis const&) = default;
 };
 
-// Which results of a thread are neighbours along n.
+// Which results of a thread are neighbors along n.
 enum class MergedRun : unsigned char { columns, channels, none };
 
 struct MergedShape {
@@ -42,17 +42,17 @@ struct MergedShape {
   COSMATI_CONSTEXPR int halo_rows() const { return cells_down() + rows.reach() - 1; }
   COSMATI_CONSTEXPR int halo_columns() const { return threads_across + columns.reach() - 1; }
   COSMATI_CONSTEXPR int halo() const { return halo_rows() * halo_columns(); }
-  // Of a channel of dy in shared memory: 2 more than a multiple of 4, so that two pieces of 8 channels fall
-  // on different banks.
+  // The distance between channels of dy in shared memory: 2 more than a multiple of 4, so that two groups of
+  // 8 channels fall into different banks.
   COSMATI_CONSTEXPR int pitch() const { return halo() + (6 - halo() % 4) % 4; }
-  // Of a row of taps for all channels: whole vectors of 16 bytes of elements of 4.
+  // The length of a row of taps for all channels, rounded up to 16-byte vectors of 4-byte elements.
   COSMATI_CONSTEXPR int row_pitch() const { return (columns.taps * channels + 3) / 4 * 4; }
   COSMATI_CONSTEXPR int weights() const { return inputs * rows.taps * row_pitch(); }
   COSMATI_CONSTEXPR int sums() const { return cells * rows.stride * columns.stride * channels; }
   COSMATI_CONSTEXPR int run_length() const {
     return run == MergedRun::columns ? columns.stride : run == MergedRun::channels ? channels : 1;
   }
-  // Of a block; the sums lie where weights and values lay.
+  // Shared-memory values of a block; the sums reuse the space of weights and values.
   COSMATI_CONSTEXPR int shared_values() const {
     int const loop = weights() + inputs * pitch(), end = sums() * threads();
     return loop > end ? loop : end;
@@ -79,7 +79,7 @@ COSMATI_CONSTEXPR bool is_within(MergedBound const& bound, MergedBound const& mo
          bound.value_rows <= most.value_rows && bound.value_columns <= most.value_columns &&
          bound.weights <= most.weights && bound.run <= most.run;
 }
-// Of a kernel that knows its shape only when it runs.
+// The limits of a kernel whose shape is known only at run time.
 inline constexpr MergedBound largest_merged_bound{2, 4, 4, 4, 9, 8, 32, 4};
 inline constexpr int unfixed_merged_threads = 64;
 

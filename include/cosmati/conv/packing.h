@@ -1,6 +1,6 @@
-// Writes a tensor's channels side by side in units of 16 bytes, padded with zeros, for the copy engine: what
-// lies with pixels or images innermost, and what has fewer channels than a unit, whose rows may be put
-// together. docs/decisions/0025.
+// Packs a tensor for TMA, with contiguous channels in units of 16 bytes, padded with zeros: tensors with
+// pixels or images innermost, and those with fewer channels than a unit, whose rows may be joined.
+// docs/decisions/0025.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
@@ -15,8 +15,8 @@ struct PackTraits {
   static constexpr int width = 16 / static_cast<int>(sizeof(Bits));
 };
 
-// Grid: (places / pack_threads, runs / pack_runs_of_thread), rounded up; block: pack_threads. Neighbouring
-// threads have neighbouring columns. Types of one size share a kernel: all bits zero are 0 in each.
+// Grid: (places / pack_threads, runs / pack_runs_of_thread), rounded up; block: pack_threads. Neighboring
+// threads have neighboring columns. Types of one size share a kernel: all bits zero are 0 in each.
 template <class Traits>
 COSMATI_KERNEL(pack_threads, 8)
 pack_kernel(COSMATI_PARAMETER PackParameters params) {
@@ -54,7 +54,7 @@ pack_kernel(COSMATI_PARAMETER PackParameters params) {
     if (first + run < params.runs) arch::store_global(to + run * width, value[run]);
 }
 
-// Grid: elements / pack_threads, rounded up; block: pack_threads. Neighbouring threads have neighbouring
+// Grid: elements / pack_threads, rounded up; block: pack_threads. Neighboring threads have neighboring
 // channels.
 template <class Bits>
 COSMATI_KERNEL(pack_threads, 8)

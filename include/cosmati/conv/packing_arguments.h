@@ -1,5 +1,5 @@
-// What a launch hands to the kernel that writes an image, or a filter, as the copy engine wants it, and to
-// the one that reads the filter's gradient for such an image.
+// Launch parameters of the kernel that packs an image or a filter for TMA, and of the one that unpacks the
+// filter gradient.
 #pragma once
 #include "cosmati/core/divisor.h"
 #include "cosmati/core/shape.h"

@@ -1,5 +1,5 @@
-// The products of a data gradient with strides, one for each place between them, in one launch: few tiles of
-// each fill the machine together, and the longest sums begin.
+// The products of a strided data gradient, one per phase, in one launch: together their tiles fill the
+// machine, and the longest sums begin first.
 #pragma once
 #include "cosmati/conv/places_arguments.h"
 #include "cosmati/gemm/kernel.h"

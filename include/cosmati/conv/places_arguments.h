@@ -1,5 +1,4 @@
-// What a launch hands to a kernel that computes several products: those of a data gradient with strides, one
-// for each place between them.
+// Launch parameters of a kernel that computes the products of all phases of a strided data gradient.
 #pragma once
 #include "cosmati/core/config.h"
 

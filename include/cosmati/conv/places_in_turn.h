@@ -1,6 +1,6 @@
-// What a launch hands to a kernel that slides windows for several places between the strides of a data
-// gradient: blocks of the places take turns, so that those at work together read the same part of the image
-// and write neighbouring parts of the result, which the caches then hold.
+// Launch parameters of a sliding-window kernel for several phases of a strided data gradient. Blocks of the
+// phases are interleaved, so that concurrent blocks read the same part of the image and write adjacent parts
+// of the result, which stay in the caches.
 #pragma once
 #include "cosmati/core/divisor.h"
 

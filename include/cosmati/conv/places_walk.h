@@ -1,5 +1,5 @@
-// A block's tiles, in warp_specialized_kernel: as TileWalk (gemm/persistent.h), over the places between the
-// strides of a data gradient, those with the longest sums first.
+// The tiles of a block in warp_specialized_kernel: like TileWalk (gemm/persistent.h), over the phases of a
+// strided data gradient, those with the longest sums first.
 #pragma once
 #include "cosmati/conv/places_arguments.h"
 #include "cosmati/gemm/persistent.h"

@@ -1,5 +1,5 @@
-// Parts of images in shared memory, (image, channel, row, column): what a block of a sliding kernel reads
-// many times is brought there once, converted to the type of the sums.
+// Parts of images in shared memory, (image, channel, row, column): data that a block of a sliding kernel
+// reads repeatedly are loaded once, converted to the accumulator type.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"

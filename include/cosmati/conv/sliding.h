@@ -1,6 +1,6 @@
-// What a launch hands to the kernels that see no matrix in a convolution, but windows that slide over an
-// image: depthwise and direct_tiled. Forward, and the data gradient, whose windows of dy slide
-// the same way for each place between the strides.
+// Launch parameters of the kernels that slide windows over an image instead of forming a matrix product:
+// depthwise and direct_tiled. Forward, and the data gradient, whose windows of dy slide in the same way for
+// each phase.
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/conv/direct_tile.h"
@@ -17,7 +17,7 @@ struct WindowAxis {
   Index image_stride = 0, filter_stride = 0;  // a place, a tap further; in elements, as all strides
 };
 
-// The places that `outputs` neighbouring outputs see along an axis whose taps and steps a kernel knows, from
+// The places that `outputs` neighboring outputs see along an axis whose taps and steps a kernel knows, from
 // `lowest`, relative to the first output's tap 0. taps = 0: those of one tap.
 struct KnownWindow {
   int lowest, places;
@@ -40,9 +40,8 @@ struct SlidingArguments {
   Index image_group = 0, filter_group = 0;
 };
 
-// Of depthwise. Threads of a block: 2^lanes_shift lanes, and the items that they share among them. With
-// channels last, lanes are channels and an item is a run of columns; else lanes are columns and an item is a
-// run of rows.
+// The schedule of depthwise. A block has 2^lanes_shift lanes for each of its items. With channels last, lanes
+// are channels and an item is a run of columns; otherwise lanes are columns and an item is a run of rows.
 struct DepthwiseSchedule {
   int lanes_shift = 5;
   int items_of_block = 1;
@@ -65,13 +64,13 @@ struct PlaneSchedule {
   int row_pitch = 1, channel_pitch = 1, image_pitch = 1;  // values
   int rows = 1, columns = 1;                              // with what the windows reach
   int lanes_shift = 5;                                    // 2^lanes_shift threads load a line
-  bool channels_last = false;                             // the image's neighbours are channels
+  bool channels_last = false;                             // the image's neighbors are channels
   bool fill = false;                                      // some places are outside of the image
   Divisor loaded_rows;                                    // of a plane: as many as can exist
   Divisor channels;                                       // at a time
 };
 
-// Neighbours of a run of values that one access of shared memory brings.
+// Neighbors of a run of values that one access of shared memory brings.
 COSMATI_CONSTEXPR int vector_of_run(int run, int value_bytes) {
   int vector = 1;
   while (run % (2 * vector) == 0 && 2 * vector * value_bytes <= 16) vector *= 2;
@@ -83,7 +82,7 @@ COSMATI_CONSTEXPR int filter_pitch_of(DirectTile const& tile) {
   return tile.filters % 8 == 0 ? tile.filters + 4 : tile.filters;
 }
 
-// Of direct_tiled: a block computes a tile of each of `images` images.
+// The schedule of direct_tiled: a block computes one tile of each of `images` images.
 struct DirectTileSchedule {
   Index first_group = 0;
   PlaneSchedule planes;
@@ -101,7 +100,7 @@ struct DirectTiledParameters {
   DirectTileSchedule schedule;
 };
 
-// Of the filter's gradient of depthwise.
+// The schedule of the filter gradient of depthwise.
 struct DepthwiseFilterSchedule {
   int lanes_shift = 5;  // 2^lanes_shift lanes: channels where those lie together, else columns
   int channels = 1;     // of all groups
@@ -127,8 +126,8 @@ struct DepthwiseFilterParameters {
   DepthwiseFilterSchedule schedule;
 };
 
-// Of the filter's gradient of direct_tiled. A pass is `rows` rows of outputs of `images` images; a block has
-// some of the passes.
+// The schedule of the filter gradient of direct_tiled. A pass covers `rows` rows of outputs of `images`
+// images; each block processes some of the passes.
 struct FilterTileSchedule {
   Index first_group = 0, groups = 1;
   PlaneSchedule image, gradient;

@@ -1,6 +1,5 @@
-// A convolution's operands by the tensor copy engine (TMA): the image by the engine's im2col mode, whose
-// boxes are rows of the matrix that unrolling would write, and the filter by ordinary boxes of its four
-// dimensions.
+// A convolution's operands loaded by TMA: the image in im2col mode, whose boxes are rows of the unrolled
+// matrix, and the filter by ordinary four-dimensional boxes.
 #pragma once
 #include "cosmati/arch/window_copy.h"
 #include "cosmati/conv/arguments.h"
@@ -8,9 +7,9 @@
 
 namespace cosmati {
 
-// Both operands walk one depth: k = (r, s, channel), channels padded to whole steps, so that a step has one
-// tap. Channels beyond the last are zeros in both. Of a filter's gradient k = (image, row, column), and a box
-// along n has one tap.
+// Both operands share the depth k = (r, s, channel), with channels padded to full steps, so that a step
+// covers one tap; channels beyond the last are zero in both. For the filter gradient k = (image, row,
+// column), and a box along n covers one tap.
 
 // x of the forward pass, dy of the data gradient, along depth: outer is a window, (image, row, column). x of
 // a filter's gradient, along outer, which is (r, s, channel): the depth is a window. Encoded with boxes of so
@@ -24,7 +23,7 @@ struct ImageArguments : TensorArguments {
   int first_right = 0, tap_right = 1;  // first + tap * step
 };
 
-// w(line, r, s, neighbour): neighbours are channels of the depth, or where `along` is outer, of the result.
+// w(line, r, s, neighbor): neighbors are channels of the depth, or where `along` is outer, of the result.
 struct FilterArguments : TensorArguments {
   DigitExtents depth;
 };

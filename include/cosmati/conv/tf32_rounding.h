@@ -1,4 +1,4 @@
-// Numbers rounded to what a tensor core multiplies.
+// Rounding to the precision of tensor core operands.
 #pragma once
 #include "cosmati/arch/convert.h"
 

@@ -1,6 +1,6 @@
-// Writes the matrix that unrolling a convolution's input makes (Kirk and Hwu, figure 16.18, with strides,
-// padding, dilation and groups): what WindowSource hands to a main loop, once, in workspace.
-// docs/convolution.md counts the sectors that its reads and writes touch.
+// Writes the unrolled (im2col) matrix of a convolution's input to the workspace (Kirk and Hwu, figure 16.18,
+// with strides, padding, dilation and groups): the data that WindowSource otherwise provides to a main loop.
+// docs/convolution.md counts the memory sectors accessed.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/unroll_arguments.h"

@@ -1,12 +1,12 @@
-// What a launch hands to the kernel that writes an unrolled matrix.
+// Launch parameters of the kernel that writes an unrolled matrix.
 #pragma once
 #include "cosmati/conv/arguments.h"
 
 namespace cosmati {
 
 // Element (outer, depth) of group g is written to to[g * matrix_pitch + line * pitch + place], with (line,
-// place) = (outer, depth) if the lines run along the depth and (depth, outer) otherwise: neighbours of the
-// source stay neighbours. A pitch is a multiple of the width.
+// place) = (outer, depth) if the lines run along the depth and (depth, outer) otherwise: neighbors of the
+// source stay neighbors. A pitch is a multiple of the width.
 struct UnrollParameters {
   WindowArguments from;
   void* to = nullptr;

@@ -1,5 +1,5 @@
-// An operand of a convolution as a source of tiles: the matrix that unrolling would write exists only in the
-// addresses (Kirk and Hwu, chapter 16; Chetlur et al. 2014, "cuDNN: Efficient Primitives for Deep Learning").
+// An operand of a convolution as a source of tiles: the unrolled matrix exists only as addresses (Kirk and
+// Hwu, chapter 16; Chetlur et al. 2014, "cuDNN: Efficient Primitives for Deep Learning").
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/core/number.h"

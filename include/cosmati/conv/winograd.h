@@ -171,7 +171,7 @@ struct WinogradResultTraits {
   using Params = WinogradResultParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
 };
 
-// `count` neighbours of the result from (m, n) on, of which `valid` exist.
+// `count` neighbors of the result from (m, n) on, of which `valid` exist.
 template <class Traits, int count>
 COSMATI_DEVICE void winograd_store(typename Traits::Params const& params, int m, int n, int valid,
                                    float const (&sum)[count]) {

@@ -1,4 +1,4 @@
-// What a launch hands to the kernels of the algorithm winograd.
+// Launch parameters of the kernels of the algorithm winograd.
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/core/number.h"

@@ -1,10 +1,10 @@
-// Which elements of a result the last kernel of winograd stores together.
+// The elements of a result that the last kernel of winograd stores together.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
 namespace cosmati {
 
-// Neighbours of the result's row: channels, where those are n; columns of a tile, or single pixels, where
+// Neighbors of the result's row: channels, where those are n; columns of a tile, or single pixels, where
 // pixels are n.
 enum class WinogradRun : unsigned char { channels, columns, pixel };
 

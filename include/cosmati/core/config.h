@@ -1,5 +1,4 @@
-// What every header of the project starts from: function qualifiers that three compilers accept, and the
-// index type.
+// Function qualifiers for three compilers, and the index type. Every header of the project includes this one.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
@@ -11,7 +10,7 @@
 
 namespace cosmati {
 
-// Extents, strides and offsets, in elements. 64 bits: products of extents pass 2^31.
+// Extents, strides and offsets, in elements. 64 bits, since products of extents exceed 2^31.
 using Index = long long;
 
 }  // namespace cosmati

@@ -1,5 +1,4 @@
-// Included before all else by the headers that the others rest on: an older standard is told in a sentence,
-// not by what it makes of the code.
+// Rejects language standards before C++20 with one clear message. The basic headers include this file first.
 #pragma once
 
 #if __cplusplus <= 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG > 201703L)

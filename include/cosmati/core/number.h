@@ -1,7 +1,6 @@
-// The number types and their exact conversions: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32.
-// Every conversion rounds once, to nearest with ties to even, from a double, which holds all of them exactly.
-// Overflow: f16 and bf16 give infinity; the fp8 types and the integers saturate; NaN becomes NaN, or 0 in an
-// integer.
+// The data types and their conversions: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32. Every conversion rounds
+// once, to nearest with ties to even, from a double, which represents all of them exactly. On overflow, f16
+// and bf16 become infinity, and fp8 and integer types saturate. NaN stays NaN, and becomes 0 in an integer.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -14,8 +13,8 @@ inline constexpr int data_type_count = 10;
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
-  bool has_infinity;  // e4m3 spends that pattern on one more finite value, 448
-  bool saturates;     // what is too large becomes the largest finite value
+  bool has_infinity;  // e4m3 uses that pattern for the finite value 448
+  bool saturates;     // overflow becomes the largest finite value
 
   COSMATI_CONSTEXPR int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   COSMATI_CONSTEXPR int bits() const { return 1 + exponent_bits + mantissa_bits; }
@@ -31,13 +30,13 @@ struct FloatFormat {
   }
 };
 
-inline constexpr FloatFormat tf32_format{8, 10, true, false};  // held in the upper 19 bits of an f32
+inline constexpr FloatFormat tf32_format{8, 10, true, false};  // stored in the upper 19 bits of an f32
 inline constexpr FloatFormat f16_format{5, 10, true, false};
 inline constexpr FloatFormat bf16_format{8, 7, true, false};
 inline constexpr FloatFormat e4m3_format{4, 3, false, true};
 inline constexpr FloatFormat e5m2_format{5, 2, true, true};
 
-// The pattern of `format` nearest to `value`.
+// Returns the bit pattern of `format` nearest to `value`.
 COSMATI_CONSTEXPR unsigned encode(double value, FloatFormat format) {
   using Bits = unsigned long long;
   Bits const bits = __builtin_bit_cast(Bits, value);
@@ -58,7 +57,7 @@ COSMATI_CONSTEXPR unsigned encode(double value, FloatFormat format) {
   Bits const half = Bits{1} << (shift - 1);
   Bits rounded = significand >> shift;
   if (remainder > half || (remainder == half && (rounded & 1) != 0)) ++rounded;
-  // The implicit leading bit, and a carry out of the mantissa, add one to the exponent field by themselves.
+  // The implicit leading bit and a carry out of the mantissa each increment the exponent field.
   Bits const result =
       rounded + (subnormal ? 0 : static_cast<Bits>(exponent - smallest_normal) << format.mantissa_bits);
   return sign | (result > format.largest_finite() ? too_large : static_cast<unsigned>(result));
@@ -68,7 +67,7 @@ COSMATI_CONSTEXPR double power_of_two(int exponent) {  // -1022 <= exponent <= 1
   return __builtin_bit_cast(double, static_cast<unsigned long long>(exponent + 1023) << 52);
 }
 
-// The value of a pattern of `format`, exactly.
+// Returns the exact value of a bit pattern of `format`.
 COSMATI_CONSTEXPR double decode(unsigned pattern, FloatFormat format) {
   double const sign = (pattern >> (format.bits() - 1) & 1) != 0 ? -1.0 : 1.0;
   unsigned const exponent = pattern >> format.mantissa_bits & format.exponent_mask();
@@ -86,7 +85,7 @@ COSMATI_CONSTEXPR double decode(unsigned pattern, FloatFormat format) {
   return sign * significand * power_of_two(static_cast<int>(exponent) - format.bias());
 }
 
-// A number that is stored as a pattern of `format` in an unsigned integer, and computes as a float.
+// A number stored as a bit pattern of `format` in an unsigned integer; arithmetic is in float.
 template <class Storage, FloatFormat number_format>
 struct Encoded {
   static constexpr FloatFormat format = number_format;
@@ -113,8 +112,7 @@ using s8 = signed char;
 using u8 = unsigned char;
 using s32 = int;
 
-// An f32 whose mantissa is cut to TF32's ten bits when it is made: what a tensor core sees of an f32 in that
-// mode.
+// An f32 rounded to TF32's ten mantissa bits on construction, as tensor cores read it in that mode.
 struct tf32 {
   float value = 0;
   tf32() = default;
@@ -180,7 +178,7 @@ COSMATI_CONSTEXPR decltype(auto) visit_type(DataType type, Visit&& visit) {
   return visit(TypeTag<s32>{});
 }
 
-// Function objects instead of lambdas: NVRTC takes a generic lambda for a function of the host.
+// Function objects instead of lambdas, since NVRTC treats generic lambdas as host functions.
 namespace visitors {
 
 struct SizeOf {

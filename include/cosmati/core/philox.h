@@ -1,4 +1,4 @@
-// Philox4x32-10: random numbers as a function of a counter and a key, the same in every order and on every
+// Philox4x32-10: random numbers as a function of a counter and a key, independent of evaluation order and
 // device. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
 #include "cosmati/core/config.h"
@@ -10,7 +10,7 @@ struct PhiloxBlock {
   unsigned word[4] = {};
 };
 
-// The block of random words that belongs to a counter (the four words of `counter`) and a key.
+// Returns the block of random words for a 128-bit counter and a 64-bit key.
 COSMATI_CONSTEXPR PhiloxBlock philox(PhiloxBlock counter, unsigned key0, unsigned key1) {
   for (int round = 0; round < 10; ++round) {
     unsigned long long const product0 = 0xD2511F53ull * counter.word[0];
@@ -24,8 +24,8 @@ COSMATI_CONSTEXPR PhiloxBlock philox(PhiloxBlock counter, unsigned key0, unsigne
   return counter;
 }
 
-// Block `block` of the stream that (seed, step) names: the counter is (block, step), the key is the seed,
-// each 64 bits with the low word first. Element i of a stream is word i % 4 of block i / 4.
+// Block `block` of the stream identified by (seed, step): the counter is (block, step) and the key is the
+// seed, each 64 bits with the low word first. Element i of a stream is word i % 4 of block i / 4.
 COSMATI_CONSTEXPR PhiloxBlock philox_block(unsigned long long seed, unsigned long long step,
                                            unsigned long long block) {
   return philox({{static_cast<unsigned>(block), static_cast<unsigned>(block >> 32),
@@ -33,7 +33,7 @@ COSMATI_CONSTEXPR PhiloxBlock philox_block(unsigned long long seed, unsigned lon
                 static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32));
 }
 
-// Which elements of a tensor dropout keeps: element i, in row-major order of its indices, is kept if its word
+// The elements that dropout keeps: element i, in row-major order of its indices, is kept if its random word
 // is at least probability * 2^32.
 struct DropoutMask {
   unsigned long long seed;

@@ -20,7 +20,7 @@ struct Shape {
   }
   COSMATI_CONSTEXPR Index operator[](int dimension) const { return extent[dimension]; }
   COSMATI_CONSTEXPR Index& operator[](int dimension) { return extent[dimension]; }
-  // Number of elements; the caller has checked that it fits (see checked_size in ops/tensor.h).
+  // Number of elements; the caller must ensure that it does not overflow (checked_size in ops/tensor.h).
   COSMATI_CONSTEXPR Index size() const {
     Index product = 1;
     for (int d = 0; d < rank; ++d) product *= extent[d];
@@ -34,7 +34,7 @@ struct Shape {
   }
 };
 
-// Shape and strides, in elements: element (i, j, ...) lies at i * stride[0] + j * stride[1] + ...
+// Shape and strides, in elements: element (i, j, ...) has the offset i * stride[0] + j * stride[1] + ...
 struct Layout {
   Shape shape;
   Index stride[max_rank] = {};
@@ -52,7 +52,7 @@ struct Layout {
     for (int d = 0; d < shape.rank; ++d) sum += at[d] * stride[d];
     return sum;
   }
-  // The offset of the element that comes `linear`-th in row-major order of the indices.
+  // Returns the offset of element number `linear` in row-major order of the indices.
   COSMATI_CONSTEXPR Index offset_of_linear(Index linear) const {
     Index sum = 0;
     for (int d = shape.rank - 1; d >= 0; --d) {
@@ -61,14 +61,14 @@ struct Layout {
     }
     return sum;
   }
-  // One more than the largest offset, 0 if there is no element. Strides are not negative.
+  // One more than the largest offset; 0 if there are no elements. Strides must not be negative.
   COSMATI_CONSTEXPR Index span() const {
     if (size() == 0) return 0;
     Index last = 0;
     for (int d = 0; d < shape.rank; ++d) last += (shape.extent[d] - 1) * stride[d];
     return last + 1;
   }
-  // True if the elements fill [0, size) in row-major order; extents of 1 have no say.
+  // True if the elements fill [0, size) in row-major order; dimensions of extent 1 are ignored.
   COSMATI_CONSTEXPR bool is_row_major() const {
     Index expected = 1;
     for (int d = shape.rank - 1; d >= 0; --d) {
@@ -79,7 +79,8 @@ struct Layout {
   }
   // True if the elements fill [0, size) in some order of the dimensions.
   COSMATI_CONSTEXPR bool is_dense() const { return span() == size() && !overlaps(); }
-  // False only if no two index tuples share an element; true also for some, interleaved, that do not.
+  // False only if no two index tuples share an element; conservatively true for some interleaved layouts
+  // without overlap.
   COSMATI_CONSTEXPR bool overlaps() const {
     if (size() == 0) return false;
     int order[max_rank] = {};
@@ -146,8 +147,8 @@ COSMATI_CONSTEXPR char const* name_of(TensorFormat format) {
   return format == TensorFormat::nchw ? "nchw" : format == TensorFormat::nhwc ? "nhwc" : "chwn";
 }
 
-// The layout of a dense tensor indexed (n, c, h, w) that lies in memory as `format` says.
-// For a filter, indexed (k, c, r, s), the same three letters mean KCRS, KRSC and CRSK.
+// Returns the layout of a dense tensor indexed (n, c, h, w) in the memory order `format`. For a filter,
+// indexed (k, c, r, s), the same three letters mean KCRS, KRSC and CRSK.
 COSMATI_CONSTEXPR Layout image_layout(TensorFormat format, Index n, Index c, Index h, Index w) {
   switch (format) {
     case TensorFormat::nhwc: return row_major({n, h, w, c}).permuted(0, 3, 1, 2);

@@ -1,4 +1,4 @@
-// Compares what an expression names with what a problem provides.
+// Checks the operands and scalars of an expression against those that a problem provides.
 #pragma once
 #include <map>
 #include <set>
@@ -15,11 +15,11 @@ struct Provided {
   std::map<std::string, Shape> operands;
   std::map<std::string, Index>
       extents;         // of each index: {{"m", 127}, {"n", 65}}; an index not listed is not compared
-  bool source = true;  // there is a `c`
+  bool source = true;  // `c` is available
 };
 
-// Throws Error(bad_request), with a caret under the use, where a scalar, an operand or c is missing or an
-// operand's shape is not that of its indices. Returns a sentence for each provided name that the expression
+// Throws Error(bad_request), with a caret under the use, if a scalar, an operand or c is missing or an
+// operand's shape does not match its indices. Returns a sentence for each provided name that the expression
 // does not use.
 std::vector<std::string> check(Expression const& expression, Provided const& provided);
 

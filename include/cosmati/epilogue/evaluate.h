@@ -1,8 +1,8 @@
-// The reference meaning of an epilogue: one element, in double.
-// NaN: arithmetic and functions of a NaN give NaN, also relu, leaky_relu, min, max and clamp (which IEEE's
-// fmin and fmax would drop); pow(1, NaN) and pow(NaN, 0) are 1 as in C. Comparisons with NaN give 0, but !=
-// gives 1, so select(NaN, a, b) is a. silu, gelu and gelu_tanh of minus infinity (times 0) are NaN. A scalar
-// that is 0, times acc or c, is 0 whatever the other is, as alpha and beta of BLAS (docs/nonfinite.md).
+// The reference evaluation of an epilogue for one element, in double. NaN: arithmetic and functions of a NaN
+// give NaN, also relu, leaky_relu, min, max and clamp (which IEEE's fmin and fmax would drop); pow(1, NaN)
+// and pow(NaN, 0) are 1 as in C. Comparisons with NaN give 0, but != gives 1, so select(NaN, a, b) is a.
+// silu, gelu and gelu_tanh of minus infinity (times 0) are NaN. A scalar of 0 times acc or c is 0 even if the
+// other factor is NaN or infinite, like alpha and beta in BLAS (docs/nonfinite.md).
 #pragma once
 #include <span>
 

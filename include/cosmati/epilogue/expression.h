@@ -1,5 +1,5 @@
-// What an epilogue expression is once parsed: a short list of operations on values, in evaluation order.
-// Source text, reference, vectorised evaluator and CUDA text all meet in this form.
+// A parsed epilogue expression: a short list of operations on values, in evaluation order. The parser, the
+// reference, the vectorized evaluator and the CUDA text generator share this form.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
@@ -65,14 +65,14 @@ struct Node {
   friend bool operator==(Node const&, Node const&) = default;
 };
 
-// Columns are offsets in text() of the first mention, for messages; they take no part in comparisons.
+// `column` is the offset of the first use in text(), for messages; comparisons ignore it.
 struct Scalar {
   std::string name;
   std::size_t column = 0;
   friend bool operator==(Scalar const& a, Scalar const& b) { return a.name == b.name; }
 };
 
-// `bias[n]` is {"bias", {"n"}}: dimension d of the array goes along the index indices[d] of the problem.
+// `bias[n]` is {"bias", {"n"}}: dimension d of the array is indexed by indices[d] of the problem.
 struct Operand {
   std::string name;
   std::vector<std::string> indices;
@@ -82,7 +82,7 @@ struct Operand {
   }
 };
 
-// `store(name, value)`: an output beside the result, over all the indices of the result.
+// `store(name, value)`: an additional output with the indices of the result.
 struct Store {
   std::string name;
   int node = 0;
@@ -90,10 +90,10 @@ struct Store {
   friend bool operator==(Store const& a, Store const& b) { return a.name == b.name && a.node == b.node; }
 };
 
-// Immutable; a copy shares the contents. Made by parse() or bind_scalars(); Expression{} is `acc`.
-// Constant subexpressions are folded in double, repeated ones occur once, unused ones not at all, and nodes,
-// scalars and operands are numbered in the order in which the stores and then the result first need them: two
-// texts that mean the same operations on the same names are equal.
+// Immutable; copies share the contents. Created by parse() or bind_scalars(); Expression{} is `acc`. Constant
+// subexpressions are folded in double, common subexpressions are shared, and unused ones are removed. Nodes,
+// scalars and operands are numbered in the order in which the stores and then the result first need them, so
+// that texts with the same operations on the same names compare equal.
 class Expression {
  public:
   struct Contents {
@@ -126,12 +126,11 @@ class Expression {
   std::shared_ptr<Contents const> contents_;
 };
 
-// Canonical text: parse(to_string(e)) == e as long as that text is not longer than max_text_length.
+// Canonical text: parse(to_string(e)) == e, unless the text exceeds max_text_length.
 std::string to_string(Expression const& expression);
 
-// The expression with constants in the place of the scalars named in `values`, folded anew: alpha * acc +
-// beta * c with alpha 1 and beta 0 becomes acc. Names that do not occur are ignored; values that are not
-// finite stay scalars.
+// Replaces the scalars named in `values` by constants and folds again: alpha * acc + beta * c with alpha 1
+// and beta 0 becomes acc. Unknown names are ignored; non-finite values remain scalars.
 Expression bind_scalars(Expression const& expression, std::map<std::string, double> const& values);
 
 }  // namespace cosmati::epilogue

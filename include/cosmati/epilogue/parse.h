@@ -12,7 +12,7 @@
 
 namespace cosmati::epilogue {
 
-// The letters that may stand in brackets: element (batch, m, n) of a matrix product, (n, k, p, q) of a
+// The valid index letters in brackets: element (batch, m, n) of a matrix product, (n, k, p, q) of a
 // convolution.
 inline constexpr std::string_view gemm_indices[] = {"batch", "m", "n"};
 inline constexpr std::string_view convolution_indices[] = {"n", "k", "p", "q"};
@@ -22,9 +22,10 @@ inline constexpr int max_nesting = 128;         // of parentheses, calls and una
 inline constexpr std::size_t max_nodes = 1024;  // values and operations
 inline constexpr std::size_t max_name_length = 64;
 
-// A name that is no function, `let` or `store` is a scalar, with brackets an array; what was given for them
-// is for check() to compare. `0 * c` is 0 and does not read c, as in BLAS; x * 1, x / 1, x + 0 and x - 0 are
-// x. Throws Error(bad_request): a sentence, the text, and a caret under the column, in three lines.
+// Any other name than a function, `let` or `store` denotes a scalar, or an array if followed by brackets;
+// check() compares them with the provided arguments. Functions may be called by aliases, as swish(x). `0 * c`
+// is 0 and does not read c, as in BLAS; x * 1, x / 1, x + 0 and x - 0 are x. Throws Error(bad_request): a
+// sentence, the text, and a caret under the column, in three lines.
 Expression parse(std::string_view text, std::span<std::string_view const> indices = gemm_indices);
 
 }  // namespace cosmati::epilogue

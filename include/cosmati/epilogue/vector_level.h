@@ -1,4 +1,4 @@
-// Which instructions of x86-64 the loops of this library use, on this processor.
+// The x86-64 instruction-set levels of this library's vectorized loops.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
@@ -6,7 +6,7 @@
 
 namespace cosmati::epilogue {
 
-// What loops are compiled for: x86-64 (SSE2), x86-64-v3 (AVX2, FMA) or x86-64-v4 (AVX-512).
+// The levels that loops are compiled for: x86-64 (SSE2), x86-64-v3 (AVX2, FMA) or x86-64-v4 (AVX-512).
 enum class VectorLevel : unsigned char { baseline, v3, v4 };
 
 char const* name_of(VectorLevel level);  // SSE2, AVX2, AVX512
@@ -15,7 +15,7 @@ char const* name_of(VectorLevel level);  // SSE2, AVX2, AVX512
 // kernels, oneDNN and OpenBLAS. Throws Error(bad_request) for another value.
 std::optional<VectorLevel> vector_level_limit();
 
-// The highest level of this processor, no higher than the limit. Throws as vector_level_limit().
+// The highest level that this processor supports and the limit allows. Throws as vector_level_limit().
 VectorLevel best_vector_level();
 
 }  // namespace cosmati::epilogue

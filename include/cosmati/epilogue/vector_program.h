@@ -1,5 +1,5 @@
-// An epilogue over a run of elements on the CPU: one short vectorised loop an operation, a block of elements
-// at a time.
+// An epilogue over a run of elements on the CPU: one short vectorized loop per operation, over a block of
+// elements at a time.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -22,9 +22,9 @@ struct Stream {
   int stride = 1;  // 0 or 1
 };
 
-// What one run reads and writes. `result` may be the very pointer of any stream of stride 1 (in place); apart
-// from that, outputs overlap nothing. Scalars, operands and stores are in the order of the expression's
-// lists; what the expression does not use may be null.
+// The inputs and outputs of one run. `result` may equal the pointer of any stream of stride 1 (in place);
+// otherwise outputs must not overlap other arrays. Scalars, operands and stores are in the order of the
+// expression's lists; unused ones may be null.
 template <class Real>
 struct VectorArguments {
   Stream<Real> accumulator;
@@ -35,10 +35,10 @@ struct VectorArguments {
   Real* const* stores = nullptr;
 };
 
-// Real is float or double. Immutable, a copy shares the contents: any number of threads may run it, each with
-// its own scratch. Functions are within 4 ulp; but log and pow of double are the C++ library's, and the error
-// of gelu_tanh of double is that of its exponential's argument. Meaning and NaN as in evaluate.h. An
-// element's result does not depend on its place in the run.
+// Real is float or double. Immutable; copies share the contents. Threads may run it concurrently, each with
+// its own scratch memory. Functions are accurate to 4 ulp, except that log and pow of double come from the
+// C++ library, and the error of gelu_tanh of double is that of its exponential's argument. Semantics and NaN
+// as in evaluate.h. An element's result does not depend on its position in the run.
 template <class Real>
 class VectorProgram {
  public:

@@ -1,14 +1,14 @@
-// What a launch hands to a GEMM kernel. None of these types depends on a template parameter, so that the host
-// can fill them for a kernel that only the run-time compiler has seen.
+// The parameters of a GEMM launch. These types do not depend on template parameters, so that the host can
+// fill them for kernels compiled at run time.
 #pragma once
 #include "cosmati/arch/memory.h"
 
 namespace cosmati {
 
-// A batch of matrices in device memory, strides in elements: element (i, j) of matrix b lies at
-// base(b)[i * row_stride + j * column_stride], base(b) = pointers ? pointers[b] : data + b * batch_stride.
+// A batch of matrices in device memory, strides in elements: element (i, j) of matrix b is base(b)[i *
+// row_stride + j * column_stride], base(b) = pointers ? pointers[b] : data + b * batch_stride.
 struct MatrixArguments {
-  void* data = nullptr;             // read only, if it is an operand
+  void* data = nullptr;             // not written if it is an operand
   void* const* pointers = nullptr;  // an array in device memory
   Index row_stride = 0;
   Index column_stride = 0;
@@ -29,8 +29,8 @@ COSMATI_CONSTEXPR int clamp_to_int(Index value) {
 inline constexpr int max_kernel_operands = 32;
 inline constexpr int max_kernel_stores = 8;
 
-// The named operands, scalars and extra outputs of an expression, by their number in it. An operand that is
-// not indexed by m, n or the batch has a stride of 0 there.
+// The operands, scalars and stores of an expression, in its order. An operand that is not indexed by m, n or
+// the batch has stride 0 in that dimension.
 template <int most_operands, int most_stores, class Tensor = MatrixArguments>
 struct EpilogueArguments {
   Tensor source;  // c
@@ -38,9 +38,9 @@ struct EpilogueArguments {
   Tensor stores[most_stores];
   double scalars[most_operands] = {};
 };
-struct NoEpilogueArguments {};  // of an epilogue that has none of them
+struct NoEpilogueArguments {};  // for epilogues without arguments
 
-// Every launch copies its parameters, so most kernels have those of a small expression.
+// Every launch copies its parameters, so most kernels use the small size.
 inline constexpr int few_kernel_operands = 4, few_kernel_stores = 2;
 using FewEpilogueArguments = EpilogueArguments<few_kernel_operands, few_kernel_stores>;
 using ManyEpilogueArguments = EpilogueArguments<max_kernel_operands, max_kernel_stores>;
@@ -49,17 +49,17 @@ COSMATI_CONSTEXPR bool few_arguments_do(int operands, int stores, int scalars) {
   return operands <= few_kernel_operands && stores <= few_kernel_stores && scalars <= few_kernel_operands;
 }
 
-// How the work is dealt: see gemm/scheduler.h.
+// How tiles are assigned to blocks: see gemm/scheduler.h.
 struct ScheduleArguments {
   Index first_batch = 0;  // a grid has at most 65535 matrices; a larger batch takes several launches
-  Index batch = 1;        // matrices of this launch, where blocks stay for several tiles
-  int splits = 1;         // split-K: parts of k, each computed by a block of its own
+  Index batch = 1;        // matrices of this launch, for persistent blocks
+  int splits = 1;         // split-K: parts of k, each computed by a different block
   int streamed =
-      0;           // stream-K: tiles (of clusters), the first ones, whose steps are dealt out in equal ranges
-  int blocks = 0;  // stream-K: of the grid, for those who launch
-  void* partials = nullptr;  // sums of a part of k that wait to be added: slots in the workspace
-  // One for each slot: `tag` where its sums are there. No flag holds it before the launch, and none after it;
-  // a workspace whose content nobody knows takes a tag that nobody has used (gemm/partial_sums.h).
+      0;  // stream-K: number of leading tiles (of clusters) whose steps are divided into equal ranges
+  int blocks = 0;            // stream-K: blocks of the grid, for the launcher
+  void* partials = nullptr;  // slots in the workspace for partial sums
+  // One flag per slot, equal to `tag` when its sums are ready. No flag equals `tag` before or after the
+  // launch; for an uninitialized workspace, use a fresh tag (gemm/partial_sums.h).
   unsigned long long* flags = nullptr;
   unsigned long long tag = 0;
 };
@@ -75,7 +75,7 @@ struct GemmParameters {
   ScheduleArguments schedule;
 };
 
-// Of strided matrices: what the run-time compiler composes.
+// The arguments for strided matrices, as kernels composed at run time use them.
 template <class Epilogue>
 using MatrixGemmParameters = GemmParameters<MatrixArguments, MatrixArguments, Epilogue, MatrixArguments>;
 

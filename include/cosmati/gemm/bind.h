@@ -1,4 +1,4 @@
-// Kernels that run before a product whose matrices are given by pointers: they write those where the
+// Kernels that run before a product whose matrices are given by pointers: they copy the pointers to where the
 // product's kernel reads them, and into tensor maps.
 #pragma once
 #include "cosmati/arch/memory.h"
@@ -7,7 +7,7 @@
 
 namespace cosmati {
 
-// By one thread, so that what it releases is what it has written.
+// Called by one thread, so that its release covers its own writes.
 COSMATI_DEVICE void bind_map(arch::TensorMap const& model, void* address, arch::TensorMap& to) {
   COSMATI_UNROLL
   for (int word = 0; word < 16; ++word) to.word[word] = model.word[word];
@@ -33,7 +33,7 @@ bind_kernel(COSMATI_PARAMETER BindParameters params) {
     int const offset = params.offset[slot];
     if (with_maps && slot < params.maps) {
       if constexpr (with_maps)
-        if (value != 0)  // else there is nothing to move
+        if (value != 0)  // otherwise there is nothing to add
           bind_map(*reinterpret_cast<arch::TensorMap const*>(image + offset), reinterpret_cast<void*>(value),
                    *reinterpret_cast<arch::TensorMap*>(to + offset));
     } else {

@@ -1,5 +1,5 @@
-// The block task: a kernel of the user's own lets its blocks multiply tiles, before and after whatever else
-// they do. All threads of a block work together; they hold the sums in registers.
+// Block-level matrix product for user kernels: all threads of a block multiply tiles together and keep the
+// sums in registers.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/gemm/multistage.h"
@@ -28,24 +28,24 @@ class BlockProduct {
 
   COSMATI_DEVICE explicit BlockProduct(SharedStorage& shared) : shared_(shared) {}
 
-  // The sum over the first depth_extent k of a(m, k) * b(k, n) for the tile that the sources were made for.
-  // Called by all threads of the block, while none uses the storage for anything else; they may afterwards.
-  // Operands are read past the caches' coherence: nothing writes them while the kernel runs.
+  // Returns the sum over k in [0, depth_extent) of a(m, k) * b(k, n) for the tile of the sources. All threads
+  // of the block must call it, and must not use the storage for other purposes until it returns. Operands are
+  // read through the non-coherent cache: nothing may write them while the kernel runs.
   COSMATI_DEVICE Sums multiply(SourceA const& a, SourceB const& b, Index depth_extent) const {
     Sums sums;
     add(sums, a, b, depth_extent);
     return sums;
   }
 
-  // The same, added to what is there: A1 * B1 + A2 * B2 in one epilogue.
+  // Adds the product to `sums`, e.g. for A1 * B1 + A2 * B2 in one epilogue.
   COSMATI_DEVICE void add(Sums& sums, SourceA const& a, SourceB const& b, Index depth_extent) const {
     int const steps = static_cast<int>(ceiling_divide(depth_extent, Traits::policy.block_k));
     Loop::run(sums, shared_, a, b, {0, steps});
-    arch::block_barrier();  // the last step has been read by all
+    arch::block_barrier();  // all threads have read the last step
   }
 
-  // Calls visit(m, n, sum) for each element of the tile that this thread holds, in runs along n. Where D is
-  // smaller than the tile, visit is called for elements beyond its edge, too.
+  // Calls visit(m, n, sum) for each element of the tile that this thread holds, in runs along n, including
+  // elements beyond the edge of D.
   template <class Visit>
   COSMATI_DEVICE void for_each(Sums const& sums, Visit&& visit) const {
     static_assert(

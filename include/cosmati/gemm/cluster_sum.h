@@ -1,5 +1,6 @@
-// The blocks of a cluster share a tile of D, each a part of k. Each sends the others their slices of its sums
-// through shared memory, adds up its own slice in the order of the parts, and goes on with that.
+// Reduction across the blocks of a cluster that share a tile of D, each summing a part of k. Each block sends
+// the others their slices of its sums through distributed shared memory, adds its own slice in the order of
+// the parts, and continues with it.
 #pragma once
 #include "cosmati/arch/barrier.h"
 #include "cosmati/arch/cluster.h"
@@ -17,7 +18,7 @@ struct ClusterSum {
 
   struct SharedStorage {
     Run sums[parts][runs][threads];
-    arch::Barrier full, empty;  // all parts are there; all blocks have read theirs
+    arch::Barrier full, empty;  // all parts have arrived; all blocks have read theirs
   };
   COSMATI_DEVICE static void init(SharedStorage& shared) {
     arch::init(shared.full, parts * threads / 32);
@@ -37,7 +38,7 @@ struct ClusterSum {
         arch::store(there + run * threads, Run{{from[0], from[1], from[2], from[3]}});
       }
     }
-    arch::warp_barrier();  // brings all lanes' stores to those that release them
+    arch::warp_barrier();  // makes all lanes' stores visible to the releasing lane
     if (lane < parts) arch::release_to(shared.full, lane);
     arch::acquire(shared.full, round % 2);
     Slice whole;
@@ -58,7 +59,7 @@ struct ClusterSum {
     return whole;
   }
 
-  // Before the block leaves, after `rounds` calls: nobody will arrive at its barriers any more.
+  // Must be called before the block exits, after `rounds` calls: waits for the last arrivals at its barriers.
   COSMATI_DEVICE static void finish(SharedStorage& shared, int rounds) {
     if (rounds > 0) arch::wait(shared.empty, (rounds - 1) % 2);
   }

@@ -1,5 +1,5 @@
-// The producer's warpgroup of the warp_specialized kernel where the copy engine cannot take an operand as it
-// lies: its threads bring it by cp.async into the same swizzled tiles, while the other comes by the engine.
+// Producer warpgroup of the warp_specialized kernel for an operand that TMA cannot load: its threads copy it
+// by cp.async into the same swizzled tiles, while TMA loads the other operand.
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
 #include "cosmati/gemm/persistent.h"
@@ -9,7 +9,7 @@
 
 namespace cosmati {
 
-// Registers of a thread that copies; what is not aligned passes through some.
+// Registers of a copying thread; unaligned elements pass through registers.
 template <class SourceA, class SourceB>
 struct CopiedOperands {
   template <class Source>
@@ -21,10 +21,10 @@ struct CopiedOperands {
   static constexpr int registers = is_aligned<SourceA>() && is_aligned<SourceB>() ? 72 : 104;
 };
 
-// cp.async writes through the generic proxy, wgmma reads through the asynchronous one: who wrote waits for
-// his copies, says so (publish_to_async), and arrives at the stage's barrier, a warp at a time. That is done
-// for a step when those of the next `lag` steps have been started, so that so many are in flight. A consumer
-// hands a stage back when it has begun with the next step: of all stages two are not in flight.
+// cp.async writes through the generic proxy, and wgmma reads through the asynchronous one. A writing thread
+// therefore waits for its copies, calls publish_to_async, and its warp arrives at the stage's barrier. This
+// happens after the copies of the next `lag` steps have been started, which are then in flight. Consumers
+// release a stage after starting the next step, so two of the stages are not in flight.
 template <class Roles>
 struct CopyingProducer {
   using Traits = typename Roles::Own;
@@ -34,7 +34,7 @@ struct CopyingProducer {
   static constexpr int threads = 128, stages = policy.stages;
   static constexpr int lag = least(stages / 2, stages - 2);
 
-  // The place of an operand's tile in the work.
+  // The index of an operand's tile in the work.
   template <class Source, class Tile>
   struct Operand {
     TileCopier<Source, Tile, threads> copier;

@@ -1,4 +1,4 @@
-// Destinations are the mirror of sources: where an element of D, of C or of a named operand lies.
+// Destinations, the counterpart of sources: addresses of elements of D, C or an epilogue operand.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"
@@ -8,8 +8,8 @@
 
 namespace cosmati {
 
-// The part of a matrix that a block tile covers. With width > 1 neighbours along n are neighbours in memory,
-// and runs that start at a multiple of width are aligned to width elements.
+// The part of a matrix that a block tile covers. With width > 1, rows are contiguous, and runs that begin at
+// a multiple of width are aligned to width elements.
 template <class Element, int width>
 class MatrixTile {
   static_assert(
@@ -46,7 +46,7 @@ class MatrixTile {
 
   COSMATI_DEVICE void prefetch(int m, int n) const { arch::prefetch(data_ + m * row_stride_ + n); }
 
-  // The same way back, rounded to Element.
+  // Stores them, rounded to Element.
   template <class Real, int count>
   COSMATI_DEVICE void store(int m, int n, int valid, Real const (&from)[count]) const {
     constexpr int step = width < count ? width : count;
@@ -71,7 +71,7 @@ class MatrixTile {
   Index row_stride_, column_stride_;
 };
 
-// How a kernel finds the elements of D, of C and of named operands: as strided matrices.
+// Addressing of D, C and epilogue operands as strided matrices.
 struct MatrixGeometry {
   using Arguments = MatrixArguments;
   template <class Element, int width>
@@ -86,8 +86,8 @@ struct MatrixGeometry::EpilogueArguments<false> {
   using type = ManyEpilogueArguments;
 };
 
-// D as a strided matrix. `along`: whether neighbours along n (depth, as for A along k) or along m (outer) are
-// neighbours in memory; a matter of speed.
+// D as a strided matrix. `along`: whether D is contiguous along n (depth, as K-major A) or along m (outer);
+// affects only speed.
 template <class Element_, int width_, Along along_ = Along::depth>
 struct StridedDestination {
   using Element = Element_;
@@ -102,7 +102,7 @@ COSMATI_CONSTEXPR bool lies_along_m() {
   return false;
 }
 
-// What a destination must have, as sentences: a kernel's D, in values of type Real.
+// Requirements on the destination of a kernel's D, with values of type Real, as messages.
 template <class Destination, class Real>
 struct DestinationRequirements {
   static_assert(

@@ -1,5 +1,5 @@
-// The main loop that travels through registers: while a step is multiplied from one shared buffer, the next
-// one flies from global memory into registers, and lands in the other buffer. One barrier a step.
+// Double-buffered main loop through registers: while one step is multiplied from a shared buffer, the next is
+// loaded from global memory into registers and then stored to the other buffer. One barrier per step.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/gemm/steps.h"
@@ -11,7 +11,7 @@ template <class Traits>
 struct MainLoopOf<MainLoop::double_buffered, Traits> {
   using SharedStorage = typename Traits::SharedStorage;
 
-  // sums += a(m, k) * b(k, n) over the steps' k, for the tile that the sources were made for.
+  // sums += a(m, k) * b(k, n) over the steps' k, for the tile of the sources.
   COSMATI_DEVICE static void run(typename Traits::Product& sums, SharedStorage& shared,
                                  typename Traits::SourceA const& a, typename Traits::SourceB const& b,
                                  StepRange steps) {
@@ -30,10 +30,10 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
     arch::block_barrier();
     Traits::read(fragment[0], shared, 0, 0, place);
 
-    // A condition around the loads would make the assembler move most of a step's multiplies before them, and
-    // their latency would show. So in whole tiles the last step stands apart. In others, where every load
-    // asks whether its element exists, it fetches a step that nobody reads, and the code is half as long; so
-    // do pairs of f16, whose code is the longest and gains nothing: they fetch the last step again.
+    // A condition around the loads would make the assembler move most of a step's multiplies before them and
+    // expose their latency. In full tiles the last step is therefore peeled. In others, whose loads are
+    // predicated anyway, it loads a step that is never used, which halves the code; so do pairs of f16, whose
+    // code is the longest and gains nothing: they load the last step again.
     constexpr bool whole = Traits::policy.whole, pairs = Traits::policy.multiply == Multiply::half2;
     constexpr int apart = whole && !pairs ? 1 : 0;
     int stage = 0;
@@ -47,7 +47,7 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
   }
 
  private:
-  // Multiplies the step in `stage`, and with `more` brings step `next` into the other buffer.
+  // Multiplies the step in `stage`, and with `more` loads step `next` into the other buffer.
   template <bool more>
   COSMATI_DEVICE static void multiply_step(typename Traits::Product& sums,
                                            typename Traits::Fragment (&fragment)[2],

@@ -1,12 +1,13 @@
-// What becomes of the sums before they are stored: an expression of the epilogue language, or any callable.
+// Epilogues, applied to the sums before they are stored: an expression of the epilogue language, or any
+// callable.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/gemm/destination.h"
 
 namespace cosmati {
 
-// An operand, source or extra output of an expression: its type, which indices it has, and the width of its
-// runs along n (1 unless its neighbours along n are neighbours in memory).
+// An operand, source or store of an expression: its type, its indices, and the width of its runs along n (1
+// unless it is contiguous along n).
 template <class Element_, bool by_m_, bool by_n_, int width_ = 1>
 struct OperandFormat {
   using Element = Element_;
@@ -19,7 +20,7 @@ struct FormatList {
 };
 struct NoSource {};
 
-// No expression: the sum itself, in its own type.
+// The identity: the sum in its own type.
 template <class Real_>
 struct IdentityEpilogue {
   using Real = Real_;
@@ -66,7 +67,7 @@ struct OperandTile {
   template <class Real, int count>
   COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[count]) const {
     if constexpr (Format::by_n) {
-      matrix.load(Format::by_m ? m : 0, n, valid, to);  // so that rows share a load
+      matrix.load(Format::by_m ? m : 0, n, valid, to);  // rows share a load
     } else {
       Real one[1];
       matrix.load(m, 0, 1, one);
@@ -75,8 +76,8 @@ struct OperandTile {
     }
   }
 
-  // Lane `lane` of a warp brings its share of what the warp will load nearer, row(0) to row(rows - 1), at
-  // most 32: a vector into the first cache, by a load whose value is returned, and a matrix into the second.
+  // Lane `lane` of a warp prefetches its share of the operand rows row(0) to row(rows - 1), at most 32: a
+  // vector into L1, by a load whose value is returned, and a matrix into L2.
   template <class Real, int rows, int columns, class Row>
   COSMATI_DEVICE Real touch(int lane, Row const& row, int valid_m, int valid_n) const {
     constexpr int line = 128 / static_cast<int>(sizeof(typename Format::Element));
@@ -98,7 +99,7 @@ struct OperandTile {
   }
 };
 
-// The operands of a list, their addresses computed once for a tile.
+// A list of operands whose addresses are computed once per tile.
 template <class Geometry, class... Format>
 struct OperandTiles {
   COSMATI_DEVICE OperandTiles(typename Geometry::Arguments const*, Index, Index, Index) {}
@@ -117,7 +118,7 @@ struct OperandTiles<Geometry, First, Rest...> {
   OperandTiles<Geometry, Rest...> rest;
   COSMATI_DEVICE OperandTiles(typename Geometry::Arguments const* matrix, Index batch, Index m, Index n)
       : first{{matrix[0], batch, m, n}}, rest(matrix + 1, batch, m, n) {}
-  // Runs of all operands, or back; `at` is the number of this list's first among all.
+  // Loads or stores runs of all operands; `at` is the index of this list's first operand.
   template <class Real, int count, int of>
   COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[of][count], int at) const {
     first.load(m, n, valid, to[at]);
@@ -169,8 +170,8 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
     }
   };
 
-  // While a warp's sums of (rows, columns) are still made: their operands come nearer. Whoever holds the
-  // value after that has waited for them.
+  // Prefetches the operands of a warp's (rows, columns) while its sums are still computed. Using the returned
+  // value waits for the loads.
   template <int rows, int columns, class Row>
   COSMATI_DEVICE static Real touch(Arguments const& all, Index batch, Index m, Index n, int lane,
                                    Row const& row, int valid_m, int valid_n) {
@@ -198,7 +199,7 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
   }
 };
 
-// What an epilogue must have, as sentences.
+// Requirements on an epilogue, as messages.
 template <class Epilogue>
 struct EpilogueRequirements {
   static_assert(

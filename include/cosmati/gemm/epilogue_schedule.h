@@ -1,4 +1,4 @@
-// The two ways from registers to D.
+// The two schedules for storing accumulators to D.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/gemm/epilogue.h"
@@ -17,7 +17,7 @@ struct EpilogueScheduleOf {
   static_assert(!is_same<Traits, Traits>, "no such epilogue schedule: the policy names direct or staged");
 };
 
-// Each thread stores the runs that it accumulated: the main loop's registers become values where they are.
+// Direct schedule: each thread applies the epilogue to its accumulators in registers and stores them.
 template <class Traits, class Epilogue, class Destination>
 struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destination> {
   using Requirements = required::EpilogueOfWmma<Traits::policy.multiply == Multiply::wmma>;
@@ -32,7 +32,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
     constexpr auto partition_m = Traits::partition_m;
     constexpr LinePartition partition_n = Traits::partition_n;
     constexpr int count = partition_n.vector;
-    // Positions count from the thread's own first element: they are constants.
+    // Positions are relative to the thread's first element, so they are constants.
     ThreadPlace const place = Traits::place(arch::thread());
     int const own_m = partition_m.position(place.warp_m, place.lane_m, 0);
     int const own_n = partition_n.position(place.warp_n, place.lane_n, 0);
@@ -58,14 +58,14 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
   }
 };
 
-// The block walks over the rows that lie in shared memory, row r of them being row row_of(r) of the tile, in
-// a rolled loop, so that the expression stands in the code once.
+// Processes rows in shared memory with all threads of the block; row r corresponds to row row_of(r) of the
+// tile. The loop is rolled, so that the expression appears in the code once.
 template <GemmPolicy policy, class Epilogue, class Destination, class Value, int rows, int pitch, class RowOf>
 COSMATI_DEVICE void store_staged_rows(Value const (&staged)[rows][pitch], typename Epilogue::Tile const& tile,
                                       typename Destination::Tile const& d, TileOfResult const& at,
                                       RowOf const& row_of) {
   using Real = typename Epilogue::Real;
-  // Columns a thread takes together; they divide the row, whatever the tile.
+  // Columns per thread and iteration; they divide the row for every tile.
   constexpr int count = vector_within(policy.block_n, most(Destination::width, 4));
   constexpr int runs = policy.block_n / count;
   COSMATI_NO_UNROLL
@@ -82,12 +82,12 @@ COSMATI_DEVICE void store_staged_rows(Value const (&staged)[rows][pitch], typena
   }
 }
 
-// A row of every thread at a time goes through shared memory.
+// Staged schedule: one row of every thread at a time passes through shared memory.
 template <class Traits, class Epilogue, class Destination>
 struct EpilogueScheduleOf<EpilogueSchedule::staged, Traits, Epilogue, Destination> {
   using Real = typename Epilogue::Real;
   static constexpr GemmPolicy policy = Traits::policy;
-  static constexpr int rows = policy.warps_m() * policy.lanes_m();  // of D, in shared memory at a time
+  static constexpr int rows = policy.warps_m() * policy.lanes_m();  // rows of D in shared memory at a time
   static constexpr int pitch = policy.block_n + 16 / static_cast<int>(sizeof(Real));
   struct SharedStorage {
     alignas(16) Real value[rows][pitch];
@@ -103,7 +103,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, Traits, Epilogue, Destinatio
     typename Destination::Tile const d(destination, at.batch, at.first_m, at.first_n);
     COSMATI_NO_UNROLL
     for (int pass = 0; pass < policy.thread_m; ++pass) {
-      arch::block_barrier();  // the main loop, or the pass before, has read what is overwritten now
+      arch::block_barrier();  // the main loop or the previous pass has finished reading
       COSMATI_UNROLL
       for (int i = 0; i < policy.thread_m; ++i)
         if (i == pass) COSMATI_UNROLL

@@ -1,5 +1,5 @@
-// Grouped products: problems of different sizes in one launch. Their tiles are counted through, and a block
-// finds the problem of its tile by binary search.
+// Grouped products: problems of different sizes in one launch. Tiles are numbered consecutively across
+// problems, and a block finds the problem of its tile by binary search.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/gemm/group_arguments.h"
@@ -8,7 +8,7 @@
 
 namespace cosmati {
 
-// The problem that `tile` belongs to, none before `low`.
+// Returns the problem that contains `tile`, searching from `low`.
 COSMATI_DEVICE int problem_of_tile(GroupArguments const& group, int tile, int low = 0) {
   int high = group.count;  // first_tile[low] <= tile < first_tile[high]
   while (high - low > 1) {
@@ -26,8 +26,8 @@ COSMATI_DEVICE typename Traits::Params const& problem_of(GroupArguments const& g
   return arch::as_global(static_cast<typename Traits::Params const*>(group.problems))[number];
 }
 
-// As gemm_kernel, whose parts it is made of: one that takes its parameters from anywhere costs the assembler
-// instructions in the loops of one problem's. Grid: tiles of all problems; no part of k is a block's own.
+// Like gemm_kernel, and built from the same parts. It is separate because reading parameters from memory
+// costs instructions in the loops. Grid: tiles of all problems; no split-K.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
 grouped_gemm_kernel(COSMATI_PARAMETER GroupArguments group) {
@@ -46,7 +46,7 @@ grouped_gemm_kernel(COSMATI_PARAMETER GroupArguments group) {
   store_tile<Traits>(sums, shared, params, tile, 0);
 }
 
-// A block's tiles, in warp_specialized_kernel: as TileWalk, over the tiles of all problems.
+// The tiles of a block in warp_specialized_kernel: like TileWalk, over the tiles of all problems.
 template <class Traits>
 class WalkOfGroup {
   static constexpr GemmPolicy policy = Traits::policy;
@@ -62,7 +62,7 @@ class WalkOfGroup {
         last_(arch::load_constant<int>(launch.first_tile + launch.count)) {
     find();
   }
-  COSMATI_DEVICE static void prefetch(Launch const&) {}  // their maps may not be there yet
+  COSMATI_DEVICE static void prefetch(Launch const&) {}  // their maps may not be written yet
 
   COSMATI_DEVICE typename Traits::Params const& problem() const {
     return problem_of<Traits>(group_, number_);

@@ -1,24 +1,25 @@
-// What is handed to the kernels of a group, problems of different sizes in one launch, and to the kernels
-// that bind pointers before them.
+// Parameters of grouped kernels (problems of different sizes in one launch), and of the kernels that bind
+// pointers before them.
 #pragma once
 #include "cosmati/arch/tensor_map.h"
 #include "cosmati/gemm/arguments.h"
 
 namespace cosmati {
 
-// `problems`: an array in device memory of the kernel's own parameters, one for each problem; all have tiles.
-// first_tile[i]: tiles (of clusters, where blocks stay) of the problems before i; first_tile[count]: of all.
+// `problems`: an array in device memory with the kernel's parameters, one per problem; every problem has at
+// least one tile. first_tile[i]: number of tiles (of clusters, for persistent blocks) of the problems before
+// i; first_tile[count]: the total.
 struct GroupArguments {
   void const* problems = nullptr;
   int const* first_tile = nullptr;
   int count = 0;
 };
 
-// Pointers, and scalars, travel as parameters, which a launch copies: nothing of the caller's memory is read
-// after it, and a graph that captured it holds them. Slots: a, b, d, c, operands, stores and scalars.
+// Pointers and scalars are passed as kernel parameters, which a launch copies: the caller's memory is not
+// read afterwards, and a captured graph contains them. Slots: a, b, d, c, operands, stores and scalars.
 inline constexpr int max_bound_slots = 4 + 2 * max_kernel_operands + max_kernel_stores;
 inline constexpr int max_bound_values = 400;
-inline constexpr int bind_threads = 64;  // of a block of the kernels that bind
+inline constexpr int bind_threads = 64;  // threads per block of the binding kernels
 
 // Record r of the launch: `to` + r * record_bytes becomes a copy of `image` + r * record_bytes, in which
 // value [r * slots + s] stands at offset[s]; the first `maps` of them as the address of the tensor map there.

@@ -19,7 +19,7 @@ struct GemmTraits : ProductTraits<policy, SourceA, SourceB, Sum> {
   using Loop = MainLoopOf<policy.main_loop, BlockProduct>;
   using ToDestination = EpilogueScheduleOf<policy.epilogue, BlockProduct, Epilogue, Destination>;
 
-  // The main loop and the epilogue use it one after the other.
+  // Used by the main loop first, then by the epilogue.
   union SharedStorage {
     COSMATI_DEVICE SharedStorage() {}
     typename Loop::SharedStorage main_loop;
@@ -51,7 +51,7 @@ COSMATI_DEVICE void store_tile(typename Traits::Product const& sums, typename Tr
   Traits::ToDestination::run(sums, shared.epilogue, params.epilogue, params.d, at);
 }
 
-// One tile, or with split-K a part of k of it, as the place in the grid says.
+// Computes one tile, or with split-K a part of its k, determined by the block index.
 template <class Traits>
 COSMATI_DEVICE void compute_part(typename Traits::SharedStorage& shared,
                                  typename Traits::Params const& params) {
@@ -73,7 +73,7 @@ COSMATI_DEVICE void compute_part(typename Traits::SharedStorage& shared,
   store_tile<Traits>(sums, shared, params, tile, batch);
 }
 
-// Stream-K: piece after piece of the block's range of steps, then whole tiles.
+// Stream-K: processes the pieces of the block's range of steps, then complete tiles.
 template <class Traits>
 COSMATI_DEVICE void compute_stream(typename Traits::SharedStorage& shared,
                                    typename Traits::Params const& params) {
@@ -82,15 +82,15 @@ COSMATI_DEVICE void compute_stream(typename Traits::SharedStorage& shared,
   for (Walk walk(params.m, params.n, params.k, params.schedule, {0, 0, 0}); walk.more(); walk.advance()) {
     TileOfWork const work = walk.work();
     typename Traits::Product sums;  // (thread_m, thread_n)
-    arch::block_barrier();          // the piece before has left the shared memory
+    arch::block_barrier();          // the previous piece has released the shared memory
     multiply_tile<Traits>(sums, shared, params, work.tile, work.batch, work.steps);
     if (walk.combine(sums, params.schedule, work, BlockTeam<Traits::threads>{}))
       store_tile<Traits>(sums, shared, params, work.tile, work.batch);
   }
 }
 
-// Grid: (tiles of D, parts of k, matrices of the batch), with stream-K (blocks that run at once, 1, 1);
-// block: policy.threads(); dynamic shared memory: SharedStorage.
+// Grid: (tiles of D, parts of k, matrices of the batch), with stream-K (resident blocks, 1, 1); block:
+// policy.threads(); dynamic shared memory: SharedStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
 gemm_kernel(COSMATI_PARAMETER typename Traits::Params params) {

@@ -1,5 +1,5 @@
-// Launching a GEMM kernel from a program of one's own, without libcosmati: on a GPU under nvcc, in the
-// emulator under any other compiler. For the host; the run-time compiler never sees it.
+// Launches a GEMM kernel from a user program without libcosmati: on a GPU under nvcc, in the emulator under
+// any other compiler. Host code only.
 #pragma once
 #include "cosmati/gemm/kernel.h"
 
@@ -7,8 +7,9 @@ namespace cosmati {
 
 enum class LaunchStatus : unsigned char {
   success,
-  invalid,     // an extent below zero, a grid too large, splits that the policy or the workspace has not
-  misaligned,  // a width that a source or the destination promises and the pointer or a stride breaks
+  invalid,     // a negative extent, a grid that is too large, or splits that the policy or workspace does not
+               // support
+  misaligned,  // a pointer or stride that violates the width of a source or the destination
 };
 
 namespace launching {
@@ -21,7 +22,7 @@ template <class Traits>
 COSMATI_CONSTEXPR Index tiles(Index m, Index n) {
   return ceiling_divide(m, Traits::policy.block_m) * ceiling_divide(n, Traits::policy.block_n);
 }
-// Slots of partial sums, and their flags, of one launch.
+// Number of slots and flags for partial sums of one launch.
 template <class Traits>
 COSMATI_CONSTEXPR Index slots(Index m, Index n, Index batch, int splits) {
   Index const matrices = batch < most_matrices ? batch : most_matrices;
@@ -42,7 +43,8 @@ void place_slots(ScheduleArguments& schedule, void* workspace, Index slots) {
   schedule.partials = static_cast<char*>(workspace) + flag_bytes<Traits>(slots);
   schedule.tag = 1;
 }
-// What a launch of `matrices` from `first` on has of its own; the flags that it must find zero.
+// Adapts the parameters to a launch of `matrices` matrices from `first` on; returns the flags that must be
+// zero.
 template <class Traits>
 Index prepare(typename Traits::Params& params, Index first, Index matrices) {
   ScheduleArguments& schedule = params.schedule;
@@ -73,7 +75,7 @@ bool is_aligned(StridedDestination<Element, width, along> const*, MatrixArgument
   return is_aligned(matrix, matrix.column_stride, matrix.row_stride, width, sizeof(Element));
 }
 template <class Own, class Arguments>
-bool is_aligned(Own const*, Arguments const&) {  // what the user wrote knows for itself
+bool is_aligned(Own const*, Arguments const&) {  // user-defined types are responsible for their alignment
   return true;
 }
 
@@ -105,12 +107,12 @@ LaunchStatus check(typename Traits::Params const& params, Index batch) {
 
 }  // namespace launching
 
-// Bytes of device memory, aligned to 256, that `splits` parts of k need; 0 for one part.
+// Bytes of device workspace, aligned to 256, for `splits` parts of k; 0 for one part.
 template <class Traits>
 COSMATI_CONSTEXPR Index gemm_workspace_bytes(Index m, Index n, Index batch, int splits) {
   return splits <= 1 ? 0 : launching::slot_bytes<Traits>(launching::slots<Traits>(m, n, batch, splits));
 }
-// The same where the policy's partition is stream_k and `blocks` blocks run at once.
+// The same for partition stream_k with `blocks` resident blocks.
 template <class Traits>
 COSMATI_CONSTEXPR Index stream_workspace_bytes(int blocks) {
   return launching::slot_bytes<Traits>(blocks);
@@ -138,7 +140,7 @@ ScheduleArguments stream_schedule(void* workspace, int blocks) {
 
 namespace launching {
 
-// More than 48 KB a block must be asked for, once for each kernel and device.
+// Opts in to more than 48 KB of shared memory per block, once per kernel and device.
 template <class Traits>
 cudaError_t allow_shared_memory() {
   constexpr int bytes = static_cast<int>(sizeof(typename Traits::SharedStorage));
@@ -160,8 +162,8 @@ cudaError_t allow_shared_memory() {
 }  // namespace launching
 
 // d(m, n) = epilogue(sum over k of a(m, k) * b(k, n)) for each matrix of the batch. Enqueues on `stream` and
-// returns; can be captured in a graph. Nothing happens where m, n or batch is 0. Returns the runtime's error,
-// cudaErrorInvalidValue or cudaErrorMisalignedAddress for what LaunchStatus says.
+// returns; can be captured in a graph. Does nothing if m, n or batch is 0. Returns the runtime's error,
+// cudaErrorInvalidValue or cudaErrorMisalignedAddress according to LaunchStatus.
 template <class Traits>
 cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStream_t stream = nullptr) {
   LaunchStatus const status = launching::check<Traits>(params, batch);
@@ -194,7 +196,7 @@ cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStr
 
 #else
 
-// The same in the emulator, finished when it returns; throws cosmati::Error where the kernel breaks a rule.
+// The same in the emulator, synchronously; throws cosmati::Error if the kernel violates a rule of the GPU.
 template <class Traits>
 LaunchStatus launch_gemm(typename Traits::Params params, Index batch = 1, int host_threads = 0) {
   LaunchStatus const status = launching::check<Traits>(params, batch);

@@ -1,6 +1,6 @@
-// The main loop of asynchronous copies (cp.async, sm_80 and later): `stages` shared buffers, of which one is
-// multiplied while the others fill. Operands that cannot be copied as they lie pass through registers on
-// their way to the same buffers.
+// The main loop of asynchronous copies (cp.async, sm_80 and later): `stages` shared buffers, one being
+// multiplied while the others are filled. Operands that cp.async cannot copy pass through registers to the
+// same buffers.
 #pragma once
 #include "cosmati/gemm/double_buffered.h"
 
@@ -10,7 +10,7 @@ template <class Traits>
 struct MainLoopOf<MainLoop::multistage, Traits> {
   using SharedStorage = typename Traits::SharedStorage;
 
-  // As the double-buffered loop.
+  // Like DoubleBuffered::run.
   COSMATI_DEVICE static void run(typename Traits::Product& sums, SharedStorage& shared,
                                  typename Traits::SourceA const& a, typename Traits::SourceB const& b,
                                  StepRange steps) {
@@ -23,7 +23,7 @@ struct MainLoopOf<MainLoop::multistage, Traits> {
     typename Traits::LoaderB load_b(b, thread);
     typename Traits::Fragment fragment[2];
 
-    // A group for each step, empty at the end, so that the count of groups in flight stays the same.
+    // One commit group per step, empty at the end, so that the number of groups in flight stays constant.
     auto const copy = [&](int stage, int step) {
       if (step < steps.last) {
         load_a.copy(shared.a[stage], Index{block_k} * step);
@@ -50,7 +50,7 @@ struct MainLoopOf<MainLoop::multistage, Traits> {
           arch::block_barrier();
           if (step + 1 < steps.last) Traits::read(fragment[0], shared, read, 0, place);
         }
-        if (pack == 0) {  // into the buffer that was last read before the barrier of the step before
+        if (pack == 0) {  // into the buffer that was last read before the previous step's barrier
           copy(write, step + stages - 1);
           write = write + 1 < stages ? write + 1 : 0;
         }

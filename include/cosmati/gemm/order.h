@@ -1,25 +1,25 @@
-// How dense matrices lie in memory, in the words of mathematics and of BLAS, and what sources and
-// destinations make of it: D = A * B with A (m, k), B (k, n), D (m, n).
+// Memory order of dense matrices, in terms of mathematics and BLAS, and its mapping to sources and
+// destinations: D = A * B with A (m, k), B (k, n), D (m, n).
 #pragma once
 #include "cosmati/gemm/arguments.h"
 #include "cosmati/tile/run.h"
 
 namespace cosmati {
 
-// Element (i, j) of a matrix with leading dimension l lies at i * l + j, or at i + j * l.
+// With leading dimension l, element (i, j) has the offset i * l + j (row-major) or i + j * l (column-major).
 enum class Order : unsigned char { row_major, column_major };
 
 struct Orders {
   Order a, b, d;
 };
 
-// BLAS' names are those of column-major matrices: N lies as it is multiplied, T lies transposed, and a
-// column-major matrix that is transposed is a row-major one.
+// BLAS names for column-major matrices: N is stored as multiplied, T is stored transposed; a transposed
+// column-major matrix is row-major.
 inline constexpr Orders NN{Order::column_major, Order::column_major, Order::column_major};
 inline constexpr Orders NT{Order::column_major, Order::row_major, Order::column_major};
 inline constexpr Orders TN{Order::row_major, Order::column_major, Order::column_major};
 inline constexpr Orders TT{Order::row_major, Order::row_major, Order::column_major};
-// What C and C++ programs have: a[i][j], b[i][j], d[i][j].
+// The order of C arrays: a[i][j], b[i][j], d[i][j].
 inline constexpr Orders all_row_major{Order::row_major, Order::row_major, Order::row_major};
 
 // Sources see an operand as (outer, depth): A as (m, k), B as (n, k).
@@ -48,7 +48,7 @@ COSMATI_CONSTEXPR MatrixArguments column_major(Element* data, Index leading_dime
   return matrix;
 }
 
-// A, B and D as the parameters of a kernel want them. B's rows are n there: its transpose is what is seen.
+// A, B and D as kernel parameters. B is passed transposed, with rows n.
 template <class Element>
 COSMATI_CONSTEXPR MatrixArguments matrix_a(Order order, Element const* data, Index leading_dimension,
                                            Index batch_stride = 0) {

@@ -1,7 +1,7 @@
-// Sums of a part of k that one block leaves in the workspace for another, which adds them to its own: each
-// slot has one writer and one reader a launch. Who reads waits for a flag that holds the launch's tag and
-// puts zero in its place, so the flags need no fill: whatever the workspace held before, it held no tag that
-// is new, and after the launch, which may be a graph's and come again with the same tag, none is left.
+// Partial sums over a part of k that one block stores in the workspace and another adds to its own: each slot
+// has one writer and one reader per launch. The reader waits until the flag equals the launch's tag and
+// resets it to zero, so flags need no initialization: a fresh tag cannot be in an arbitrary workspace, and
+// none remains after the launch, which a graph may repeat with the same tag.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
@@ -10,7 +10,7 @@
 
 namespace cosmati {
 
-// The threads that share a tile: all of a block.
+// The threads that share a tile: all threads of a block.
 template <int threads_>
 struct BlockTeam {
   static constexpr int threads = threads_;
@@ -25,14 +25,14 @@ struct PartialSums {
   using Run = Vector<Register, width>;
   static constexpr int runs = Product::registers / width;
   static_assert(Product::registers % width == 0, "a thread's sums are stored 16 bytes at a time");
-  // Of a slot in ScheduleArguments::partials.
+  // The size of a slot in ScheduleArguments::partials.
   static constexpr int bytes = Product::registers * static_cast<int>(sizeof(Register)) * Team::threads;
 
   COSMATI_DEVICE static void publish(Product& sums, ScheduleArguments const& schedule, Index slot,
                                      Team const& team) {
     store(sums, schedule, slot, team);
     team.barrier();
-    // What all threads wrote, and the barrier has brought to this one, is released with the flag.
+    // The barrier made all threads' writes visible to this thread, which releases them with the flag.
     if (team.thread() == 0) arch::raise_flag(&schedule.flags[slot], schedule.tag);
   }
 
@@ -78,7 +78,7 @@ struct PartialSums {
   }
 
  private:
-  // (slot, run, thread): neighbouring threads access neighbouring runs
+  // (slot, run, thread): adjacent threads access adjacent runs
   COSMATI_DEVICE static Run* place(ScheduleArguments const& schedule, Index slot, Team const& team) {
     return arch::as_global(static_cast<Run*>(schedule.partials)) + slot * (runs * Team::threads) +
            team.thread();

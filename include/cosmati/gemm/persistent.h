@@ -1,5 +1,5 @@
-// Which tiles a block computes where blocks stay: each cluster of blocks takes every so-manieth tile of all
-// matrices and parts of k, in the order of the raster.
+// The tiles of a persistent block: each cluster takes every n-th tile of all matrices and parts of k, in
+// raster order.
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/gemm/scheduler.h"
@@ -7,7 +7,7 @@
 
 namespace cosmati {
 
-// One tile's work. `number` counts the tiles of the launch.
+// The work for one tile. `number` counts the tiles of the launch.
 struct TileOfWork {
   TileIndex tile;
   Index batch;
@@ -16,14 +16,14 @@ struct TileOfWork {
   StepRange steps;  // every cluster_k-th
 };
 
-// Where a block stands in its cluster; it computes tile (m, n) of the cluster's cluster_m by cluster_n, and
-// of that part k of cluster_k.
+// The position of a block in its cluster: it computes tile (m, n) of the cluster's cluster_m by cluster_n
+// tiles, and part k of cluster_k.
 struct ClusterPlace {
   int m, n, k;
 };
 
-// A launch has fewer than 2^31 tiles, matrices and parts taken together.
-// for (TileWalk<policy> walk(...); walk.more(); walk.advance()) ... walk.work() ...
+// The product of tiles, matrices and parts of a launch is below 2^31. for (TileWalk<policy> walk(...);
+// walk.more(); walk.advance()) ... walk.work() ...
 template <GemmPolicy policy>
 class TileWalk {
   static constexpr int cluster = policy.cluster();
@@ -59,7 +59,8 @@ class TileWalk {
     return {tile, first_batch_ + matrix, number, part, steps_of(part)};
   }
 
-  // True in the team that goes on with the tile's whole sum in `sums`: all of it, or with cluster_k a slice.
+  // Returns true in the team that continues with the tile's total in `sums`: all of it, or with cluster_k a
+  // slice.
   template <class Sums, class Team>
   COSMATI_DEVICE bool combine(Sums& sums, ScheduleArguments const& schedule, TileOfWork const& work,
                               Team const& team) const {

@@ -1,5 +1,5 @@
-// The named policies, for shapes of problems: small, medium, large, tall (m much larger than n), wide (n much
-// larger than m), huge; for each type of sums.
+// The named policies by problem shape: small, medium, large, tall (m much larger than n), wide (n much larger
+// than m), huge; for each accumulator type.
 #pragma once
 #include "cosmati/core/number.h"
 #include "cosmati/gemm/policy.h"
@@ -14,11 +14,10 @@ COSMATI_CONSTEXPR char const* name_of(PolicyName name) {
   return names[static_cast<int>(name)];
 }
 
-// A thread's tile of sums is about half of the registers that `blocks` resident blocks leave it; a warp is 4
-// lanes by 8, or 8 by 4 where it is tall.
-// `element_bytes`, of an operand, matters to tensor cores: a step is 64 bytes deep. In the loop
-// that goes through registers more warps share a block's tile, so that what they fetch finds room beside the
-// sums.
+// A thread's accumulators use about half of its registers with `blocks` resident blocks; a warp is 4 by 8
+// lanes, or 8 by 4 if it is tall. `element_bytes` of an operand matters for tensor cores, whose steps are 64
+// bytes deep. In the double-buffered loop, more warps share a block's tile, so that loaded operands fit in
+// registers beside the sums.
 COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, Multiply multiply,
                                           DataType sum, int element_bytes = 4) {
   struct Tiles {
@@ -37,7 +36,7 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
       {64, 64, 32, 64, 8, 8, 4},   {128, 64, 32, 64, 8, 8, 4},   {128, 128, 64, 64, 16, 8, 2},
       {256, 64, 64, 64, 16, 8, 2}, {64, 256, 32, 128, 8, 16, 2}, {128, 256, 64, 128, 16, 16, 2}};
   constexpr Tiles tensor_cores[policy_name_count] = {
-      // a thread has an eighth of a warp's rows, a quarter of its columns
+      // tensor cores: a thread has an eighth of a warp's rows and a quarter of its columns
       {64, 64, 32, 32, 4, 8, 4},  {128, 64, 64, 32, 8, 8, 3},  {128, 128, 64, 64, 8, 16, 2},
       {256, 64, 64, 32, 8, 8, 1}, {64, 256, 32, 64, 4, 16, 1}, {128, 256, 64, 64, 8, 16, 1}};
   constexpr Tiles tensor_cores_f64[policy_name_count] = {
@@ -64,7 +63,7 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
   policy.warp_n = tiles.warp_n;
   policy.thread_m = tiles.thread_m;
   policy.thread_n = tiles.thread_n;
-  // Interleaving bytes takes registers.
+  // Interleaving bytes needs registers.
   policy.blocks = multiply == Multiply::dp4a && tiles.blocks > 1 ? tiles.blocks - 1 : tiles.blocks;
   policy.main_loop = main_loop;
   policy.multiply = multiply;

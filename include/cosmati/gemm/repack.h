@@ -1,6 +1,6 @@
-// Copies an operand to where the tensor copy engine can fetch it and wgmma can multiply it: rows of
-// neighbours that begin at multiples of 16 bytes, transposed where neighbours must lie along k. Bandwidth is
-// its only cost: every element is read once and written once.
+// Copies an operand into a layout that TMA and wgmma support: contiguous rows that begin at multiples of 16
+// bytes, transposed if it must be K-major. Its cost is memory bandwidth: every element is read once and
+// written once.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/memory.h"
@@ -30,7 +30,7 @@ struct Repack {
   using Tile = RepackTile<element_bytes, transposed>;
   using Bits = typename BitsOf<element_bytes>::type;
   static constexpr int packed = Tile::packed, threads = Tile::threads;
-  // (columns, words of rows); word w of column c lies at w ^ (c / packed): no two lanes meet in a bank.
+  // (columns, words of rows); word w of column c lies at w ^ (c / packed): no bank conflicts.
   struct SharedStorage {
     unsigned word[transposed ? Tile::columns : 1][32];
   };
@@ -39,7 +39,7 @@ struct Repack {
   Bits const* from;
   Bits* to;
   Index row_stride, column_stride, pitch;
-  int rows, columns;  // that are left of the matrix from the tile's first on
+  int rows, columns;  // remaining rows and columns of the matrix from the tile's first
 
   // Elements (row, column) to (row, column + packed - 1), those that do not exist as zero.
   COSMATI_DEVICE unsigned load(int row, int column) const {

@@ -1,10 +1,10 @@
-// What a launch hands to a repacking kernel, and the tile of its blocks.
+// The parameters of a repacking kernel, and the tile of its blocks.
 #pragma once
 #include "cosmati/gemm/arguments.h"
 
 namespace cosmati {
 
-// From: element (row, column) of matrix b at base(b)[row * row_stride + column * column_stride], neighbours
+// From: element (row, column) of matrix b at base(b)[row * row_stride + column * column_stride], neighbors
 // along columns. To: the same element at to[b * matrix_pitch + row * pitch + column], transposed at
 // [... + column * pitch + row]; pitch and matrix_pitch are multiples of 16 bytes, what lies between is zero
 // or not written.

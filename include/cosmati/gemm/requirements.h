@@ -1,4 +1,4 @@
-// What a policy must satisfy, as sentences; the numbers stand in the name of the type that states them.
+// Requirements on a policy, as messages; the type names in the messages contain the numbers.
 #pragma once
 #include "cosmati/arch/architecture.h"
 #include "cosmati/core/number.h"
@@ -8,7 +8,7 @@ namespace cosmati {
 
 namespace required {
 
-// Later sentences are computed from numbers that an earlier one may have refused.
+// Later requirements may use numbers that violate an earlier one.
 COSMATI_CONSTEXPR int quotient(int a, int b) { return b > 0 ? a / b : 0; }
 COSMATI_CONSTEXPR bool divides(int b, int a) { return b > 0 && a % b == 0; }
 
@@ -173,7 +173,7 @@ template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, clas
 struct Operands<Multiply::mma, main_loop, thread_n, ElementA, ElementB, Sum>
     : LoopOfMma<main_loop>, OperandsOfMma<ElementA, ElementB, Sum> {};
 
-// mma.sync decides which elements a thread has: rows of 8 lanes, columns of 4.
+// mma.sync determines the elements of a thread: 8 lanes along rows, 4 along columns.
 template <bool by_mma, int warp_m, int warp_n, int thread_m, int thread_n>
 struct WarpTileOfMma {};
 template <int warp_m, int warp_n, int thread_m, int thread_n>
@@ -184,7 +184,7 @@ struct WarpTileOfMma<true, warp_m, warp_n, thread_m, thread_n> {
                 "multiply mma: thread_m is warp_m / 8, thread_n is warp_n / 4");
 };
 
-// wmma does not say which elements a thread has, only how many: as many as with mma.
+// wmma does not specify the elements of a thread, only their number, which is the same as with mma.
 template <bool by_wmma, int warp_m, int warp_n, int thread_m, int thread_n>
 struct WarpTileOfWmma {};
 template <int warp_m, int warp_n, int thread_m, int thread_n>
@@ -210,7 +210,7 @@ struct Stages<MainLoop::double_buffered, stages> : StagesOfDoubleBuffered<stages
 template <int stages>
 struct Stages<MainLoop::multistage, stages> : StagesOfMultistage<stages>, ArchitectureOfMultistage<stages> {};
 
-// sm_90 has the most of all architectures so far; what a plan's own device has, the planner knows.
+// The largest limit of all architectures, that of sm_90; the planner checks the limit of the plan's device.
 template <int bytes>
 struct SharedMemoryOfABlock {
   static_assert(bytes <= 227 * 1024,

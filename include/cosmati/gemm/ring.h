@@ -1,10 +1,10 @@
-// The ring of stages between those who bring operands and those who multiply them.
+// The ring of stages between producers and consumers.
 #pragma once
 #include "cosmati/arch/config.h"
 
 namespace cosmati {
 
-// A place in the ring, and how often it went round.
+// A position in the ring, and the number of completed rounds.
 template <int stages>
 struct RingPlace {
   int stage = 0, parity = 0;

@@ -10,8 +10,8 @@ struct TileIndex {
   int m, n;
 };
 
-// Tile `index` of tiles_m by tiles_n in the order that the raster says: bands of raster_width tiles, and
-// within a band along the raster's direction.
+// Tile `index` of tiles_m by tiles_n in raster order: bands of raster_width tiles, and within a band along
+// the raster's direction.
 COSMATI_CONSTEXPR TileIndex raster_tile(Raster raster, int raster_width, int tiles_m, int tiles_n,
                                         int index) {
   int const length = raster == Raster::along_m ? tiles_m : tiles_n;

@@ -1,5 +1,4 @@
-// A whole GEMM in a line: dense matrices of one type, in any order, with a named policy or one of the user's
-// own.
+// A GEMM in one line: dense matrices of one type, in any order, with a named or user-defined policy.
 //
 // Element is one of our types, or CUDA's __half or __nv_bfloat16.
 //
@@ -11,7 +10,7 @@
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/policies.h"
 
-// By name alone: their headers are the user's to include.
+// Declared only; users include the CUDA headers.
 struct __half;
 struct __nv_bfloat16;
 
@@ -19,7 +18,7 @@ namespace cosmati {
 
 namespace simple {
 
-// What kernels compute with for an element of the user's.
+// Our type for a user's element type.
 template <class Element>
 struct NumberOf {
   using type = Element;
@@ -34,8 +33,8 @@ struct NumberOf<__nv_bfloat16> {
 };
 
 // Sums are f32, but f64 of f64 and s32 of integers; D has the operands' type, but f32 of fp8 and s32 of
-// integers. With a named policy tensor cores multiply f16 and bf16 where all architectures of the program
-// have them, dp4a multiplies bytes, and fma everything else.
+// integers. With a named policy, tensor cores multiply f16 and bf16 if all target architectures have them,
+// dp4a multiplies bytes, and fma everything else.
 template <class Element>
 struct Types {
   using Sum = f32;
@@ -72,7 +71,7 @@ struct Types<s8> : Types<s32> {
 template <>
 struct Types<u8> : Types<s8> {};
 
-// `run_bytes`: what is aligned. mma is fed by cp.async, of at least 4 bytes; wmma by loads of any width.
+// `run_bytes`: the alignment. mma requires cp.async with at least 4 bytes; wmma supports loads of any width.
 template <class Element>
 COSMATI_CONSTEXPR GemmPolicy policy_of(GemmPolicy const& own, int) {
   return own;
@@ -93,8 +92,7 @@ COSMATI_CONSTEXPR int width_of(int alignment, int element_bytes) {
   return bytes > element_bytes ? bytes / element_bytes : 1;
 }
 
-// A column-major D is computed as its transpose, which is row-major: the callable is asked with (m, n) as
-// they are.
+// A column-major D is computed as its transpose, which is row-major: the callable still receives (m, n).
 template <class Callable>
 struct Transposed {
   Callable callable;
@@ -151,8 +149,8 @@ struct Parts {
 }  // namespace simple
 
 // D = A * B, or d(m, n) = callable(sum, m, n). `policy` is a PolicyName or a GemmPolicy. All pointers,
-// leading dimensions and batch strides are multiples of `alignment` bytes; those of single elements need no
-// more than sizeof(Element), and are slower.
+// leading dimensions and batch strides must be multiples of `alignment` bytes; sizeof(Element) is sufficient,
+// but slower.
 template <class Element, Orders orders, auto policy = PolicyName::large, class Callable = simple::NoCallable,
           int alignment = 16>
 struct SimpleGemm : simple::Parts<Element, orders, policy, Callable, alignment>::Traits {

@@ -1,4 +1,4 @@
-// Sources say where an element of an operand lies and whether it exists. Both operands are seen alike, as
+// Sources map indices of an operand to addresses and check whether elements exist. Both operands are indexed
 // (outer, depth): outer is m for A and n for B, depth is k.
 #pragma once
 #include "cosmati/arch/config.h"
@@ -26,7 +26,7 @@ concept OperandSource = requires(T const source, typename T::Arguments arguments
   requires T::along == Along::outer || T::along == Along::depth;
 };
 
-// The same as sentences, for who writes one.
+// The same requirements as messages, for authors of sources.
 template <class Source>
 struct SourceRequirements {
   static_assert(
@@ -80,12 +80,12 @@ struct StridedSource {
 
   struct Row {
     Element const* address;
-    int depth;  // far beyond all depths if the outer position does not exist
+    int depth;  // beyond all depths if the outer position does not exist
     int valid;  // existing outer positions of the run
   };
   struct Step {
     Index offset;
-    int depth_left;  // existing depths from the step's first on
+    int depth_left;  // remaining depths from the step's first
   };
 
   COSMATI_DEVICE StridedSource(Arguments const& arguments, Index batch, Index first_outer, Index outer_extent,

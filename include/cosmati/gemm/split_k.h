@@ -1,12 +1,12 @@
-// Split-K: several blocks share a tile of D, each a part of k. The block of the last part adds up the others'
-// sums, in their order, so that the result has the same bits in every run. Whoever is waited for comes
-// earlier in the grid.
+// Split-K: several blocks share a tile of D, each with a part of k. The block of the last part adds the
+// others' sums in order, so that results are bit-identical in every run. Blocks wait only for blocks earlier
+// in the grid.
 #pragma once
 #include "cosmati/gemm/partial_sums.h"
 
 namespace cosmati {
 
-// True in the team that goes on with the whole sum in `sums`. `tile` numbers the tiles of all batches.
+// Returns true in the team that continues with the total in `sums`. `tile` numbers the tiles of all batches.
 template <class Product, class Team>
 COSMATI_DEVICE bool combine_parts(Product& sums, ScheduleArguments const& schedule, Index tile, int part,
                                   Team const& team) {

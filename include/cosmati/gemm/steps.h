@@ -1,4 +1,4 @@
-// Steps of k, and how they are cut: equal parts of a tile, equal ranges of many tiles that lie end to end.
+// Steps of k and their division: equal parts of one tile, or equal ranges over concatenated tiles.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -9,22 +9,22 @@ struct StepRange {
   int first, last;
 };
 
-// Part `part` of `parts` of the steps, as equal as whole steps allow.
+// Returns part `part` of `parts` nearly equal parts of the steps.
 COSMATI_CONSTEXPR StepRange part_of_steps(int steps, int part, int parts) {
   int const each = steps / parts, longer = steps % parts;
   int const first = part * each + (part < longer ? part : longer);
   return {first, first + each + (part < longer ? 1 : 0)};
 }
 
-// The part of part_of_steps() that `step` falls to.
+// Returns the part of part_of_steps() that contains `step`.
 COSMATI_CONSTEXPR int part_with_step(int steps, int parts, int step) {
   int const each = steps / parts, longer = steps % parts;
   int const beyond = step - longer * (each + 1);
   return beyond < 0 ? step / (each + 1) : longer + beyond / each;
 }
 
-// Of a range of steps of tiles that lie end to end: the last tile that it reaches, and what of this tile's
-// `steps` it holds.
+// The last tile that a range of steps of concatenated tiles reaches, and which of this tile's `steps` it
+// contains.
 struct PieceOfTile {
   int tile;
   StepRange steps;
@@ -34,8 +34,8 @@ COSMATI_CONSTEXPR PieceOfTile last_piece(StepRange range, int steps) {
   return {tile, {range.first > begin ? range.first - begin : 0, range.last - begin}};
 }
 
-// How many of `tiles` are streamed where `places` blocks run at once: those of a last wave that is not full,
-// and, so that nobody waits for sums that were not long published, those of a whole wave before it.
+// Returns how many of `tiles` are streamed with `places` resident blocks: those of an incomplete last wave,
+// and of one full wave before it, so that partial sums are published long before they are needed.
 COSMATI_CONSTEXPR Index tiles_to_stream(Index tiles, Index places) {
   Index const rest = tiles % places;
   return rest == 0 ? 0 : tiles < places ? tiles : rest + places;

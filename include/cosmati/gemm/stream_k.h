@@ -1,18 +1,18 @@
-// Stream-K: the steps of k of some tiles, laid end to end, are cut into equal ranges, one for each cluster of
-// blocks, so that all end at one time however many tiles there are. The other tiles are whole, and come after
-// them. (Osama, Merrill, Cecka, Garland, Owens: Stream-K, 2023; two-tile hybrid in section 5.)
+// Stream-K: the k steps of some tiles are concatenated and divided into equal ranges, one per cluster, so
+// that all finish together for any number of tiles. The remaining tiles are computed afterwards, undivided.
+// (Osama, Merrill, Cecka, Garland, Owens: Stream-K, 2023; two-tile hybrid in section 5.)
 //
-// A range is walked backwards: first the head of its last tile, whose sums are published for those that have
-// the tile's later steps; then whole tiles; last the tail of its first tile, for which this cluster waits for
-// those before it. So nobody waits for a cluster that comes later in the grid, nor, where ranges are longer
-// than a tile, for sums that were not published long ago; and each block has one slot of partial sums.
+// A range is processed backwards: first the head of its last tile, whose sums are published for the cluster
+// with the tile's later steps; then complete tiles; last the tail of its first tile, for which this cluster
+// waits for earlier ones. Clusters thus wait only for earlier clusters in the grid and, if ranges are longer
+// than a tile, for sums published long before; each block needs one slot of partial sums.
 #pragma once
 #include "cosmati/gemm/partial_sums.h"
 #include "cosmati/gemm/persistent.h"
 
 namespace cosmati {
 
-// As TileWalk; a piece of a tile is a turn.
+// Like TileWalk, with pieces of tiles.
 template <GemmPolicy policy>
 class StreamWalk {
   static constexpr int cluster = policy.cluster();
@@ -57,7 +57,7 @@ class StreamWalk {
     return {tile, first_batch_ + matrix, number, 0, steps()};
   }
 
-  // True in the team that goes on with the tile's whole sum in `sums`.
+  // Returns true in the team that continues with the tile's total in `sums`.
   template <class Product, class Team>
   COSMATI_DEVICE bool combine(Product& sums, ScheduleArguments const& schedule, TileOfWork const& work,
                               Team const& team) const {
@@ -85,7 +85,7 @@ class StreamWalk {
   int tiles_m_, tiles_n_, steps_;
   ClusterPlace place_;
   Index first_batch_;
-  int last_;         // tiles of all matrices; what follows is of the streamed ones
+  int last_;         // end of the tiles of all matrices; the following members concern streamed tiles
   int line_;         // steps of all
   StepRange range_;  // what is left of this cluster's
   int index_;        // of the next whole tile
@@ -100,7 +100,7 @@ struct WalkOf<policy, Partition::stream_k> {
   using type = StreamWalk<policy>;
 };
 
-// The walk over the one problem that a launch has.
+// The walk over the tiles of a launch with a single problem.
 template <class Traits>
 struct WalkOfProblem : WalkOf<Traits::policy, Traits::policy.partition>::type {
   using Walk = typename WalkOf<Traits::policy, Traits::policy.partition>::type;
@@ -109,7 +109,7 @@ struct WalkOfProblem : WalkOf<Traits::policy, Traits::policy.partition>::type {
       : Walk(launch.m, launch.n, launch.k, launch.schedule, place), problem_(launch) {}
   COSMATI_DEVICE Launch const& problem() const { return problem_; }
   COSMATI_DEVICE static void prefetch(Launch const& launch) {
-    if constexpr (requires { launch.a.prefetch(); }) launch.a.prefetch();  // else threads bring it
+    if constexpr (requires { launch.a.prefetch(); }) launch.a.prefetch();  // otherwise threads load it
     if constexpr (requires { launch.b.prefetch(); }) launch.b.prefetch();
   }
 

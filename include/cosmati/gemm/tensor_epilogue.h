@@ -1,5 +1,5 @@
-// From registers to D by the tensor copy engine: each warp computes the values of its sums where they are,
-// writes them to a swizzled buffer of its own, and lets the engine store it while it goes on.
+// Stores registers to D by TMA: each warp applies the epilogue in registers, writes the values to its own
+// swizzled buffer, and TMA stores it asynchronously.
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/tensor_source.h"
@@ -15,7 +15,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   using Tile = typename Epilogue::Tile;
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int element_bytes = static_cast<int>(sizeof(Element));
-  // What is left behind the stages; of a slice, which is narrow, a box at a time.
+  // The shared memory left after the stages; one box at a time for narrow slices.
   static constexpr int stage_bytes = policy.cluster_k > 1
                                          ? 228 * 1024
                                          : policy.stages* policy.block_k*(policy.block_m + policy.block_n) *
@@ -24,15 +24,16 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   static constexpr TensorStore store =
       tensor_store(policy.warp_m, policy.warp_n, warps, element_bytes, stage_bytes, policy.blocks);
   static constexpr int columns = store.columns, boxes_n = store.boxes_n, buffers = store.buffers;
-  // A box in its buffer: rows of D, or columns of it where D lies along m.
+  // A box in its buffer: rows of D, or columns if D is M-major.
   static constexpr int row_bytes = (along == Along::depth ? columns : rows) * element_bytes;
   static_assert(row_bytes >= 32, "the copy engine stores D by rows of at least 32 bytes of a warp's part");
   struct SharedStorage {
     alignas(1024) unsigned char bytes[warps][buffers][rows * columns * element_bytes];
   };
 
-  // Where element (m, n) of a box lies in its buffer. Along m, lanes that all began with the first of their
-  // two columns would share half of the banks: every second of them begins with its second.
+  // The offset of element (m, n) of a box in its buffer. If D is M-major, lanes that all began with the first
+  // of their two columns would use only half of the banks; every second lane therefore begins with its second
+  // column.
   COSMATI_CONSTEXPR static int offset(int m, int n) {
     return along == Along::depth ? tensor_store_offset(m, n, columns, element_bytes)
                                  : tensor_store_offset(n, m, rows, element_bytes);
@@ -42,7 +43,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   COSMATI_DEVICE static void run(Sums const& sums, SharedStorage& shared,
                                  typename Epilogue::Arguments const& arguments, Maps const& d,
                                  TileOfResult const& at) {
-    // Without operands nothing is read beyond an edge, and the engine writes nothing there.
+    // Without operands nothing is read beyond the edge, and TMA does not write there.
     constexpr bool reads_nothing = is_same<Epilogue, IdentityEpilogue<Real>>;
     if (policy.whole || reads_nothing || (at.rows >= policy.block_m && at.columns >= policy.block_n))
       store_tile<true>(sums, shared, arguments, d, at);
@@ -50,7 +51,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       store_tile<false>(sums, shared, arguments, d, at);
   }
 
-  // The thread that started stores waits until the engine has read the buffers.
+  // The issuing thread waits until TMA has read the buffers.
   COSMATI_DEVICE static void finish() {
     if (arch::thread() % 32 == 0) arch::wait_stores_read<0>();
   }
@@ -74,7 +75,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
     MapUse<Maps> map_of;
     COSMATI_UNROLL
     for (int box = 0; box < store.boxes; ++box) {
-      Pair value[columns / 8][2];  // before anything is stored: operands are loaded together
+      Pair value[columns / 8][2];  // computed before any store, so that operands are loaded together
       COSMATI_UNROLL
       for (int j = 0; j < columns / 8; ++j) {
         COSMATI_UNROLL
@@ -132,7 +133,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       Epilogue::apply(tile, m, n, 2, value);
     } else {
       COSMATI_UNROLL
-      for (int e = 0; e < 2; ++e) {  // one by one: runs that may be cut are code twice
+      for (int e = 0; e < 2; ++e) {  // element by element: predicated runs would double the code
         Real one[1] = {value[e]};
         if (m < rows_left && n + e < columns_left) Epilogue::apply(tile, m, n + e, 1, one);
         value[e] = one[0];

@@ -1,4 +1,4 @@
-// Operands and results that the tensor copy engine (TMA) moves: sources and destinations by tensor maps.
+// Sources and destinations by tensor maps, which TMA loads and stores.
 #pragma once
 #include "cosmati/arch/tensor_map.h"
 #include "cosmati/core/number.h"
@@ -7,8 +7,8 @@
 
 namespace cosmati {
 
-// A batch of matrices as the copy engine sees them: a map of rank 3, (neighbours, rows, batch), encoded by
-// the host with the box that tensor_box() gives for the tile. Base and strides are multiples of 16 bytes.
+// A batch of matrices for TMA: a map of rank 3, (contiguous elements, rows, batch), encoded by the host with
+// the box that tensor_box() returns for the tile. Base and strides are multiples of 16 bytes.
 struct TensorArguments {
   static constexpr bool made_by_kernels = false;
   arch::TensorMap map;
@@ -35,7 +35,7 @@ struct TensorMapOfProblem {
   COSMATI_DEVICE static int place(Index) { return 0; }
 };
 
-// A thread's way to maps: what a kernel has changed is acquired before its first use.
+// A thread's access to maps: maps modified by a kernel are acquired before the first use.
 template <class Maps>
 struct MapUse {
   arch::TensorMap const* last = nullptr;
@@ -51,7 +51,8 @@ requires(!Maps::made_by_kernels) struct MapUse<Maps> {
   COSMATI_DEVICE arch::TensorMap const& operator()(Maps const& maps, Index) const { return maps.map; }
 };
 
-// One box by a map of that rank, to the blocks of the mask if they are `many`, else to the own one.
+// Loads one box through a map of rank `rank`, multicast to the blocks of the mask if `many`, otherwise to
+// this block.
 template <bool many, int rank>
 COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier& barrier,
                              int const (&at)[rank], unsigned short blocks) {
@@ -61,8 +62,8 @@ COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier
     arch::copy_tile(to, map, barrier, at);
 }
 
-// What TensorTile::copy() asks for: the boxes of the tile at (first_outer, first_depth) of a matrix. One box
-// begins `neighbour` and `line` elements behind.
+// What TensorTile::copy() asks for: the boxes of the tile at (first_outer, first_depth) of a matrix. A box
+// begins at offset (`neighbor`, `line`).
 struct MatrixBoxes {
   arch::TensorMap const& map;
   int first_outer, first_depth, batch;
@@ -75,12 +76,12 @@ struct MatrixBoxes {
   }
 };
 
-// An operand that the copy engine brings. Its Lines, found once for a tile of D, give the boxes of each step.
+// An operand loaded by TMA. Its Lines, computed once per tile of D, provide the boxes of each step.
 template <class Element_, Along along_, class Maps = TensorArguments>
 struct TensorSource {
   using Element = Element_;
   using Arguments = Maps;
-  static constexpr Along along = along_;  // how neighbours lie: along m or n (outer), or k (depth)
+  static constexpr Along along = along_;  // MN-major (outer) or K-major (depth)
 
   struct Lines {
     arch::TensorMap const& map;
@@ -91,8 +92,8 @@ struct TensorSource {
   };
 };
 
-// D, whose neighbours lie along n (depth, as they do for A along k) or along m (outer); boxes of the 16 rows
-// of a warp by at most 128 bytes of n, swizzled.
+// D, contiguous along n (depth) or along m (outer); swizzled boxes of the 16 rows of a warp by at most 128
+// bytes along n.
 template <class Element_, Along along_ = Along::depth, class Maps = TensorArguments>
 struct TensorDestination {
   using Element = Element_;
@@ -100,7 +101,7 @@ struct TensorDestination {
   static constexpr Along along = along_;
 };
 
-// Strided matrices come by threads, tensor maps by the copy engine.
+// Strided matrices are loaded by threads, tensor maps by TMA.
 template <class Source>
 inline constexpr bool is_copied = is_same<typename Source::Arguments, MatrixArguments>;
 

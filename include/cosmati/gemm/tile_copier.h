@@ -1,6 +1,5 @@
-// Brings tiles of one operand to where wgmma reads them, as the copy engine would, but by threads: cp.async
-// of 16, 8 or 4 bytes, and where less is aligned aligned loads of 16 bytes whose bytes are moved in
-// registers.
+// Loads tiles of one operand into the layout that wgmma reads, by threads instead of TMA: cp.async of 16, 8
+// or 4 bytes, and for smaller alignments aligned 16-byte loads whose bytes are shifted in registers.
 #pragma once
 #include "cosmati/gemm/source.h"
 #include "cosmati/tile/operand_loader.h"
@@ -10,8 +9,8 @@
 
 namespace cosmati {
 
-// Source: a strided matrix (gemm/source.h), whose runs of `width` neighbours are aligned. A line of the
-// tile's boxes is copied by neighbouring threads; each of them stays at one place of all lines.
+// Source: a strided matrix (gemm/source.h) whose runs of `width` elements are aligned. Adjacent threads copy
+// a line of the tile's boxes; each thread keeps its position in all lines.
 template <class Source, class Tile, int threads>
 class TileCopier {
   using Element = typename Source::Element;
@@ -31,7 +30,7 @@ class TileCopier {
       "a copier's source lies as its tile, whose lines it copies by no more threads than there are");
 
  public:
-  // Of rows `first_outer` on of matrix `matrix`.
+  // Copies the rows of matrix `matrix` from `first_outer` on.
   COSMATI_DEVICE TileCopier(MatrixArguments const& arguments, Index matrix, Index first_outer,
                             Index outer_extent, Index depth_extent, int thread)
       : line_(thread / line_runs),
@@ -50,8 +49,8 @@ class TileCopier {
                            (depth_extent - 1) * arguments.column_stride + 1};
   }
 
-  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once. What does
-  // not exist is zero.
+  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
+  // immediately. Elements outside the matrix become zero.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) const {
     int const depth_left = clamp_to_int(depth_extent_ - first_depth);
     int const lines_left = along_depth ? outer_left_ : depth_left,
@@ -101,7 +100,7 @@ class TileCopier {
         swizzled(static_cast<unsigned>(line * Tile::row_bytes + column_ * size), Tile::swizzle));
   }
 
-  int line_, column_, outer_left_;  // column: the first neighbour, in elements
+  int line_, column_, outer_left_;  // column: the first neighbor, in elements
   Index depth_extent_, line_stride_, step_stride_, column_stride_;
   Element const* first_;
   MemoryBounds<Element> bounds_{};

@@ -1,4 +1,4 @@
-// One trait type a kernel: everything that the parts of a GEMM must agree upon.
+// The trait type of a kernel: everything that the parts of a GEMM share.
 #pragma once
 #include "cosmati/gemm/policy.h"
 #include "cosmati/gemm/requirements.h"
@@ -14,8 +14,8 @@
 
 namespace cosmati {
 
-// What lies in shared memory for one depth of an operand. The double-buffered loop converts to the
-// accumulator's type on the way in, cp.async cannot.
+// The element type in shared memory of one depth of an operand. The double-buffered loop converts to the
+// accumulator type while storing; cp.async cannot.
 template <GemmPolicy policy, class Element, class Sum>
 struct PackOf {
   using type = Sum;
@@ -34,7 +34,7 @@ requires(policy.multiply == Multiply::dp4a) struct PackOf<policy, u8, Sum> {
   using type = UnsignedBytes;
 };
 
-// What lies there for A: its f16, each of which meets two columns at once, come as twins.
+// The same for A, whose f16 elements are duplicated because each is multiplied by two columns at once.
 template <GemmPolicy policy, class Element, class Sum>
 struct PackOfA : PackOf<policy, Element, Sum> {};
 template <GemmPolicy policy, class Element, class Sum>
@@ -43,8 +43,8 @@ requires(policy.multiply == Multiply::half2 &&
   using type = arch::HalfPair;
 };
 
-// How operands reach the multiply: tiles in shared memory, their loaders, fragments and sums. Here for the
-// multiplies of one thread.
+// How operands reach the multiply: tiles in shared memory, their loaders, fragments and sums. This version is
+// for multiplications by single threads.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct MultiplyPath {
   static constexpr int pack_depth = pack_depth_of(policy.multiply, 1);
@@ -74,7 +74,7 @@ struct MultiplyPath {
   }
 };
 
-// For tensor cores, which read operands as they lie.
+// For tensor cores, which read operands without conversion.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 requires(policy.multiply == Multiply::mma &&
          !is_same<Sum, f64>) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
@@ -98,7 +98,7 @@ requires(policy.multiply == Multiply::mma &&
   }
 };
 
-// For those of f64, which read the tiles of one thread's multiplies.
+// For f64 tensor cores, which read the same tiles as single-thread multiplies.
 template <GemmPolicy policy, class SourceA, class SourceB>
 requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, SourceB, f64> {
   static constexpr int packs_deep = policy.block_k / pack_depth_of(Multiply::mma, 8);
@@ -138,7 +138,7 @@ requires(policy.multiply == Multiply::wmma) struct MultiplyPath<policy, SourceA,
   }
 };
 
-// A base of its own, so that these sentences come before what follows from breaking them.
+// A separate base class, so that these messages precede consequential errors.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct CheckedProduct {
   static_assert(SourceRequirements<SourceA>::satisfied && SourceRequirements<SourceB>::satisfied);
@@ -171,7 +171,7 @@ struct ProductTraits : CheckedProduct<gemm_policy, SourceA_, SourceB_, Sum_>,
   }
 };
 
-// The code that a policy's main loop names; each has a file of its own.
+// The implementation of a policy's main loop; each is in its own file.
 template <MainLoop main_loop, class Traits>
 struct MainLoopOf {
   static_assert(!is_same<Traits, Traits>,

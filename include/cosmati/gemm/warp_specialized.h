@@ -1,6 +1,6 @@
-// The kernel in which warps have roles (sm_90a): one warp lets the copy engine (TMA) fill a ring of stages,
-// the consumers' warpgroups multiply them with wgmma and store what comes of it. Blocks stay for many tiles,
-// so the ring fills with the next tile's operands while this one is stored.
+// Warp-specialized kernel (sm_90a): one producer warp issues TMA loads into a ring of stages; consumer
+// warpgroups multiply them with wgmma and store the results. Blocks are persistent, so the ring fills with
+// the next tile's operands while a tile is stored.
 #pragma once
 #include "cosmati/gemm/cluster_sum.h"
 #include "cosmati/gemm/copying_producer.h"
@@ -35,15 +35,16 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
 
   static constexpr int groups = policy.consumer_warps() / 4;  // warpgroups that multiply
   static constexpr int threads = policy.threads();
-  static constexpr int cluster = policy.cluster();                     // blocks
-  static constexpr int sharing = policy.cluster_m * policy.cluster_n;  // of them, that load for each other
+  static constexpr int cluster = policy.cluster();  // blocks
+  static constexpr int sharing =
+      policy.cluster_m * policy.cluster_n;  // blocks that load shared tiles for each other
   static constexpr int step_bytes = static_cast<int>(sizeof(TileA) + sizeof(TileB));
-  // A thread's registers, in eights: the producers give up what the consumers need for their sums.
+  // Registers per thread, in multiples of 8: producers release registers that consumers need for their sums.
   static constexpr int launch_registers = least(65536 / policy.blocks / threads, 255) / 8 * 8;
   static constexpr bool copies_a = is_copied<SourceA>, copies_b = is_copied<SourceB>,
                         copies = copies_a || copies_b;
   static constexpr int producer_registers = copies ? CopiedOperands<SourceA, SourceB>::registers : 40;
-  // That end a phase of a stage: the thread's that asks the engine, and those of the warps that copy.
+  // Arrivals on `full` per phase: one TMA thread, four copying warps.
   static constexpr int full_arrivals = (copies_a && copies_b ? 0 : 1) + (copies ? 4 : 0);
   static constexpr int consumer_registers =
       least((launch_registers * threads - 128 * producer_registers) / (128 * groups), 240) / 8 * 8;
@@ -57,14 +58,14 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
     TileB b[policy.stages];
     typename ToDestination::SharedStorage epilogue;
     ConditionalStorage<(policy.cluster_k > 1), typename InCluster::SharedStorage> parts;
-    arch::Barrier full[policy.stages];   // both operands' bytes are there
+    arch::Barrier full[policy.stages];   // the bytes of both operands have arrived
     arch::Barrier empty[policy.stages];  // all consumers of the cluster have read them
   };
   using SharedMemory = required::SharedMemoryOfABlock<static_cast<int>(sizeof(SharedStorage))>;
   static_assert(sizeof(SharedMemory) > 0);
 };
 
-// The warpgroups that share a tile; `id`: of the barrier that they meet at.
+// The warpgroups that share a tile; `id` is their named barrier.
 template <class Traits>
 struct ConsumerTeam {
   static constexpr int threads = 32 * Traits::warps;
@@ -91,7 +92,7 @@ struct WarpSpecializedRoles {
     return {block % policy.cluster_m, block / policy.cluster_m, 0};
   }
 
-  // One thread: waits for an empty stage and asks the copy engine to fill it, step after step, tile after
+  // Executed by one thread: waits for an empty stage and issues TMA loads to fill it, for each step of each
   // tile.
   COSMATI_DEVICE static void produce(Shared& shared, Launch const& launch) {
     ClusterPlace const here = place();
@@ -119,14 +120,14 @@ struct WarpSpecializedRoles {
         shared.b[ring.stage].copy(b.step(first_k), full, here.m, column);
       }
     }
-    // No block leaves before the others have arrived at its barriers for the last time.
+    // No block exits before the others' last arrivals at its barriers.
     if constexpr (Traits::sharing > 1)
       for (int stage = 0; stage < policy.stages; ++stage, ring.advance())
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
   }
 
-  // A warpgroup: multiplies its part of each tile as stages fill, and stores it. In turn with another it has
-  // every other tile, whole, and stores it while the other's is multiplied.
+  // Executed by a warpgroup: multiplies its part of each tile as stages fill, and stores it. With ping_pong
+  // it computes every second tile completely and stores it while the other warpgroup multiplies.
   COSMATI_DEVICE static void consume(Shared& shared, Launch const& launch, int group) {
     typename Traits::Operands const operands(shared.a[0], shared.b[0], group);
     typename Traits::Fragments fragments;
@@ -141,12 +142,13 @@ struct WarpSpecializedRoles {
         continue;
       }
       typename Traits::Product sums;  // (thread_m, thread_n)
-      // Barriers of stages tell odd rounds from even ones only: nobody waits for them before it is his turn.
+      // Stage barriers distinguish only odd and even rounds, so a warpgroup must not wait for them before its
+      // turn.
       if (policy.ping_pong && turn > 0) arch::named_barrier(1 + group, 256);
       int const last = multiply(sums, operands, fragments, shared, ring, steps);
       if (policy.ping_pong && !tiles.is_last()) arch::named_arrive(1 + (group ^ 1), 256);
       TileOfWork work = tiles.work();
-      arch::hold(work.tile.m), arch::hold(work.tile.n);  // found while the last products are made
+      arch::hold(work.tile.m), arch::hold(work.tile.n);  // computed while the last products are in flight
       Index const first_m = Index{work.tile.m} * policy.block_m,
                   first_n = Index{work.tile.n} * policy.block_n + here.k * policy.slice().block_n;
       TileOfResult const at{work.batch, first_m, first_n, clamp_to_int(params.m - first_m),
@@ -160,8 +162,8 @@ struct WarpSpecializedRoles {
       ConsumerTeam<Traits> const team{3 + (policy.ping_pong ? group : 0)};
       if constexpr (policy.partition != Partition::tiles)
         if (!tiles.combine(result, params.schedule, work, team)) continue;
-      // A cluster may reach beyond D. Where this branch is missing, the assembler finds conversions of sums
-      // among the products that make them, and serialises those.
+      // A cluster may extend beyond D. Without this branch, ptxas moves conversions of sums between the
+      // products and serializes them.
       if (at.rows == 0 || at.columns == 0) continue;
       Traits::ToDestination::run(result, shared.epilogue, params.epilogue, params.d, at);
     }
@@ -170,7 +172,7 @@ struct WarpSpecializedRoles {
   }
 
  private:
-  // Operands of the epilogue come nearer while the last products are made.
+  // Prefetches epilogue operands while the last products are in flight.
   COSMATI_DEVICE static auto touch_operands(Params const& params, TileOfResult const& at) {
     using Result = typename Traits::Result;
     if constexpr (requires { Traits::Epilogue::operands; }) {
@@ -195,8 +197,8 @@ struct WarpSpecializedRoles {
       return (sums);
   }
 
-  // While a step is multiplied, the one before it is waited for and its stage handed back. The last one is
-  // still in flight at the end: its stage.
+  // While one step is multiplied, waits for the previous one and releases its stage. Returns the stage of the
+  // last step, which is still in flight.
   COSMATI_DEVICE static int multiply(typename Traits::Product& sums,
                                      typename Traits::Operands const& operands,
                                      typename Traits::Fragments& fragments, Shared& shared, Ring& ring,
@@ -221,7 +223,7 @@ struct WarpSpecializedRoles {
     return before;
   }
 
-  // A warp has read a stage: each block that may write there hears of it.
+  // Signals that a warp has read a stage, to each block that may write it.
   COSMATI_DEVICE static void release(arch::Barrier& empty) {
     int const lane = arch::thread() % 32;
     if constexpr (Traits::sharing == 1) {
@@ -231,7 +233,7 @@ struct WarpSpecializedRoles {
     }
   }
 
-  // Blocks of a cluster, a bit each, that compute tiles of its first row, and of its first column.
+  // Masks of the blocks of a cluster in its first row and its first column of tiles.
   COSMATI_CONSTEXPR static int blocks_of_row() {
     int mask = 0;
     for (int n = 0; n < policy.cluster_n; ++n) mask |= 1 << n * policy.cluster_m;
@@ -240,7 +242,8 @@ struct WarpSpecializedRoles {
   static constexpr int first_column = (1 << policy.cluster_m) - 1;
 };
 
-// Grid: clusters for as many tiles as can run at once; block: the consumers, then the producer's warpgroup.
+// Grid: as many clusters as can be resident, at most one per tile; block: the consumers, then the producer
+// warpgroup.
 template <class Traits, class Walk = WalkOfProblem<Traits>>
 COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::policy.blocks, Traits::cluster)
 warp_specialized_kernel(COSMATI_PARAMETER typename Walk::Launch launch) {

@@ -1,5 +1,5 @@
-// The staged way from a warpgroup's registers to D: each warp by itself, 16 rows of 128 bytes of sums at a
-// time through shared memory, then whole runs of a row in a rolled loop, where the expression stands once.
+// Staged epilogue of a warpgroup: each warp passes 16 rows of 128 bytes of sums at a time through shared
+// memory, then processes runs of a row in a rolled loop that contains the expression once.
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/warpgroup_product.h"
@@ -15,7 +15,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   static constexpr int rows = 16, columns = part_of_row(policy.warp_n, real_bytes);  // of a pass
   static constexpr int pitch = columns + 32 / real_bytes;  // rows begin 8 banks apart
   static constexpr int passes_n = policy.warp_n / columns, passes = policy.warp_m / rows * passes_n;
-  // Columns of a run; where D lies along m, neighbouring lanes take neighbouring rows instead.
+  // Columns per run; if D is M-major, adjacent lanes process adjacent rows instead.
   static constexpr bool down = lies_along_m<Destination>();
   static constexpr int count = down ? 1 : vector_within(columns, most(Destination::width, 4));
   struct SharedStorage {
@@ -34,7 +34,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
     auto& value = shared.value[warp];  // (rows, columns)
     COSMATI_NO_UNROLL
     for (int pass = 0; pass < passes; ++pass) {
-      arch::warp_barrier();  // the pass before has been read
+      arch::warp_barrier();  // the previous pass has been read
       COSMATI_UNROLL
       for (int p = 0; p < passes; ++p)
         if (p == pass) put(value, sums, place, p / passes_n * 2, p % passes_n * columns / 4);
@@ -43,7 +43,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
                 first_n = pass % passes_n * columns;
       COSMATI_NO_UNROLL
       for (int item = lane; item < rows * columns / count; item += 32) {
-        // 32 items on, down a column, a lane is in the same row: that is found once.
+        // Along a column, a lane stays in the same row every 32 items, so the row is computed once.
         int const row = down ? lane % rows : item / (columns / count);
         int const column = down ? item / rows : item % (columns / count) * count;
         int const m = first_m + row, n = first_n + column;

@@ -1,5 +1,5 @@
-// What a warpgroup, four warps, multiplies with wgmma: 64 or 128 rows of D by up to 256 columns, operands
-// from shared memory, A through registers where wgmma cannot read it as it lies, the sums in registers.
+// The product of a warpgroup (four warps) by wgmma: 64 or 128 rows of D by up to 256 columns, operands in
+// shared memory, A through registers if wgmma cannot read it directly, sums in registers.
 #pragma once
 #include "cosmati/arch/warpgroup.h"
 #include "cosmati/gemm/policy.h"
@@ -32,11 +32,11 @@ struct WarpgroupAccumulators {
   COSMATI_DEVICE void clear() {
     for_each([](Sum& sum) { sum = 0; });
   }
-  // Nothing is in them: the first product does not accumulate.
+  // Leaves the sums uninitialized: the first product does not accumulate.
   COSMATI_DEVICE void leave() {
     for_each([](Sum& sum) { arch::leave(sum); });
   }
-  // After the products have been waited for, and before anything else is done with the sums.
+  // Must be called after waiting for the products and before any other use of the sums.
   COSMATI_DEVICE void hold() {
     COSMATI_UNROLL
     for (int block = 0; block < rows / 2; ++block) arch::hold_sums(value[block]);
@@ -51,11 +51,12 @@ struct WarpgroupRows {
   }
 };
 
-// The tensor cores add products of such elements with 14 bits: what one step makes is added in f32.
+// Tensor cores accumulate products of such elements with only 14 bits, so the result of each step is added in
+// f32.
 template <class Element>
 inline constexpr bool promotes = is_same<Element, e4m3> || is_same<Element, e5m2>;
 
-// A through registers: what a step multiplies, which stays untouched until its products are done.
+// A in registers: the operands of a step, which must not change until its products are complete.
 template <bool present, int packs, int blocks>
 struct FragmentsOfA {
   unsigned value[packs][blocks][4];
@@ -75,27 +76,27 @@ struct OperandA<Tile, false> {
   COSMATI_DEVICE OperandA(Tile const& tile, int first_outer) : descriptor(tile.descriptor(first_outer)) {}
 };
 
-// The operands' tiles of one step, the sums, and the product of the two.
+// The operand tiles of one step, the sums, and their product.
 template <GemmPolicy gemm_policy, class SourceA, class SourceB, class Sum>
 struct WarpgroupProduct {
   static constexpr GemmPolicy policy = gemm_policy;
   using ElementA = typename SourceA::Element;
   using ElementB = typename SourceB::Element;
-  // Blocks of a cluster in one row of tiles share A, those in one column share B.
+  // Blocks of a cluster share A within a row of tiles, and B within a column.
   using TileA = TensorTile<ElementA, SourceA::along, policy.block_k, policy.block_m, policy.cluster_n>;
   using TileB = TensorTile<ElementB, SourceB::along, policy.block_k, policy.block_n, policy.cluster_m>;
   using Product = WarpgroupAccumulators<Sum, policy.thread_m, policy.thread_n>;
   static constexpr int packs_deep = policy.block_k * static_cast<int>(sizeof(ElementA)) / 32;
   static constexpr int blocks = policy.warp_m / 16, group_m = 64 * blocks,
                        groups_m = policy.block_m / group_m;
-  // Sums of one step stand beside the others: registers hold those of 64 rows by so many columns, which are
-  // a half of the warpgroup's, or 32 where wgmma does not multiply by that half.
+  // The sums of one step are kept in addition to the total: registers for 64 rows by half of the warpgroup's
+  // columns, or by 32 if wgmma does not support that half.
   static constexpr bool promotes = cosmati::promotes<ElementA>;
   static constexpr int half = policy.warp_n / 2;
   static constexpr int columns = !promotes || policy.warp_n <= 128 ? policy.warp_n
                                  : half % 32 == 0                  ? half
                                                                    : 32;
-  // wgmma reads 32-bit elements along k only; those of A that lie along m are read by the warps.
+  // wgmma reads 32-bit elements only if they are K-major; M-major A is read by the warps.
   static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::outer;
   using Fragments = FragmentsOfA<a_in_registers, packs_deep, blocks>;
   static constexpr int groups_of_a_step = a_in_registers ? packs_deep : 1;  // that warpgroup_wait counts
@@ -107,7 +108,7 @@ struct WarpgroupProduct {
     return matrix_place(thread % (32 * warps), policy.warps_m());
   }
 
-  // Of this warpgroup's part of the tiles at (a, b); stage s lies s * stride_of_tiles behind.
+  // This warpgroup's part of the tiles at (a, b); stage s is at offset s * stride_of_tiles.
   OperandA<TileA, a_in_registers> a;
   unsigned long long b;
   COSMATI_DEVICE WarpgroupProduct(TileA const& tile_a, TileB const& tile_b, int group)
@@ -139,8 +140,8 @@ struct WarpgroupProduct {
     arch::warpgroup_commit();
   }
 
-  // A pack of depth is a group: when its registers are loaded, the products of the pack that had them, four
-  // groups before, are over, and those of three packs keep the tensor cores busy.
+  // Each pack along k is one commit group: its registers are reloaded after the products that used them, four
+  // groups earlier, are complete, while three groups keep the tensor cores busy.
   COSMATI_DEVICE void multiply_by_registers(Product& sums, Fragments& fragments, int stage,
                                             unsigned long long from_b, bool accumulate) const {
     COSMATI_UNROLL

@@ -1,5 +1,5 @@
-// What a policy of the warp_specialized main loop must satisfy, as sentences; the numbers stand in the name
-// of the type that states them.
+// Requirements on a policy of the warp_specialized main loop, as messages; the type names in the messages
+// contain the numbers.
 #pragma once
 #include "cosmati/gemm/requirements.h"
 #include "cosmati/gemm/tensor_source.h"
@@ -91,7 +91,7 @@ struct WarpSpecializedRequirements
   static constexpr bool satisfied = true;
 };
 
-// A base of its own, so that these sentences come before what follows from breaking them.
+// A separate base class, so that these messages precede consequential errors.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct CheckedWarpgroups {
   using Requirements =

@@ -1,5 +1,5 @@
-// From WMMA's fragments to D: only the instruction knows where their elements belong, so it stores them to
-// shared memory, a row of fragments of every warp at a time.
+// Stores WMMA fragments to D: their element layout is unspecified, so the instruction stores them to shared
+// memory, one row of fragments of every warp at a time.
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 
@@ -26,7 +26,7 @@ requires(Traits::policy.multiply ==
     typename Destination::Tile const d(destination, at.batch, at.first_m, at.first_n);
     COSMATI_NO_UNROLL
     for (int pass = 0; pass < Product::rows; ++pass) {
-      arch::block_barrier();  // the main loop, or the pass before, has read what is overwritten now
+      arch::block_barrier();  // the main loop or the previous pass has finished reading
       COSMATI_UNROLL
       for (int i = 0; i < Product::rows; ++i)
         if (i == pass)

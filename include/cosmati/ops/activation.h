@@ -24,10 +24,11 @@ inline constexpr int activation_function_count = 9;
 
 char const* name_of(ActivationFunction function);
 ActivationFunction parse_activation_function(
-    std::string const& name);  // throws Error listing the legal names
+    std::string const& name);  // throws Error(bad_request) listing the valid names
 
-// forward: y = f(x); backward: dx = dy * f'(x). At 0, and at -0, f' is that of the left: 0 of relu, alpha of
-// leaky_relu and of elu (PyTorch's convention). y may be x, dx may be dy. All tensors are of one shape.
+// forward: y = f(x); backward: dx = dy * f'(x). At 0 and -0, f' is the left derivative: 0 for relu, alpha for
+// leaky_relu and elu (PyTorch's convention). In place: y may be x, dx may be dy. All tensors have the same
+// shape.
 struct ActivationProblem {
   Direction direction = Direction::forward;
   ActivationFunction function = ActivationFunction::relu;

@@ -1,5 +1,4 @@
-// Convolution (as in convolutional networks: a correlation), its three gradients, and the transposed
-// convolution.
+// Convolution (cross-correlation, as in neural networks), its three gradients, and transposed convolution.
 #pragma once
 #include <span>
 
@@ -44,7 +43,7 @@ struct ConvolutionProblem {
     std::span<void* const> stores = {};
   };
 
-  // What is a sum over the images; null: every output belongs to one of them.
+  // Describes the sum over the images; null if every output belongs to one image.
   char const* sums_over_batch() const {
     if (direction == ConvolutionDirection::filter) return "a filter's gradient is a sum";
     return direction == ConvolutionDirection::bias ? "a bias gradient is a sum" : nullptr;
@@ -82,12 +81,12 @@ struct RecipeOf<ConvolutionProblem> {
   using type = ConvolutionRecipe;
 };
 
-// Extents of N, C and K may be 0 (a sum over nothing is 0); the filter has at least one tap and must fit into
-// the padded image.
+// Extents of N, C and K may be 0 (an empty sum is 0); the filter must have at least one tap and fit into the
+// padded image.
 void validate(ConvolutionProblem const& problem);  // throws Error(bad_request)
 
-// The extent of a convolution's output: floor((input + pads - dilation*(filter - 1) - 1) / stride) + 1, or 0
-// where the filter does not fit.
+// Returns the extent of a convolution's output: floor((input + pads - dilation*(filter - 1) - 1) / stride) +
+// 1, or 0 if the filter does not fit.
 Index convolution_extent(Index input, Index filter, Index stride, Index pad_begin, Index pad_end,
                          Index dilation);
 

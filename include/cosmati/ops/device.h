@@ -1,5 +1,5 @@
-// What a plan needs to know of the machine: plain data, so that a plan can be made for a machine that is not
-// here.
+// Description of a machine for planning: plain data, so that plans can be made for machines that are not
+// present.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
@@ -11,15 +11,15 @@ namespace cosmati {
 enum class Backend : unsigned char { cuda, cpu, emulator, reference };
 
 char const* name_of(Backend backend);
-Backend parse_backend(std::string const& name);  // throws Error listing the legal names
+Backend parse_backend(std::string const& name);  // throws Error(bad_request) listing the valid names
 
-// A GPU, by what a plan depends on. Rates are operations a clock and multiprocessor.
+// The properties of a GPU that plans depend on. Rates are in operations per clock and multiprocessor.
 struct Gpu {
   std::string name;
-  int ordinal = 0;           // which of this machine's devices
+  int ordinal = 0;           // device number on this machine
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
-  int shared_bytes_per_block = 0;  // the most that a kernel may opt in to
+  int shared_bytes_per_block = 0;  // the maximum that a kernel can opt in to
   int shared_bytes_per_multiprocessor = 0;
   int registers_per_multiprocessor = 65536;
   int threads_per_multiprocessor = 2048;
@@ -36,37 +36,37 @@ using Stream = void*;
 
 struct Device {
   Backend backend = Backend::cpu;
-  int threads = 1;           // host threads that one run uses
-  int cores = 1;             // of the host that this process may use
+  int threads = 1;           // host threads per run
+  int cores = 1;             // host cores available to this process
   bool avx2 = false;         // with FMA
   bool avx512 = false;       // F, BW, DQ, VL
   bool avx512_bf16 = false;  // products of bf16 without conversion
   bool avx512_vnni = false;  // products of 8-bit integers without saturation in between
   bool onednn = false;       // the module that links oneDNN can be loaded
   bool openblas = false;     // OpenBLAS can be loaded
-  // Bytes of the host's caches for data: the first and the second of one core, the third of all cores that
-  // share it. 0: not known.
+  // Data cache sizes of the host in bytes: L1 and L2 of one core, L3 of all cores that share it. 0 if
+  // unknown.
   long long l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
-  Gpu gpu = {};  // of the backends cuda and emulator
+  Gpu gpu = {};  // for the backends cuda and emulator
 };
 
-// This machine, seen as `backend`. threads = 0: as many as there are cores; ordinal: which GPU, of the
-// backend cuda. The emulator stands for an H200. Throws Error(unavailable), with the reason, if the backend
-// or that GPU is not here.
+// Describes this machine for `backend`. `threads` = 0 selects one thread per core; `ordinal` selects the GPU
+// of the backend cuda. The emulator models an H200. Throws Error(unavailable), with the reason, if the
+// backend or the GPU is not available.
 Device this_device(Backend backend, int threads = 0, int ordinal = 0);
 
 // The GPUs of this machine. Throws Error(unavailable) with the reason if there is no driver or no GPU. The
-// driver is opened by the first call of this kind (COSMATI_LIBCUDA names another library than libcuda.so.1).
+// first call loads the driver, libcuda.so.1 or the library named by COSMATI_LIBCUDA.
 std::vector<Gpu> devices();
-// True if there is at least one; where there is no driver, this is known at once.
+// True if there is at least one GPU; returns immediately if there is no driver.
 bool has_cuda_device();
 
-// A GPU that need not be here: h200, h100, a100, rtx4090, t4 (by their data sheets), or a file of lines
-// "key = value" as to_text() writes them; # begins a comment. Keys are the fields of Gpu, but for ordinal,
-// and compute_capability; those that are not given follow from the compute capability or are as in struct
-// Gpu. Throws Error: bad_request for a name that is neither, bad_file with the line and the legal keys.
+// Describes a GPU that need not be present: h200, h100, a100, rtx4090, t4, ... (from data sheets), or a file
+// of lines "key = value" as written by to_text(); # begins a comment. Keys are compute_capability and the
+// fields of Gpu except ordinal; missing ones follow from the compute capability or have the defaults of Gpu.
+// Throws Error(bad_request) for an unknown name, and Error(bad_file) with the line and the valid keys.
 Gpu describe_gpu(std::string const& name_or_file);
-std::string to_text(Gpu const& gpu);  // such a file
+std::string to_text(Gpu const& gpu);  // the contents of such a file
 void set_rates(Gpu& gpu);             // fma_f32, fma_f64, fma_half2 and dp4a from major and minor
 
 }  // namespace cosmati

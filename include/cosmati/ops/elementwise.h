@@ -1,4 +1,4 @@
-// Operations that touch each element once: add and scale, dropout, layout transform, reduction.
+// Operations that access each element once: scaled addition, dropout, layout transformation, reduction.
 #pragma once
 #include "cosmati/ops/operation.h"
 
@@ -39,7 +39,7 @@ struct DropoutProblem {
   struct Arguments {
     void const* x = nullptr;
     void* y = nullptr;
-    unsigned long long step = 0;  // another mask for each step of a training
+    unsigned long long step = 0;  // selects a different mask for each training step
   };
 
   template <class Self, class Visit>
@@ -68,11 +68,12 @@ struct TransformProblem {
 
 enum class ReduceOperation : unsigned char { sum, mean, max, min, sum_of_squares };
 inline constexpr int reduce_operation_count = 5;
-char const* name_of(ReduceOperation operation);                   // sum, mean, max, min, sum-of-squares
-ReduceOperation parse_reduce_operation(std::string const& name);  // throws Error listing the legal names
+char const* name_of(ReduceOperation operation);  // sum, mean, max, min, sum-of-squares
+ReduceOperation parse_reduce_operation(
+    std::string const& name);  // throws Error(bad_request) listing the valid names
 
-// y = operation over the axes in which y's extent is 1 and x's is not (or is 1 as well). Same rank. NaN wins
-// in max and min. A sum over nothing is 0; a mean, max or min over nothing is not defined.
+// y = operation over the axes in which y's extent is 1 and x's is not (or is 1 as well). Same rank. max and
+// min propagate NaN. An empty sum is 0; an empty mean, max or min is undefined.
 struct ReduceProblem {
   ReduceOperation operation = ReduceOperation::sum;
   TensorDescription x;

@@ -1,4 +1,4 @@
-// Any chain of element-wise operations as one expression: one pass over memory.
+// A chain of element-wise operations as one expression, evaluated in one pass over memory.
 #pragma once
 #include <span>
 #include <string_view>
@@ -9,8 +9,8 @@
 namespace cosmati {
 
 // y = expression(x, operands...), element by element, in the epilogue language: `acc` is the element of x,
-// name[indices] one of an operand, which is broadcast along the indices that it does not name. stores are
-// outputs beside y, of its shape. y and stores may be x.
+// name[indices] one of an operand, which is broadcast along the indices that it does not name. Stores are
+// additional outputs with the shape of y. y and stores may be x.
 //   relu((acc - mean[c]) * scale[c] + bias[c]) + residual[n, c, h, w]
 // Computed in f32, in f64 if a tensor is f64 or s32. There is no `c` beside the index.
 struct ElementwiseProblem {
@@ -37,8 +37,8 @@ struct ElementwiseProblem {
 // n, c, d, h, w. None for other ranks.
 std::span<std::string_view const> elementwise_indices(int rank);
 
-inline constexpr int max_elementwise_operands = 7;  // beside x
-inline constexpr int max_elementwise_stores = 3;    // beside y
+inline constexpr int max_elementwise_operands = 7;  // in addition to x
+inline constexpr int max_elementwise_stores = 3;    // in addition to y
 
 void validate(ElementwiseProblem const& problem);  // throws Error(bad_request)
 

@@ -1,4 +1,5 @@
-// The part of a GEMM or convolution problem that says what becomes of the accumulator before it is stored.
+// The epilogue of a GEMM or convolution problem: the expression applied to the accumulator before it is
+// stored.
 #pragma once
 #include <vector>
 
@@ -7,18 +8,17 @@
 
 namespace cosmati {
 
-// What one expression may read and write beside acc and c.
+// The maximum number of operands, scalars and stores of one expression, in addition to acc and c.
 inline constexpr int max_epilogue_operands = 32;
 inline constexpr int max_epilogue_stores = 8;
 
-// An expression and what its names are bound to. Operand i of the problem is operand i of
-// expression.operands(); its layout has one dimension for each index letter, in the order in which the
-// expression writes them; the layout of store i, like that of the result, one for each of the result's
-// dimensions.
+// An expression and the tensors bound to its names. Operand i belongs to expression.operands()[i]; its layout
+// has one dimension per index letter, in the order written in the expression. The layout of store i has the
+// dimensions of the result.
 struct Epilogue {
   epilogue::Expression expression;
   std::vector<TensorDescription> operands;
-  std::vector<TensorDescription> stores;  // extra outputs, of the shape of the result
+  std::vector<TensorDescription> stores;  // additional outputs with the shape of the result
 };
 
 }  // namespace cosmati

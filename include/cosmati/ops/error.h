@@ -1,4 +1,4 @@
-// The one exception type of the host API: a code for programs, a sentence with values for people.
+// The exception type of the host API: a code for programs, and a sentence with values for people.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
@@ -9,11 +9,11 @@ namespace cosmati {
 
 enum class ErrorCode {
   wrong_result,   // a verification failed
-  bad_request,    // what was asked for is not defined
-  bad_file,       // a file is not what it should be
-  unavailable,    // a backend, device or library is not here
+  bad_request,    // the request is invalid
+  bad_file,       // a file is malformed
+  unavailable,    // a backend, device or library is not available
   out_of_memory,  // an allocation failed
-  system,         // the operating system refused; the message holds its reason
+  system,         // an operating system call failed; the message contains its reason
 };
 
 class Error : public std::runtime_error {

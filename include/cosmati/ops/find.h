@@ -1,4 +1,4 @@
-// Measures the candidates for a problem on the device that is here, where make_plan goes by prediction.
+// Measures the candidates for a problem on this machine's device, whereas make_plan predicts.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,35 +9,35 @@
 namespace cosmati {
 
 struct FindOptions {
-  // Which candidates: of one name, below a limit of workspace, as for make_plan.
+  // Restricts the candidates by name, workspace and so on, as for make_plan.
   PlanOptions plan = {};
-  // For each candidate, after one run that does not count. One that took four times as long as the best so
-  // far then is not run again.
+  // Measuring time per candidate, after one warm-up run. A candidate whose warm-up took four times as long as
+  // the best so far is not run again.
   double seconds = 0.1;
-  // The naive loops as well; else they are measured only where no other candidate accepts the problem.
+  // Also measures the naive loops, which are otherwise measured only if no other candidate accepts the
+  // problem.
   bool reference = false;
 };
 
-// A candidate that was measured: its plan, ready to be run, and the seconds of one run: the least on a host,
-// whose time other programs take as well, the median on a GPU.
+// A measured candidate: its plan, and the time of one run in seconds: the minimum on a host, where other
+// programs interfere, the median on a GPU.
 template <class Problem>
 struct Found {
   Prepared<Problem> prepared;
   double seconds = 0;
 };
 
-// Each candidate that accepts the problem, the fastest first; at least one. Data are random and of the
-// library's own: all tensors and one workspace are allocated at a time, on the device. Waits for the default
-// stream. The emulator's times say nothing of a GPU. Throws Error as make_plan and prepare do, and where
-// memory is short.
+// Returns each candidate that accepts the problem, fastest first; at least one. Data are random; all tensors
+// and one workspace are allocated on the device. Waits for the default stream. The emulator's times do not
+// predict those of a GPU. Throws Error as make_plan and prepare do, and if memory is insufficient.
 template <class Problem>
 std::vector<Found<Problem>> find(Problem const& problem, Device const& device,
                                  FindOptions const& options = {});
 
-// The line of a tuning file by which plans of the problem's class take the fastest of `found`; `options` are
-// those that it was found with, without a kernel or a policy. Driver, version and time are the caller's. For
-// GemmProblem and ConvolutionProblem; throws Error(bad_request) for problems of no class, which are arrays of
-// pointers and empty products.
+// Returns the line of a tuning file that makes plans for the problem's class use the fastest of `found`;
+// `options` are those of the measurement, without kernel and policy. The caller sets driver, version and
+// time. Available for GemmProblem and ConvolutionProblem; throws Error(bad_request) for problems outside
+// every class: arrays of pointers and empty products.
 template <class Problem>
 TuningLine tuning_line(std::vector<Found<Problem>> const& found, PlanOptions const& options);
 

@@ -1,11 +1,11 @@
-// Rows of a table, taken in any order: how a batch is drawn from a data set that lies on the device.
+// Gathers rows of a table in any order, e.g. a batch from a data set in device memory.
 #pragma once
 #include "cosmati/ops/operation.h"
 
 namespace cosmati {
 
-// y[n, f] = scale * x[order[n], f] + shift, converted to y's type. Rows of x and y are without gaps.
-// order[n] lies in [0, rows of x); it is read where the kernel runs, and not checked there.
+// y[n, f] = scale * x[order[n], f] + shift, converted to y's type. Rows of x and y are contiguous. order[n]
+// must be in [0, rows of x); it is read on the device without checks.
 struct GatherProblem {
   TensorDescription x;      // (rows, features)
   TensorDescription order;  // (N), s32

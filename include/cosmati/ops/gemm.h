@@ -9,20 +9,20 @@
 
 namespace cosmati {
 
-// d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n], ...) for each batch i.
-// Strides are free: NN, NT, TN and TT, any leading dimension, a batch stride of 0 for a shared operand.
-// The sum is accumulated in f32, in f64 if an input is f64, in s32 if both are integers; in f16 only on
-// request, which a backend may answer with a wider type. NaN and infinities: docs/nonfinite.md.
+// d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n], ...) for each batch i. Strides are
+// arbitrary: NN, NT, TN and TT, any leading dimension, a batch stride of 0 for a shared operand. The sum is
+// accumulated in f32; in f64 if an input is f64; in s32 if both are integers; in f16 only on request, and a
+// backend may use a wider type. NaN and infinities: docs/nonfinite.md.
 struct GemmProblem {
   TensorDescription a;  // (batch, m, k)
   TensorDescription b;  // (batch, k, n)
   TensorDescription c;  // (batch, m, n); absent unless the epilogue uses c
   TensorDescription d;  // (batch, m, n)
   Epilogue epilogue;    // default: acc
-  // The type of the sums: accumulator_type() unless f16 is asked for, with f16 factors.
+  // The type of the sums: accumulator_type(), or f16 on request for f16 factors.
   std::optional<DataType> accumulator = {};
-  // a, b, c and d of Arguments are arrays of batch() pointers, one for each matrix (on cuda: arrays in device
-  // memory), each as aligned as the description promises; the batch strides of the four mean nothing.
+  // a, b, c and d of Arguments are arrays of batch() pointers, one per matrix (on cuda: arrays in device
+  // memory), each with the alignment of the description; their batch strides are ignored.
   bool by_pointers = false;
 
   struct Arguments {
@@ -54,7 +54,7 @@ struct RecipeOf<GemmProblem> {
   using type = GemmRecipe;
 };
 
-// One matrix of a problem by_pointers, as a problem of its own, and its arguments.
+// The problem of a single matrix of a by_pointers problem.
 GemmProblem matrix_of_batch(GemmProblem const& problem);
 struct MatrixOfBatch {
   MatrixOfBatch(GemmProblem const& problem, GemmProblem::Arguments const& arguments, Index matrix);
@@ -63,10 +63,10 @@ struct MatrixOfBatch {
   void* stores[max_epilogue_stores];
 };
 
-// Any extent may be 0: without M, N or batch there is nothing to do, without K acc is 0.
+// Any extent may be 0: if M, N or the batch is 0 nothing is computed, if K is 0 acc is 0.
 void validate(GemmProblem const& problem);  // throws Error(bad_request)
 
-// The type in which products of a and b are summed and the epilogue is evaluated.
+// Returns the type in which products of a and b are accumulated and the epilogue is evaluated.
 DataType accumulator_type(DataType a, DataType b);
 
 }  // namespace cosmati

@@ -1,5 +1,4 @@
-// Memory of a device, for programs whose data are on the host: device memory on the backend cuda, else host
-// memory.
+// Device memory on the backend cuda, host memory on the others, for programs whose data are on the host.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -8,18 +7,18 @@
 
 namespace cosmati {
 
-// Owns `bytes` bytes, 256-byte aligned; contents undefined. Movable. upload, download and fill are ordered
-// after all that was enqueued on the default stream, and done when they return. They throw Error(bad_request)
-// for a range that is not inside.
+// Owns `bytes` bytes, 256-byte aligned; contents undefined. Movable. upload, download and fill run after all
+// work enqueued on the default stream, and are complete when they return. They throw Error(bad_request) for a
+// range outside the memory.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  // Throws Error(out_of_memory), for cuda with what was free.
+  // Throws Error(out_of_memory), on cuda with the free memory.
   DeviceMemory(Device const& device, std::size_t bytes);
   DeviceMemory(DeviceMemory&&) noexcept = default;
   DeviceMemory& operator=(DeviceMemory&&) noexcept = default;
 
-  void* data() const { return memory_.get(); }  // of the device; not null, even of 0 bytes
+  void* data() const { return memory_.get(); }  // device pointer; not null, even for 0 bytes
   std::size_t bytes() const { return bytes_; }
   void upload(void const* source, std::size_t bytes, std::size_t at = 0);
   void download(void* target, std::size_t bytes, std::size_t at = 0) const;
@@ -34,8 +33,8 @@ class DeviceMemory {
   std::shared_ptr<std::byte> memory_;
 };
 
-// Returns when all that was enqueued on `stream` is done; at once for host backends. Errors of kernels that
-// ran there are thrown here (ErrorCode::system).
+// Waits until all work enqueued on `stream` is complete; returns immediately for host backends. Throws errors
+// of kernels that ran on it (ErrorCode::system).
 void wait(Device const& device, Stream stream = nullptr);
 
 }  // namespace cosmati

@@ -1,4 +1,4 @@
-// Batch normalisation and local response normalisation.
+// Batch normalization and local response normalization.
 #pragma once
 #include "cosmati/ops/pooling.h"
 
@@ -6,8 +6,8 @@ namespace cosmati {
 
 enum class BatchNormMode : unsigned char { inference, training, backward };
 
-// x is (N, C, ...) of rank 2 to 5; mean and variance (of the population: divided by the count) are over all
-// but c.
+// x is (N, C, ...) of rank 2 to 5; mean and variance (population variance, divided by the count) are over all
+// dimensions but c.
 //   inference: y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
 //   training:  the same with the batch's own mean and variance; writes them to saved_mean, saved_variance
 //   backward:  from x, dy, scale and the saved statistics: dx, dscale, dbias. NaN: docs/nonfinite.md
@@ -35,10 +35,10 @@ struct BatchNormProblem {
     void* dbias = nullptr;
   };
 
-  // As ConvolutionProblem has it.
+  // See ConvolutionProblem.
   char const* sums_over_batch() const {
-    if (mode == BatchNormMode::training) return "the mean and variance of a batch normalisation are sums";
-    return mode == BatchNormMode::backward ? "the gradients of a batch normalisation are sums" : nullptr;
+    if (mode == BatchNormMode::training) return "the mean and variance of a batch normalization are sums";
+    return mode == BatchNormMode::backward ? "the gradients of a batch normalization are sums" : nullptr;
   }
 
   template <class Self, class Visit>

@@ -24,39 +24,40 @@ enum class Role : unsigned char { input, output, in_out };
 
 class TuningTable;  // cosmati/ops/tuning.h
 
-// What make_plan may choose from.
+// Restrictions on the choice of make_plan.
 struct PlanOptions {
   std::string kernel = {};                                   // only the candidate of this name; empty: any
   std::size_t max_workspace = ~static_cast<std::size_t>(0);  // bytes
   std::string policy =
-      {};  // of kernels that have one: a name, field=value,..., or both; empty: the planner's
-  // Candidates that state a larger Considered::expected_error are refused. Not given: those that compute by
-  // transforms are refused above default_max_error, unless `kernel` names them.
+      {};  // for kernels with policies: a name, field=value,..., or both; empty: chosen by the planner
+  // Rejects candidates whose Considered::expected_error is larger. If not given, algorithms by transforms are
+  // rejected above default_max_error, unless `kernel` names them.
   std::optional<double> max_error = {};
   static constexpr double default_max_error = 1e-4;
-  bool deterministic = false;  // refuse candidates whose bits may differ from run to run
-  // The bits of a row of a product, of a matrix of a batch, of an image do not depend on how many others
-  // there are: refuse candidates that do not promise so (docs/decisions/0028-batch-invariance.md). What was
-  // measured is not gone by.
+  bool deterministic = false;  // reject candidates whose results may differ from run to run
+  // Rejects candidates that do not guarantee that the result of a row, of a matrix of a batch, or of an image
+  // is bit-identical for every batch size (docs/decisions/0028-batch-invariance.md). Measured choices are
+  // ignored.
   bool batch_invariant = false;
-  // Measured choices, which go before predictions where there is one for the problem; null: none.
+  // Measured choices, which take precedence over predictions; null: none.
   std::shared_ptr<TuningTable const> tuning = {};
 };
 
 // One line of `cosmati explain`.
 struct Considered {
   std::string kernel;
-  std::string refusal;  // empty: it could run this problem; else requirement, value and what would be legal
+  std::string
+      refusal;  // empty: it can run this problem; otherwise the requirement, the value and valid values
   std::size_t workspace_bytes = 0;
   double predicted_seconds = 0;  // 0: this kernel has no prediction
-  std::string recipe = {};       // how it would run: policy, splits, ...; empty: nothing to choose
-  // Of rounding: the standard deviation of an output's error over that of the outputs, for random inputs of
-  // mean 0, before the output is rounded to its own type. 0: not stated.
+  std::string recipe = {};       // parameters: policy, splits, ...; empty: nothing to choose
+  // Expected relative rounding error: the standard deviation of an output's error divided by that of the
+  // outputs, for random inputs of mean 0, before rounding to the output type. 0 if not stated.
   double expected_error = 0;
-  std::string note = {};  // which line of a tuning file the recipe came from, or why that was ignored
+  std::string note = {};  // the line of a tuning file that the recipe came from, or why it was ignored
 };
 
-// What a plan says beyond the kernel's name; specialised for problems whose kernels are composed.
+// The recipe of a plan; specialized for problems whose kernels are generated.
 template <class Problem>
 struct RecipeOf {
   struct type {
@@ -64,19 +65,19 @@ struct RecipeOf {
   };
 };
 
-// How a problem will be computed. Immutable once made.
+// The decision how to compute a problem. Immutable.
 template <class Problem>
 struct Plan {
   Problem problem;
   Device device;
   std::string kernel;               // the chosen candidate
-  std::size_t workspace_bytes = 0;  // what run() must be given: 64-byte aligned, on a GPU 256-byte aligned
+  std::size_t workspace_bytes = 0;  // required by run(): 64-byte aligned, on a GPU 256-byte aligned
   std::vector<Considered> considered;
   typename RecipeOf<Problem>::type recipe = {};
   bool batch_invariant = false;  // PlanOptions::batch_invariant
 };
 
-// A kernel made ready for one problem. Immutable: enqueue() may be called by many threads at once, each with
+// A kernel prepared for one problem. Immutable: several threads may call enqueue() concurrently, each with
 // its own workspace.
 template <class Problem>
 class Kernel {
@@ -86,7 +87,7 @@ class Kernel {
                        Stream stream) const = 0;
 };
 
-// A kernel that has no use for a stream: it returns when the result is there.
+// A synchronous kernel, which returns when the result is complete and ignores the stream.
 template <class Problem>
 class HostKernel : public Kernel<Problem> {
  public:
@@ -96,76 +97,77 @@ class HostKernel : public Kernel<Problem> {
   }
 };
 
-// What a candidate that has choices of its own makes of a problem.
+// The offer of a candidate with parameters for a problem.
 template <class Problem>
 struct Offer {
-  std::string refusal;  // empty: it could run the problem so
+  std::string refusal;  // empty: it can run the problem this way
   std::size_t workspace_bytes = 0;
   double predicted_seconds = 0;
   typename RecipeOf<Problem>::type recipe = {};
   std::string text = {};      // the recipe, for people
   std::string note = {};      // Considered::note
   double expected_error = 0;  // Considered::expected_error
-  bool measured = false;  // the recipe came from PlanOptions::tuning: chosen before all that are predicted
+  bool measured = false;  // the recipe came from PlanOptions::tuning and takes precedence over predictions
 };
 
-// One way to compute a problem. The order of candidates(Backend) is the order of preference, but among those
-// that predict their time the least prediction wins, and what was measured goes before what is predicted; the
-// last has no requirements, so every valid problem runs.
+// One way to compute a problem. candidates(Backend) is ordered by preference, but among candidates that
+// predict their time the fastest wins, and measured choices take precedence over predictions. The last
+// candidate has no requirements, so every valid problem runs.
 template <class Problem>
 struct Candidate {
   struct Requirement {
-    // Empty if satisfied; else what is required, the value that is in the way, and what would be legal.
+    // Empty if satisfied; otherwise the violated requirement, the value, and valid values.
     std::string (*violation)(Problem const&, Device const&);
-    // A matter of speed: it does not bind who asks for this candidate by name.
+    // The requirement concerns speed only, and is ignored if the candidate is requested by name.
     bool advice = false;
   };
   char const* name;
   std::vector<Requirement> requirements;
   std::size_t (*workspace_bytes)(Problem const&, Device const&);
   std::unique_ptr<Kernel<Problem>> (*prepare)(Plan<Problem> const&);
-  // In the place of workspace_bytes, for kernels that can be made in more than one way.
+  // Replaces workspace_bytes for kernels with parameters.
   Offer<Problem> (*offer)(Problem const&, Device const&, PlanOptions const&) = nullptr;
-  bool takes_pointers = false;   // problems given by_pointers as well
-  bool deterministic = true;     // the same bits from the same inputs, in every run
-  bool batch_invariant = false;  // may be asked for PlanOptions::batch_invariant; its offer heeds that
+  bool takes_pointers = false;   // also accepts by_pointers problems
+  bool deterministic = true;     // results are bit-identical in every run
+  bool batch_invariant = false;  // supports PlanOptions::batch_invariant, which its offer respects
 };
 
-// The candidates of a backend for this kind of problem; specialised in src/plan/.
+// The candidates of a backend for this kind of problem; specialized in src/plan/.
 template <class Problem>
 std::vector<Candidate<Problem>> const& candidates(Backend backend);
 
-// Chooses the first candidate that accepts the problem. Throws Error if the problem is malformed, or if
-// options.kernel names a candidate that refuses or does not exist. Pure: no device call, no environment.
+// Chooses a candidate that accepts the problem, as described at Candidate. Throws Error(bad_request) if the
+// problem is invalid, or if options.kernel names a candidate that rejects it or does not exist. Pure: no
+// device calls, no environment variables.
 template <class Problem>
 Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOptions const& options = {});
 
-// Problems whose tensors may be given as arrays of pointers, one for each matrix of a batch.
+// Problems whose tensors may be arrays of pointers, one per matrix of a batch.
 template <class Problem>
 concept TakesPointers = requires(Problem problem) {
   problem.by_pointers;
 };
-// What the pointer to such an array must satisfy.
+// The description that the pointer to such an array must satisfy.
 TensorDescription array_of_pointers(TensorDescription const& description);
 
-// The arguments of a run are checked against the description, on every backend: present, and aligned to their
-// type and to what the description promises.
+// Checks an argument of a run on every backend: it must be present and aligned to its type and to the
+// alignment of the description.
 void check_argument(char const* name, TensorDescription const& description, void const* pointer);
 void check_workspace(std::size_t bytes, void const* workspace, Backend backend);
 
-// Throws Error(bad_request) if an operand, scalar or store that the expression names was not given.
+// Throws Error(bad_request) if an operand, scalar or store of the expression is missing.
 struct Epilogue;
 void check_epilogue_arguments(Epilogue const& epilogue, std::span<void const* const> operands,
                               std::span<double const> scalars, std::span<void* const> stores);
 
-// The same of the pointers in a host's array of them: one for each matrix of `description`.
+// Checks the pointers of a host array, one per matrix of `description`.
 void check_pointers(char const* name, TensorDescription const& description, void const* array);
 
-// Of the numbers in the arguments; overloaded for problems that do not take all of them.
+// Checks the numbers in the arguments; overloaded for problems that do not accept all values.
 template <class Problem>
 void check_numbers(Problem const&, typename Problem::Arguments const&) {}
 
-// What run() is given, against the problem; overloaded for problems that are no list of tensors.
+// Checks the arguments of run() against the problem; overloaded for problems that are not lists of tensors.
 template <class Problem>
 void check_arguments(Problem const& problem, typename Problem::Arguments const& arguments, Backend backend) {
   bool by_pointers = false;
@@ -180,7 +182,7 @@ void check_arguments(Problem const& problem, typename Problem::Arguments const& 
     check_epilogue_arguments(problem.epilogue, arguments.operands, arguments.scalars, arguments.stores);
 }
 
-// A plan made ready to run. Cheap to copy; copies share the kernel.
+// An executable plan. Cheap to copy; copies share the kernel.
 template <class Problem>
 class Prepared {
  public:
@@ -192,10 +194,10 @@ class Prepared {
   Plan<Problem> const& plan() const { return *plan_; }
   std::size_t workspace_bytes() const { return plan_->workspace_bytes; }
 
-  // Enqueues on `stream` and returns; host backends return when the result is there. On the cuda backend
-  // every pointer of `arguments` and the workspace are device memory. `workspace` is of at least
-  // workspace_bytes(), aligned to 64 bytes (cuda: 256), arrives dirty, belongs to the caller and is not
-  // shared with a concurrent run.
+  // Enqueues the computation on `stream` and returns; host backends return when the result is complete. On
+  // the backend cuda, all pointers of `arguments` and the workspace are device pointers. `workspace` has at
+  // least workspace_bytes() bytes, aligned to 64 bytes (cuda: 256); its initial content does not matter, the
+  // caller owns it, and concurrent runs must not share it.
   void run(Arguments const& arguments, void* workspace = nullptr, Stream stream = nullptr) const {
     Backend const backend = plan_->device.backend;
     check_arguments(plan_->problem, arguments, backend);
@@ -208,11 +210,11 @@ class Prepared {
   std::shared_ptr<Kernel<Problem> const> kernel_;
 };
 
-// Creates the chosen kernel: everything that is slow happens here.
+// Creates the chosen kernel, including all slow work such as compiling and loading.
 template <class Problem>
 Prepared<Problem> prepare(Plan<Problem> const& plan);
 
-// Every candidate and its verdict, a line each.
+// Returns one line per candidate with its verdict.
 std::string explain(std::vector<Considered> const& considered, std::string const& chosen);
 
 }  // namespace cosmati

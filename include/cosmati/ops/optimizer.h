@@ -1,4 +1,4 @@
-// Steps of an optimiser, and learning-rate schedules.
+// Steps of an optimizer, and learning-rate schedules.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,8 +14,7 @@ enum class OptimizerKind : unsigned char { sgd, adam };
 //         parameter -= rate * velocity; with nesterov: rate * (g + momentum*velocity)
 //   adam: first = beta1*first + (1-beta1)*g;  second = beta2*second + (1-beta2)*g*g;  t = step, from 1
 //         parameter -= rate * (first/(1-beta1^t)) / (sqrt(second/(1-beta2^t)) + epsilon)
-//         (Kingma and Ba 2015)
-// All tensors are of one shape; the state starts as zeros.
+// (Kingma and Ba 2015) All tensors have the same shape; the state is initially zero.
 struct OptimizerProblem {
   OptimizerKind kind = OptimizerKind::sgd;
   TensorDescription parameter;
@@ -27,11 +26,11 @@ struct OptimizerProblem {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  // f32 (3), optional: the rate and adam's 1-beta1^t and 1-beta2^t come from the device's memory, so that a
-  // recorded step can be repeated with others. Arguments::rate and ::step mean nothing then.
+  // f32 (3), optional: the rate and adam's 1-beta1^t and 1-beta2^t in device memory, so that a recorded step
+  // can be repeated with new values. Arguments::rate and ::step are then ignored.
   TensorDescription numbers;
-  // f32 (2), optional: gradients are scaling[0] times what they should be, and where scaling[1], their sum,
-  // is not finite the step is left out (loss scaling: Micikevicius et al. 2018).
+  // f32 (2), optional: gradients are multiplied by scaling[0], and the step is skipped if scaling[1], their
+  // sum, is not finite (loss scaling: Micikevicius et al. 2018).
   TensorDescription scaling;
 
   struct Arguments {
@@ -64,16 +63,17 @@ struct StepNumbers {
   double rate, correction1, correction2;
 };
 StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step);
-// Of a run whose arguments the host can read.
+// The numbers of a step whose arguments are in host memory.
 StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
-// What gradients are multiplied by in such a run; nothing where the step is left out.
+// Returns the factor for the gradients of such a run, or nothing if the step is skipped.
 std::optional<double> gradient_factor(OptimizerProblem const& problem,
                                       OptimizerProblem::Arguments const& arguments);
 
 enum class ScheduleKind : unsigned char { constant, step, inverse, cosine, one_cycle };
 inline constexpr int schedule_kind_count = 5;
-char const* name_of(ScheduleKind kind);                     // constant, step, inverse, cosine, one-cycle
-ScheduleKind parse_schedule_kind(std::string const& name);  // throws Error listing the legal names
+char const* name_of(ScheduleKind kind);  // constant, step, inverse, cosine, one-cycle
+ScheduleKind parse_schedule_kind(
+    std::string const& name);  // throws Error(bad_request) listing the valid names
 
 // Learning rate as a function of progress: t = step / total, 0 at the first step.
 struct Schedule {
@@ -82,10 +82,10 @@ struct Schedule {
   double decay = 0.1;       // step: factor at each drop; inverse: rate / (1 + decay*step)^power
   double power = 0.75;      // inverse
   long long period = 1000;  // step: steps between drops
-  double warm_up = 0.3;     // one_cycle: share of the steps spent rising (cosine) from rate/start_divisor
+  double warm_up = 0.3;     // one_cycle: fraction of the steps that rise (cosine) from rate/start_divisor
   double start_divisor = 25;
   double end_divisor = 1e4;  // one_cycle ends (cosine) at rate/end_divisor; cosine ends at 0
-  // The rate of step 0 <= step < total. Throws Error(bad_request) where a field is out of range.
+  // Returns the rate of a step with 0 <= step < total. Throws Error(bad_request) if a field is out of range.
   double rate_at(long long step, long long total) const;
 };
 

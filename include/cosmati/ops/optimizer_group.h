@@ -1,4 +1,4 @@
-// One step of an optimiser for all tensors of a network: what a training loop calls once an iteration.
+// One optimizer step for all tensors of a network, called once per training iteration.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,12 +7,13 @@
 
 namespace cosmati {
 
-// Each tensor may have numbers of its own (no weight decay for biases). On a GPU, tensors that lie without
-// gaps and agree in types and numbers share launches, up to 32 of them each; the others have their own.
+// Each tensor may have its own hyperparameters (e.g. no weight decay for biases). On a GPU, dense tensors
+// with the same types and hyperparameters share launches, up to 32 per launch; the others are launched
+// separately.
 struct OptimizerGroupProblem {
   std::vector<OptimizerProblem> tensors;
 
-  // Of one tensor; velocity and second where its problem has them.
+  // The arrays of one tensor; velocity and second only if its problem has them.
   struct Pointers {
     void* parameter = nullptr;
     void const* gradient = nullptr;
@@ -20,12 +21,12 @@ struct OptimizerGroupProblem {
     void* second = nullptr;
   };
   struct Arguments {
-    std::span<Pointers const> pointers;  // of each tensor, in the problem's order
+    std::span<Pointers const> pointers;  // for each tensor, in the problem's order
     double rate = 0;
     long long step = 1;
   };
 
-  // The pointers are checked by the kernels: there is no fixed number of them.
+  // Kernels check the pointers, since their number is not fixed.
   template <class Self, class Visit>
   static void visit_tensors(Self&, Visit&&) {}
 };

@@ -9,7 +9,7 @@ enum class PoolingMode : unsigned char { max, average, average_with_padding };
 inline constexpr int pooling_mode_count = 3;
 
 char const* name_of(PoolingMode mode);                    // max, average, average-with-padding
-PoolingMode parse_pooling_mode(std::string const& name);  // throws Error listing the legal names
+PoolingMode parse_pooling_mode(std::string const& name);  // throws Error(bad_request) listing the valid names
 
 // With h = p*stride + r*dilation - pad_begin (and likewise for w), over the taps (r, s) that lie inside the
 // image:
@@ -40,7 +40,7 @@ struct PoolingProblem {
     void* dx = nullptr;
   };
 
-  // True if backward must see x again.
+  // True if backward needs x.
   bool backward_needs_x() const { return mode == PoolingMode::max && !indices.present(); }
 
   template <class Self, class Visit>
@@ -59,12 +59,12 @@ struct PoolingProblem {
   }
 };
 
-// y's extents are those of pooling_extent in either mode. Of max and average, every window must have a tap
-// inside the image. No image and no channel is legal: there is nothing to do.
+// The extents of y are those of pooling_extent, with `ceil` or without. For max and average, every window
+// must contain an element of the image. Zero images or channels are valid and compute nothing.
 void validate(PoolingProblem const& problem);  // throws Error(bad_request)
 
-// The extent of a pooling's output: floor((input + pads - dilation*(window - 1) - 1) / stride) + 1, or 0
-// where the window does not fit. ceil_mode rounds up: it keeps a last window that starts inside the input or
+// Returns the extent of a pooling output: floor((input + pads - dilation*(window - 1) - 1) / stride) + 1, or
+// 0 if the window does not fit. ceil_mode rounds up: it keeps a last window that begins inside the input or
 // its left padding but ends beyond the right padding.
 Index pooling_extent(Index input, Index window, Index stride, Index pad_begin, Index pad_end, Index dilation,
                      bool ceil_mode);

@@ -1,6 +1,5 @@
-// Work that a device does while the host does something else: queues, moments in them, memory of the host
-// that the device reaches, and work that is recorded once and repeated. Host backends do everything at once,
-// so that the same program runs on all of them.
+// Asynchronous work on a device: queues, events, page-locked host memory, and recorded work. Host backends
+// execute everything immediately, so that the same program runs on all backends.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -16,7 +15,7 @@ class Event;
 class Graph;
 }  // namespace cuda
 
-// Host memory, page-locked for the backend cuda, so that copies need no processor. 256-byte aligned; contents
+// Host memory, page-locked for the backend cuda, so that copies are asynchronous. 256-byte aligned; contents
 // undefined. Throws Error(out_of_memory).
 class HostMemory {
  public:
@@ -25,7 +24,7 @@ class HostMemory {
 
   void* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
-  // Another owner of the same memory; and whether there is one.
+  // Shares ownership of the memory; whether it is shared.
   std::shared_ptr<void> share() const { return memory_; }
   bool shared() const;
   template <class Element>
@@ -38,13 +37,13 @@ class HostMemory {
   std::size_t bytes_ = 0;
 };
 
-// A moment between two pieces of work of a queue.
+// An event between two pieces of work of a queue.
 class Moment {
  public:
   Moment() = default;
   explicit Moment(Device const& device);
-  void wait() const;                                  // of the host; at once if it was never marked
-  double seconds_since(Moment const& earlier) const;  // both have happened
+  void wait() const;                                  // blocks the host; returns immediately if never marked
+  double seconds_since(Moment const& earlier) const;  // both must have completed
 
  private:
   friend class Queue;
@@ -52,21 +51,20 @@ class Moment {
   double host_seconds_ = 0;
 };
 
-// Pieces of work in the order in which they were put. Queues of one device do not wait for each other. Used
-// by one thread at a time.
+// Work executed in the order of submission. Queues of one device are independent. Not thread-safe.
 class Queue {
  public:
   Queue() = default;
   explicit Queue(Device const& device);
   operator Stream() const;  // for Prepared::run
 
-  // Host memory is a HostMemory, or the call may return only when the copy is done.
+  // Asynchronous if the host memory is a HostMemory; otherwise the call may return only after the copy.
   void upload(void* device_memory, void const* host_memory, std::size_t bytes);
   void download(void* host_memory, void const* device_memory, std::size_t bytes);
   void fill(void* device_memory, unsigned char value, std::size_t bytes);
   void mark(Moment& moment);
-  void wait_for(Moment const& moment);  // what is put from now on waits
-  void wait() const;                    // of the host, for all that was put
+  void wait_for(Moment const& moment);  // later work waits
+  void wait() const;                    // blocks the host until all submitted work is complete
 
  private:
   friend class Recording;
@@ -74,8 +72,8 @@ class Queue {
   std::shared_ptr<cuda::OwnedStream> stream_;
 };
 
-// Work that a function puts into a stream, to be done again and again: a CUDA graph on the backend cuda, else
-// the function itself, which must stay valid. The function only enqueues, with the same pointers each time.
+// Work enqueued by a function, for repeated execution: a CUDA graph on the backend cuda, otherwise the
+// function itself, which must remain valid. The function must only enqueue, with the same pointers each time.
 class Recording {
  public:
   Recording() = default;

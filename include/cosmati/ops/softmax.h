@@ -4,8 +4,8 @@
 
 namespace cosmati {
 
-// Along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm. Of NaN or +inf: NaN.
-// backward, from y: softmax dx = y * (dy - sum of dy*y); log-softmax dx = dy - exp(y) * sum of dy.
+// Along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm; NaN if the row contains NaN or
+// +inf. backward, from y: softmax dx = y * (dy - sum of dy*y); log-softmax dx = dy - exp(y) * sum of dy.
 struct SoftmaxProblem {
   Direction direction = Direction::forward;
   bool logarithm = false;
@@ -36,8 +36,8 @@ struct SoftmaxProblem {
 };
 
 // loss[0] = mean over n of -log softmax(x[n])[label[n]]; backward: dx = (softmax(x) - one_hot(label)) / N.
-// Forward gives dx too where dx is present: both come from one pass. A label outside [0, classes) throws
-// Error where the host can read it; on a GPU the loss and that row of dx are NaN.
+// Forward also computes dx if present, in the same pass. A label outside [0, classes) throws Error on host
+// backends; on a GPU the loss and that row of dx become NaN.
 struct CrossEntropyProblem {
   Direction direction = Direction::forward;
   TensorDescription x;       // (N, classes)
@@ -52,7 +52,7 @@ struct CrossEntropyProblem {
     void* dx = nullptr;
   };
 
-  // As ConvolutionProblem has it: the gradient is one of the mean, which knows how many there are.
+  // See ConvolutionProblem. The gradient is that of the mean, which depends on the batch size.
   char const* sums_over_batch() const {
     return direction == Direction::forward ? "the loss is a mean"
                                            : "the loss, whose gradient this is, is a mean";
@@ -67,17 +67,17 @@ struct CrossEntropyProblem {
   }
 };
 
-// Gaussian units: distance[n, i] = sum over f of (x[n, f] - centre[i, f])^2; unit i answers exp(-distance).
+// Gaussian units: distance[n, i] = sum over f of (x[n, f] - centre[i, f])^2; unit i outputs exp(-distance).
 // Loss (LeCun et al. 1998, eq. 9, averaged over n): distance[label] + log(exp(-rubbish) + sum over i of
-// exp(-distance[i])); rubbish = infinity leaves the constant out: the negative log-likelihood of the label
-// under softmax(-distance). backward gives dx and, where present, dcentres: of the loss if there are labels,
-// else of distances from ddistances.
+// exp(-distance[i])); rubbish = infinity omits the constant: the loss is then the negative log-likelihood of
+// the label under softmax(-distance). backward computes dx and, if present, dcentres: of the loss if there
+// are labels, otherwise of the distances from ddistances.
 struct RbfProblem {
   Direction direction = Direction::forward;
   TensorDescription x;          // (N, F); x or dx
   TensorDescription centres;    // (classes, F)
   TensorDescription labels;     // (N), s32; absent: no loss
-  TensorDescription distances;  // (N, classes); distances or ddistances; may be absent where there are labels
+  TensorDescription distances;  // (N, classes); distances or ddistances; may be absent if there are labels
   TensorDescription loss;       // (1)
   TensorDescription dcentres;   // (classes, F)
   double rubbish = __builtin_huge_val();
@@ -93,7 +93,7 @@ struct RbfProblem {
     void* dcentres = nullptr;
   };
 
-  // As ConvolutionProblem has it.
+  // See ConvolutionProblem.
   char const* sums_over_batch() const {
     if (labels.present()) return "the loss is a mean";
     return dcentres.present() ? "the gradient of the centres is a sum" : nullptr;
@@ -117,7 +117,7 @@ struct RbfProblem {
   }
 };
 
-// Throws Error(bad_request) naming the first label that lies outside [0, classes). `data` are the labels.
+// Throws Error(bad_request) naming the first label outside [0, classes). `data` points to the labels.
 void check_labels(char const* operation, TensorDescription const& labels, void const* data, Index classes);
 
 void validate(SoftmaxProblem const& problem);       // throws Error(bad_request)

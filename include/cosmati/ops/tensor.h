@@ -1,4 +1,4 @@
-// What a tensor is (type and layout), and tensors that own their memory on a backend.
+// Tensor descriptions (type and layout), and tensors that own host memory.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace cosmati {
 
-// Plain data without a pointer: what a problem says of each of its tensors.
+// The description of a tensor in a problem: plain data without a pointer.
 struct TensorDescription {
   DataType type = DataType::f32;
   Layout layout;  // rank 0 with `present` false: the tensor is not used
-  // Bytes, a power of two: what the pointer is promised to be a multiple of, if that is more than the type's
-  // size. On a GPU it decides how wide the loads may be.
+  // Guaranteed alignment of the pointer in bytes, a power of two, if larger than the type's size. On a GPU it
+  // determines the width of loads.
   int alignment = default_alignment;
 
   static constexpr int default_alignment = 16;
@@ -26,13 +26,13 @@ struct TensorDescription {
   Index extent(int dimension) const { return layout.extent(dimension); }
   // Bytes from the first to past the last element.
   Index bytes() const { return layout.span() * size_of(type); }
-  // The promise is not part of what the tensor is.
+  // Comparison ignores the alignment.
   friend bool operator==(TensorDescription const& x, TensorDescription const& y) {
     return x.type == y.type && x.layout == y.layout;
   }
 };
 
-// describe(type, {2, 3}) is the shape: braces never mean a layout here.
+// In describe(type, {2, 3}) the braces denote a shape, never a layout.
 template <std::same_as<Layout> AnyLayout>
 TensorDescription describe(DataType type, AnyLayout const& layout) {
   return {type, layout};
@@ -43,15 +43,17 @@ inline TensorDescription describe(DataType type, Shape shape) { return {type, ro
 std::string to_string(TensorDescription const& description);
 std::string to_string(Shape const& shape);
 
-DataType parse_data_type(std::string const& name);  // throws Error listing the legal names
+DataType parse_data_type(std::string const& name);  // accepts aliases such as float32; throws
+                                                    // Error(bad_request) listing the valid names
 
-// Number of elements; throws Error if an extent is negative or the number of bytes passes 2^62.
+// Number of elements; throws Error if an extent is negative or the size exceeds 2^62 bytes.
 Index checked_size(Shape const& shape, DataType type);
 
-// description.bytes(), checked: throws Error if an extent or a stride is negative or the bytes pass 2^62.
+// description.bytes(), checked: throws Error if an extent or a stride is negative or the size exceeds 2^62
+// bytes.
 Index checked_bytes(TensorDescription const& description);
 
-// A tensor with memory of its own (host memory, 64-byte aligned). Movable, not copyable.
+// A tensor that owns its memory (host memory, 64-byte aligned). Movable, not copyable.
 class Tensor {
  public:
   Tensor() = default;
@@ -88,8 +90,8 @@ class Tensor {
   std::unique_ptr<std::byte[], Free> memory_;
 };
 
-// A dense copy of `source` with the same order of dimensions in memory, or in another type or layout of the
-// same shape.
+// Returns a dense copy of `source` with the same memory order, or with another type or layout of the same
+// shape.
 Tensor copy(Tensor const& source, TensorDescription description);
 
 }  // namespace cosmati

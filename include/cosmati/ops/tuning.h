@@ -1,6 +1,6 @@
 // Measured choices for problems of one class on one device: which kernel was the fastest (`cosmati find`), or
-// which kernel, policy and split of k (`cosmati tune`). A line of text each; plans go by them where
-// PlanOptions::tuning says so.
+// which kernel, policy and split of k (`cosmati tune`). Each is one line of text; plans use them through
+// PlanOptions::tuning.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -12,27 +12,27 @@
 namespace cosmati {
 
 struct TuningLine {
-  // The subject and the class: "gemm a=bf16/k8 b=bf16/k8 ... m=4096 n=4096 k=4096 batch=1"; what the words
-  // mean say docs/decisions/0006-tuning.md and, of lines of find, 0021-finding.md.
+  // The subject and the class: "gemm a=bf16/k8 b=bf16/k8 ... m=4096 n=4096 k=4096 batch=1"; for the syntax
+  // see docs/decisions/0006-tuning.md and, for lines written by find, 0021-finding.md.
   std::string problems;
-  std::string gpu;             // tuning_name() of it; of a host, what plans depend on
+  std::string gpu;             // tuning_name() of the GPU; for a host, the properties that plans depend on
   std::string kernel;          // "multistage"
-  std::string policy;          // every field, as --policy takes them; empty: the line names the kernel alone
+  std::string policy;          // every field, as in --policy; empty: the line names only the kernel
   int splits = 1;              // parts of k
-  std::string measured = {};   // the problem of that class that was measured: "4096x4096x4096x1"
-  double seconds = 0;          // that it took so
-  double planned_seconds = 0;  // that it took as planned without this line, measured in turns with it
+  std::string measured = {};   // the measured problem of the class: "4096x4096x4096x1"
+  double seconds = 0;          // measured time with this choice
+  double planned_seconds = 0;  // measured time of the plan without this line, interleaved with it
   std::string driver = {}, version = {};  // of the GPU, of this library
   std::string time = {};                  // "2026-01-31T23:59:59Z"
   std::string origin = {};                // "tuning.txt, line 3"; not written
   std::string recipe = {};                // without a policy: how the kernel ran, for people
 };
 
-// What a GPU is known by: name, compute capability, multiprocessors. A described one has the same.
+// Identifies a GPU: name, compute capability, multiprocessors. A described GPU has the same name.
 std::string tuning_name(Gpu const& gpu);
 std::string to_string(TuningLine const& line);  // without an end of line
 
-// A measured or proposed choice, and what the plan predicts of it.
+// A measured or proposed choice, with its predicted time.
 struct TuningContender {
   TuningLine line;
   double predicted_seconds = 0;
@@ -41,19 +41,19 @@ struct TuningContender {
 
 class TuningTable {
  public:
-  // Lines of a file; # begins a comment. `name` is told in messages. Throws Error(bad_file) with the line
-  // that is none, and why.
+  // Lines of a file; # begins a comment. `name` is used in messages. Throws Error(bad_file) with the
+  // malformed line and the reason.
   static TuningTable parse(std::string_view text, std::string const& name);
 
-  // Of two lines for one class and GPU the newer stays, of two of one second the faster: whoever adds them,
-  // in whatever order.
+  // Keeps the newer of two lines for the same class and GPU, and the faster one if their times are equal,
+  // independently of the order of additions.
   void add(TuningLine const& line);
   void add(TuningTable const& other);
 
   // Null if there is none.
   TuningLine const* find(std::string const& problems, std::string const& gpu) const;
   std::size_t size() const { return lines_.size(); }
-  std::string text() const;  // of a file, in an order of its own
+  std::string text() const;  // the contents of a file, sorted
 
  private:
   std::map<std::string, TuningLine> lines_;  // by class and GPU

@@ -1,4 +1,4 @@
-// Runs of elements of tensors: as wide as their addresses allow, converted to the type that is computed in.
+// Runs of elements of tensors: as wide as their addresses allow, converted to the computation type.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"
@@ -72,7 +72,7 @@ struct Elements {
     }
   }
 
-  // Two neighbours of a type of 16 bits as they lie in memory: one register.
+  // Two neighbors of a type of 16 bits as they lie in memory: one register.
   struct Pair {
     unsigned word;
 

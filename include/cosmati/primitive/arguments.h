@@ -1,5 +1,5 @@
-// What a launch hands to the kernels of primitives: one struct for all of them, which does not depend on a
-// template parameter, so that the host can fill it for a kernel that only the run-time compiler has seen.
+// Launch parameters of the primitives' kernels: one struct for all, independent of template parameters, so
+// that the host can fill it for kernels compiled at run time.
 #pragma once
 #include "cosmati/core/divisor.h"
 #include "cosmati/core/number.h"
@@ -10,7 +10,7 @@ namespace cosmati {
 // A kernel reads tensors [0, primitive_inputs) and writes those from there on.
 inline constexpr int primitive_inputs = 9, primitive_outputs = 4, primitive_scalars = 12;
 
-// Windows whose extents the compiler knows; of local response normalisation, `columns` is the size.
+// Windows whose extents the compiler knows; of local response normalization, `columns` is the size.
 struct WindowPolicy {
   int rows = 0, columns = 0;     // taps
   int down = 1, along = 1;       // strides of the windows
@@ -75,7 +75,7 @@ struct PrimitiveParameters {
   PrimitivePolicy policy;
   void const* functions = nullptr;
 };
-// Of a launch for several tensors without gaps, that all have the same done to them: member m has the blocks
+// The limits of a launch that applies the same operation to several dense tensors; member m has the blocks
 // from first_block[m] on.
 inline constexpr int group_members = 32, group_inputs = 4, group_outputs = 3;
 struct PrimitiveGroup {

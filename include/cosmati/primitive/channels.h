@@ -1,6 +1,6 @@
-// Batch normalisation with the statistics of its own input: y = f(x, scale, bias, mean, variance), where mean
+// Batch normalization with the statistics of its own input: y = f(x, scale, bias, mean, variance), where mean
 // and variance are those of all x of a channel. A cluster of blocks keeps a channel in shared memory: x is
-// read once, and the next channel comes while this one is written.
+// read once, and the next channel is loaded while this one is written.
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/primitive/reduce.h"
@@ -56,7 +56,7 @@ struct ChannelKernel {
             Stretch{offset(params.tensor[0], policy.kept, channel, place), count_of(place)});
   }
 
-  // Of this thread's runs.
+  // The moments of this thread's runs.
   COSMATI_DEVICE Partial<Real, 3> moments() const {
     Partial<Real, 3> partial;
     partial.clear(static_cast<int>(Combine::moments));
@@ -125,7 +125,7 @@ struct ChannelKernel {
     return value;
   }
 
-  // Of `count` partial results: with the mean of all, one division serves for all of them.
+  // Combines `count` partial results; with the mean of all, a single division suffices.
   template <int most, class At>
   COSMATI_DEVICE static Partial<Real, 3> joined(int count, At const& at) {
     Real part[most][3];

@@ -1,5 +1,5 @@
-// y... = f(x...), element by element over any strides: a thread has a few runs of neighbours, all of whose
-// operands are on their way before the first is used.
+// y... = f(x...), element by element over any strides: a thread processes a few contiguous runs and issues
+// all their loads before using the first.
 #pragma once
 #include "cosmati/primitive/math.h"
 #include "cosmati/primitive/traits.h"

@@ -1,4 +1,4 @@
-// The functions of the C library that kernels call by themselves, in the precision of their argument.
+// Math functions called by kernels, in the precision of their argument.
 #pragma once
 #include "cosmati/arch/config.h"
 
@@ -58,7 +58,7 @@ COSMATI_DEVICE float coarse_gelu(float x) {
   float const tail = sum * t * power;
   return x * (x < 0.0f ? tail : 1.0f - tail);
 }
-// Of two numbers; b where a is NaN.
+// The larger of two numbers; b if a is NaN.
 COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
 #else

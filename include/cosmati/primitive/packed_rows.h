@@ -1,5 +1,5 @@
-// Softmax and its logarithm of rows in types of 16 bits: a row is kept as it lies in memory, half the
-// registers of its numbers, so that twice as many rows are on their way; exponentials are computed twice.
+// Softmax and its logarithm of rows in types of 16 bits: a row is kept in its 16-bit form, in half the
+// registers, so that twice as many rows are in flight; exponentials are computed twice.
 #pragma once
 #include "cosmati/primitive/row_totals.h"
 

@@ -96,7 +96,7 @@ COSMATI_DEVICE void absorb(Partial<Real, values>& partial, int operation, bool c
   partial.join(operation, step.value);
 }
 
-// Moments of neighbouring results, which all have the same `number` of terms: two divisions for all of them.
+// Moments of neighboring results, which all have the same `number` of terms: two divisions for all of them.
 // term[r][i] counts where there[i].
 template <class Real, int values, int results, int count, int inputs_of_function>
 COSMATI_DEVICE void absorb_side_by_side(Partial<Real, values> (&partial)[results], bool const (&there)[count],

@@ -1,4 +1,4 @@
-// Rows that the blocks of a cluster keep: a kernel that devices before sm_90 do not have.
+// Rows kept by the blocks of a cluster; requires sm_90.
 #pragma once
 #include "cosmati/primitive/rows.h"
 

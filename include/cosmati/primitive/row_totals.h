@@ -1,4 +1,4 @@
-// What the threads of a row know of it together: the sum that everything else waits for.
+// Reductions over the threads of a row.
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/primitive/math.h"
@@ -99,7 +99,7 @@ struct RowTotals {
     }
   }
 
-  // Members are neighbours: lanes of a warp, then warps of the block, then blocks of the cluster.
+  // Members are neighbors: lanes of a warp, then warps of the block, then blocks of the cluster.
   COSMATI_DEVICE void join_row(RowShared<Traits>& shared) {
     int const lanes = team.along < 32 ? team.along : 32, warps = team.along / 32;
     Real max = total[0].max, sum = total[0].sum;

@@ -1,5 +1,5 @@
-// Softmax, its logarithm, their gradients, and the losses of a classifier: everything that needs one sum over
-// a row before it can write the row. A row that fits is read once and kept in registers.
+// Softmax, its logarithm, their gradients, and the losses of a classifier: all operations that need a sum
+// over a row before writing it. Rows that fit are read once and kept in registers.
 #pragma once
 #include "cosmati/primitive/packed_rows.h"
 

@@ -1,5 +1,5 @@
-// What the kernels of primitives share: their one trait type, places in a strided index space, runs of all
-// inputs and outputs.
+// Common parts of the primitives' kernels: their trait type, indexing of strided tensors, runs of all inputs
+// and outputs.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/primitive/access.h"
@@ -93,7 +93,7 @@ COSMATI_DEVICE void apply_to_run(PrimitiveParameters const& params, Real const (
   }
 }
 
-// Which position and which share of its terms a thread of the block has. Neighbours in a warp have neighbours
+// Which position and which share of its terms a thread of the block has. Neighbors in a warp have neighbors
 // in memory.
 struct Team {
   int along;           // threads of a position

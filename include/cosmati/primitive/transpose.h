@@ -1,12 +1,12 @@
-// y = x where neighbours of x are not neighbours of y: tiles through shared memory, read along x's
-// neighbours, written along y's.
+// y = x for tensors that are contiguous along different dimensions: tiles through shared memory, with
+// contiguous reads and writes.
 #pragma once
 #include "cosmati/primitive/traits.h"
 
 namespace cosmati {
 
 // A block has a tile of `along_x` by `along_y` elements, cut into cells of width by width: a thread reads a
-// run of x's neighbours from each line of a cell, and writes to shared memory runs of y's neighbours.
+// run of x's neighbors from each line of a cell, and writes to shared memory runs of y's neighbors.
 template <class Traits>
 struct TransposeTile {
   using Real = typename Traits::Real;
@@ -18,7 +18,7 @@ struct TransposeTile {
     Run run[along_x][units_y];  // (along x, along y / width)
   };
   static constexpr int turns = units_x < units_y ? units_x : units_y;
-  // Lanes that write have neighbouring cells of one line, lanes that read neighbouring runs: both find banks
+  // Lanes that write have neighboring cells of one line, lanes that read neighboring runs: both find banks
   // of their own.
   COSMATI_DEVICE static int place_of(int x, int unit_y) { return unit_y ^ (x / width % turns); }
 
@@ -30,8 +30,8 @@ struct TransposeTile {
   COSMATI_DEVICE static int unit_of(int i) { return static_cast<int>(number_of(i) / units_x); }
 };
 
-// Axis 0: y's neighbours, axis 1: x's neighbours (both cut into tiles), then the others. Strides of axes 0
-// and 1 are those of elements; all but those of neighbours are multiples of a run. window[0].image and
+// Axis 0: y's neighbors, axis 1: x's neighbors (both cut into tiles), then the others. Strides of axes 0
+// and 1 are those of elements; all but those of neighbors are multiples of a run. window[0].image and
 // window[1].image: the extents along axes 0 and 1. Grid: (tiles, positions of the other axes).
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)

@@ -1,5 +1,5 @@
-// Pooling over windows whose extents the compiler knows, and its gradient where each place of the image lies
-// in one window: all taps are on their way before the first is used, and no window is looked at twice.
+// Pooling over windows of compile-time extents, and its gradient for non-overlapping windows: all taps are
+// loaded before the first is used, and no window is visited twice.
 #pragma once
 #include "cosmati/primitive/windows.h"
 

@@ -1,5 +1,5 @@
-// Pooling over windows of an image, and its gradient: every result gathers what belongs to it, so that
-// nothing is added to from two sides.
+// Pooling over windows of an image, and its gradient: every result gathers its contributions, so that no
+// atomic additions are needed.
 #pragma once
 #include "cosmati/primitive/reduce.h"
 

@@ -1,4 +1,4 @@
-// What a thread keeps in registers: its tile of sums, and how products are added to it.
+// A thread's tile of sums in registers, and the addition of products.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -14,7 +14,7 @@ struct Fragments {
   PackB b[columns];
 };
 
-// Visits the products (i, j) row by row, to and fro. Neighbours so share an operand, which the multiply-add
+// Visits the products (i, j) row by row, to and fro. Neighbors so share an operand, which the multiply-add
 // then takes from the reuse cache: the two banks of the register file deliver two operands a clock, and where
 // three are fetched, the next instruction waits (docs/decisions/0004).
 template <int rows, int columns, class Visit>
@@ -60,7 +60,7 @@ struct Accumulators {
   static constexpr int registers = rows * columns;
 };
 
-// f16 sums, two neighbouring columns in a register.
+// f16 sums, two neighboring columns in a register.
 template <int rows_, int columns_>
 struct Accumulators<Multiply::half2, f16, rows_, columns_> {
   using Sum = f16;
@@ -98,7 +98,7 @@ struct Accumulators<Multiply::half2, f16, rows_, columns_> {
   COSMATI_DEVICE static arch::HalfPair twice(f16 value) { return arch::make_pair(value, value); }
 };
 
-// s32 sums of products of four bytes; a pack holds the bytes of four neighbouring depths.
+// s32 sums of products of four bytes; a pack holds the bytes of four neighboring depths.
 struct SignedBytes {
   unsigned bits;
 };

@@ -1,9 +1,9 @@
 // Fragments of the f64 tensor cores, read from the tiles that the multiplies of one thread read, in accesses
 // of 16 bytes. The instruction does not say which of D's rows, columns and depths it is given, as long as
 // its three operands agree, so
-// - its rows g and g + 8 are the neighbouring rows 2 g and 2 g + 1 of the tile;
-// - its columns c of two products side by side are the neighbouring columns 2 c and 2 c + 1, so that a
-//   thread's sums are four neighbours of a row;
+// - its rows g and g + 8 are the neighboring rows 2 g and 2 g + 1 of the tile;
+// - its columns c of two products side by side are the neighboring columns 2 c and 2 c + 1, so that a
+//   thread's sums are four neighbors of a row;
 // - its depths t of two products one after the other are the depths 2 t and 2 t + 1: lanes that are served
 //   together then fall into different banks (a row of a tile is 16 bytes longer than its elements).
 #pragma once

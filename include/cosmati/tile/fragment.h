@@ -1,4 +1,4 @@
-// Shared memory -> registers: the packs that a thread multiplies at one depth.
+// Loads from shared memory to registers: the packs that a thread multiplies at one depth.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/tile/partition.h"

@@ -1,6 +1,6 @@
-// How a tile of an operand lies in shared memory where the copy engine (TMA) writes it and wgmma reads it,
-// and the 64 bits that tell wgmma so (PTX ISA, "Asynchronous warpgroup-level matrix shared memory layout" and
-// "matrix descriptor"). A line is what lies contiguously: of `span` bytes, a depth or an outer extent.
+// The layout of an operand's tile in shared memory as written by TMA and read by wgmma, and its 64-bit
+// descriptor (PTX ISA, "Asynchronous warpgroup-level matrix shared memory layout" and "matrix descriptor"). A
+// line is a contiguous range of `span` bytes along the depth or the outer extent.
 #pragma once
 #include "cosmati/core/config.h"
 

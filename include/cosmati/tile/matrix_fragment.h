@@ -1,4 +1,4 @@
-// Tensor-core fragments: what a warp multiplies at one depth of 32 bytes, and its sums.
+// Tensor core fragments: the operands of a warp for 32 bytes of depth, and its sums.
 #pragma once
 #include "cosmati/arch/matrix.h"
 #include "cosmati/arch/memory.h"
@@ -44,7 +44,7 @@ struct MatrixAccumulators : Accumulators<Multiply::fma, Sum_, rows_, columns_> {
   }
 };
 
-// f16 sums, two neighbouring columns in a register, as half2 has them.
+// f16 sums, two neighboring columns in a register, as half2 has them.
 template <int rows_, int columns_>
 struct MatrixAccumulators<f16, rows_, columns_> : Accumulators<Multiply::half2, f16, rows_, columns_> {
   template <class Fragment>
@@ -63,7 +63,7 @@ struct MatrixAccumulators<f16, rows_, columns_> : Accumulators<Multiply::half2, 
 };
 
 // A block of 16 outer positions from `first_outer` by the 32 bytes of depth from `pack`, as four 8 x 8
-// matrices in the order of mma's A (outer first) or of two neighbouring columns of B (depth first).
+// matrices in the order of mma's A (outer first) or of two neighboring columns of B (depth first).
 template <bool is_a, class Tile>
 COSMATI_DEVICE void read_matrices(unsigned (&to)[4], Tile const& tile, int first_outer, int pack) {
   using Element = typename Tile::Element;

@@ -1,4 +1,4 @@
-// What multiplies: a field of the policy, and what the accumulators are specialised for.
+// The multiply instruction: a field of the policy, for which the accumulators are specialized.
 #pragma once
 #include "cosmati/core/config.h"
 

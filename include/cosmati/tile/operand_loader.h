@@ -1,5 +1,5 @@
-// Brings tiles of one operand from global into shared memory, by all threads of a block: through registers,
-// converted and restructured on the way, or by cp.async where the elements arrive as they lie.
+// Loads tiles of one operand from global into shared memory by all threads of a block: through registers,
+// with conversion and rearrangement, or by cp.async without.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -12,7 +12,7 @@ namespace cosmati {
 COSMATI_CONSTEXPR int least(int a, int b) { return a < b ? a : b; }
 COSMATI_CONSTEXPR int most(int a, int b) { return a > b ? a : b; }
 
-// How a tile is cut into items, one of which a thread moves at a time: `runs` runs of `width` neighbours that
+// How a tile is cut into items, one of which a thread moves at a time: `runs` runs of `width` neighbors that
 // fill item_depth depths by item_outer outer positions; pack_depth depths make a pack.
 struct ItemShape {
   int width, runs, item_depth, item_outer;
@@ -28,7 +28,7 @@ COSMATI_CONSTEXPR ItemShape item_shape(Along along, int width, int pack_bytes, i
   return {used, most(1, pack_depth / used), most(used, pack_depth), 1};
 }
 
-// Item i of a tile: its first depth and outer position. Along depth, 8 packs of one row go to neighbouring
+// Item i of a tile: its first depth and outer position. Along depth, 8 packs of one row go to neighboring
 // lanes, which reads whole sectors and writes without bank conflicts (shared_tile.h).
 struct ItemPlace {
   int depth, outer;

@@ -31,7 +31,7 @@ class OuterFragmentReader {
     return tile_offset(place.depth, (first_outer + place.outer) * 4, Tile::box.rows, Tile::swizzle);
   }
 
-  // Of the calling warp, whose first row of 16 is `first_outer`.
+  // Reads for the calling warp, whose 16 rows begin at `first_outer`.
   COSMATI_DEVICE OuterFragmentReader(Tile const& tile, int first_outer)
       : bytes_(&tile.bytes[0][0][0]), is_swapped_(arch::thread() % 32 >= 16) {
     COSMATI_UNROLL

@@ -1,5 +1,5 @@
-// Brings tiles of one operand into shared memory as they lie in global memory, in padded lines: through
-// registers, or by cp.async where 16, 8 or 4 bytes are aligned.
+// Loads tiles of one operand into shared memory without rearrangement, in padded lines: through registers, or
+// by cp.async if 16, 8 or 4 bytes are aligned.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/tile/operand_loader.h"
@@ -19,7 +19,7 @@ class PaddedLoader {
   static constexpr bool by_bands = threads % band == 0,
                         by_parts = shape.lines_deep == 1 && band % threads == 0;
   static_assert(Tile::lines % shape.lines_deep == 0, "a tile has whole bands of lines");
-  // Of single elements a thread has many: their addresses would not find room, and are computed each time.
+  // A thread copies many single elements; their addresses would not fit in registers and are recomputed.
   static constexpr bool keeps_rows = pieces_per_thread <= 8;
 
  public:

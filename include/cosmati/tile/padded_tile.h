@@ -1,5 +1,5 @@
 // A tile of an operand in shared memory as it lies in global memory, for WMMA, which takes plain lines at one
-// distance: lines of neighbours along `along`, each a few bytes longer than its elements, so that what the
+// distance: lines of neighbors along `along`, each a few bytes longer than its elements, so that what the
 // warp touches at a time falls into different banks.
 #pragma once
 #include "cosmati/tile/run.h"
@@ -10,10 +10,10 @@ namespace cosmati {
 // conflicts then, with lines whose elements fill a multiple of 32 bytes:
 // - 16-bit elements, and 8-bit ones along k: ldmatrix, 16 bytes of each of 8 lines at a time. An odd multiple
 //   of 16 bytes from line to line puts them into 8 times 4 different banks.
-// - 4-byte elements along k: a word from each of 4 neighbours in 8 lines. The same.
-// - 4-byte elements along m or n: a word of each of 8 neighbours in 4 lines: an odd multiple of 32 bytes.
-// - f64: 8 bytes of each of 4 neighbours in 4 lines, along either: the same.
-// - 8-bit elements along m or n: a byte of each of 8 neighbours in every fourth line, four of them. These
+// - 4-byte elements along k: a word from each of 4 neighbors in 8 lines. The same.
+// - 4-byte elements along m or n: a word of each of 8 neighbors in 4 lines: an odd multiple of 32 bytes.
+// - f64: 8 bytes of each of 4 neighbors in 4 lines, along either: the same.
+// - 8-bit elements along m or n: a byte of each of 8 neighbors in every fourth line, four of them. These
 //   would want 8 bytes, which neither the instruction nor a copy of 16 bytes takes: two lines share banks,
 //   and four bytes make a word in as many loads. The slow way, and the only one without a transposition.
 COSMATI_CONSTEXPR int padding_of_line(int element_bytes, Along along) {
@@ -26,7 +26,7 @@ COSMATI_CONSTEXPR int padded_tile_bytes(int element_bytes, Along along, int dept
   return (lines * (elements * element_bytes + padding_of_line(element_bytes, along)) + 127) / 128 * 128;
 }
 
-// The elements from row to row of sums on their way to D. What wmma.store becomes writes two neighbours of
+// The elements from row to row of sums on their way to D. What wmma.store becomes writes two neighbors of
 // eight rows by four columns; eight elements more than a row's keep those apart that are written together.
 COSMATI_CONSTEXPR int padded_sums(int columns) { return columns + 8; }
 
@@ -53,7 +53,7 @@ struct PaddedTile {
 
 // How pieces of `bytes` (up to 16) of a tile are dealt to threads: piece i begins at `byte` of `line`. Eight
 // chunks of 16 bytes that are written together fill the banks once: of lines of 128 bytes or more, or piece
-// by small piece, they are neighbours; of shorter ones as many lines as the padding keeps apart.
+// by small piece, they are neighbors; of shorter ones as many lines as the padding keeps apart.
 struct PieceShape {
   int bytes, pieces;      // of a chunk
   int chunks;             // of a line

@@ -6,13 +6,13 @@
 namespace cosmati {
 
 // One dimension of a block tile dealt to warps and lanes. A lane's `extent` positions come in runs of
-// `vector` neighbours; the runs of the lanes of a warp interleave, so that each access of a warp is
+// `vector` neighbors; the runs of the lanes of a warp interleave, so that each access of a warp is
 // contiguous.
 struct LinePartition {
   int warp_tile;  // positions of a warp
   int lanes;      // of a warp, in this dimension
   int extent;     // positions of a lane
-  int vector;     // neighbours that a lane accesses together
+  int vector;     // neighbors that a lane accesses together
 
   COSMATI_CONSTEXPR int position(int warp, int lane, int i) const {
     return warp * warp_tile + i / vector * (lanes * vector) + lane * vector + i % vector;
@@ -24,7 +24,7 @@ struct ThreadPlace {
   int warp_m, warp_n, lane_m, lane_n;
 };
 
-// Two neighbouring lanes share a column, four a row: 8 lanes that are served together then read two runs of A
+// Two neighboring lanes share a column, four a row: 8 lanes that are served together then read two runs of A
 // and four of B.
 COSMATI_CONSTEXPR ThreadPlace thread_place(int thread, int warps_m, int lanes_m, int lanes_n) {
   int const warp = thread / 32, lane = thread % 32;

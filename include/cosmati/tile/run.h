@@ -1,13 +1,13 @@
-// Runs of neighbouring elements: what sources offer and loaders move.
+// Runs of neighboring elements: what sources offer and loaders move.
 #pragma once
 #include "cosmati/core/config.h"
 
 namespace cosmati {
 
-// The index along which an operand's runs of neighbours lie.
+// The index along which an operand's runs of neighbors lie.
 enum class Along : unsigned char { outer, depth };
 
-// Neighbouring elements: the first `valid` of them exist, the others count as zero.
+// Neighboring elements: the first `valid` of them exist, the others count as zero.
 template <class Element>
 struct Run {
   Element const* address;

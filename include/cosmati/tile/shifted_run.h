@@ -1,4 +1,4 @@
-// Sixteen bytes of neighbours that begin at any element: the two aligned pieces of 16 bytes that hold them,
+// Sixteen bytes of neighbors that begin at any element: the two aligned pieces of 16 bytes that hold them,
 // whose bytes are moved in registers.
 #pragma once
 #include "cosmati/arch/memory.h"
@@ -34,7 +34,7 @@ class ShiftedRun {
     if (reaches_second) piece_[1] = arch::load_constant<Words>(reinterpret_cast<void const*>(first + 16));
   }
 
-  // Of the same run.
+  // The value of the same run.
   COSMATI_DEVICE Words value(Element const* from, Index stride, int valid) const {
     if (!in_pieces_) return one_by_one(from, stride, valid);
     unsigned word[8];
@@ -56,7 +56,7 @@ class ShiftedRun {
   }
 
  private:
-  // At the matrix's very ends, and where neighbours are none in memory.
+  // At the matrix's very ends, and where neighbors are none in memory.
   COSMATI_DEVICE static Words one_by_one(Element const* from, Index stride, int valid) {
     Address half[2] = {0, 0};
     COSMATI_NO_UNROLL

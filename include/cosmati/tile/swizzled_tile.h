@@ -1,4 +1,4 @@
-// A tile of an operand in shared memory as it lies in global memory, for tensor cores: rows of neighbours
+// A tile of an operand in shared memory as it lies in global memory, for tensor cores: rows of neighbors
 // along `along`, cut into chunks of 16 bytes that are exchanged within a row so that eight rows at the same
 // chunk fall into different banks.
 #pragma once
@@ -7,7 +7,7 @@
 namespace cosmati {
 
 // Where chunk `chunk` of row `row` lies among the `chunks` of its row. Rows of 128 bytes or more exchange
-// within eight chunks; shorter rows share 128 bytes with their neighbours, and exchange within what they
+// within eight chunks; shorter rows share 128 bytes with their neighbors, and exchange within what they
 // have. Elements of 4 bytes whose rows are depths are read four rows by eight columns at a time, two chunks:
 // they exchange pairs.
 COSMATI_CONSTEXPR int swizzled_chunk(int row, int chunk, int chunks, bool in_pairs) {

@@ -16,7 +16,7 @@ COSMATI_CONSTEXPR Swizzle swizzle_of(int row_bytes) {
 // How a tile of (depth, outer) is cut into boxes. It may be brought in `slices` by as many blocks of a
 // cluster.
 struct TensorBox {
-  int row;          // neighbours in a box: at most 128 bytes
+  int row;          // neighbors in a box: at most 128 bytes
   int rows;         // of a box in shared memory
   int boxes;        // of the tile, one behind the other
   bool by_boxes;    // slices are boxes, else rows of each box

@@ -1,4 +1,4 @@
-// A tile of an operand as TMA brings it and wgmma reads it: rows of at most 128 bytes of neighbours, whose
+// A tile of an operand as TMA brings it and wgmma reads it: rows of at most 128 bytes of neighbors, whose
 // chunks of 16 bytes the hardware exchanges so that eight rows at the same place fall into different banks.
 #pragma once
 #include "cosmati/arch/tensor_copy.h"

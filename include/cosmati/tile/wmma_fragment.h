@@ -57,7 +57,7 @@ struct WmmaAccumulators {
       }
     }
   }
-  // Of one register of equal fragments.
+  // Adds one register of equal fragments.
   COSMATI_DEVICE static void add(Register& sum, Register more) {
     if constexpr (is_same<Sum, f16>)
       Accumulators<Multiply::half2, f16, 1, 2>::add(sum, more);

@@ -84,7 +84,7 @@ class LrnKernel final : public HostKernel<LrnProblem> {
   std::size_t part_bytes() const { return lrn_arrays * array_bytes_ + scratch_bytes_; }
   Index pieces_of(Index pixels) const { return (pixels + block_pixels_ - 1) / block_pixels_; }
   Index pitch() const { return channels_ + before_ + after_; }
-  // Of the results of a block: from the first to the last, with what lies between pixels.
+  // The span of a block's results from the first to the last, including gaps between pixels.
   Index results(LrnBlock const& b) const {
     return b.pixels == 1 ? channels_ * b.step : (b.pixels - 1) * pitch() + channels_;
   }

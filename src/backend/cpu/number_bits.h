@@ -1,4 +1,4 @@
-// Number types to and from float by arithmetic on bit patterns, without a branch, so that loops vectorise.
+// Number types to and from float by arithmetic on bit patterns, without a branch, so that loops vectorize.
 // The results are those of encode() and decode() in core/number.h, which say what is meant.
 #pragma once
 #include "cosmati/core/number.h"

@@ -1,4 +1,4 @@
-// Optimiser steps, a chunk of parameters at a time.
+// Optimizer steps, a chunk of parameters at a time.
 #include "cosmati/ops/optimizer.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The kernels of our own on the cpu backend: what the libraries do not have, and what they do slowly.
+// Our own kernels of the backend cpu, for operations that libraries lack or compute slowly.
 #pragma once
 #include <vector>
 

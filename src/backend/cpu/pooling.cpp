@@ -77,7 +77,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
     Index count;  // elements along the line
   };
 
-  // Threads share the lines; the image rows of a plane are neighbours.
+  // Threads share the lines; the image rows of a plane are neighbors.
   template <class Visit>
   void for_each_line(Index rows, Visit const& visit) const {
     bool const along_columns = lines_.along == 3;

@@ -1,4 +1,4 @@
-// How a pooling problem is cut into lines that a vector loop runs along.
+// Division of a pooling problem into lines for vectorized loops.
 #pragma once
 #include <algorithm>
 
@@ -35,7 +35,7 @@ struct PoolingAxis {
   }
 };
 
-// Lines run along the dimension whose elements are neighbours in memory: images (n), channels (c), or columns
+// Lines run along the dimension whose elements are neighbors in memory: images (n), channels (c), or columns
 // (w).
 struct PoolingLines {
   PoolingAxis rows, columns;

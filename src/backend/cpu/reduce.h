@@ -13,7 +13,7 @@ class Reduction {
   void run(void const* x, void* y, std::byte* workspace) const;
 
  private:
-  // `width` neighbouring results, for the part [first, last) of what is reduced.
+  // `width` neighboring results, for the part [first, last) of what is reduced.
   void reduce_group(void const* x, Index group, Index first, Index last, double* results) const;
   void store_group(double const* results, void* y, Index group) const;
   Index width_of(Index group) const;
@@ -21,7 +21,7 @@ class Reduction {
   ReduceProblem problem_;
   LoopNest<2> kept_;     // x, y
   LoopNest<1> reduced_;  // x
-  bool inner_reduced_;   // neighbours in memory belong to the same result
+  bool inner_reduced_;   // neighbors in memory belong to the same result
   Index width_;          // results of a group
   Index groups_;
   int threads_;

@@ -10,7 +10,7 @@ namespace cosmati::cuda {
 // What the run-time compiler gets for this plan; pure.
 jit::Source convolution_source(Plan<ConvolutionProblem> const& plan);
 
-// Of the kernels that run before or after it.
+// The sources of the kernels that run before or after the main kernel.
 std::vector<jit::Source> convolution_passes(Plan<ConvolutionProblem> const& plan);
 
 // Dynamic shared memory of a block of the plan's kernel.

@@ -1,4 +1,4 @@
-// What the kernels' epilogues get: pointers and strides of the operands, the stores and c, and the scalars.
+// Arguments of epilogues: pointers and strides of the operands, the stores and c, and the scalars.
 #pragma once
 #include <algorithm>
 #include <type_traits>

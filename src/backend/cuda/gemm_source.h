@@ -11,8 +11,8 @@ namespace cosmati::cuda {
 jit::Source gemm_source(Plan<GemmProblem> const& plan);
 jit::Source gemm_source(Plan<GroupedGemmProblem> const& plan);
 
-// Of a product whose operands are no matrices in memory: the types of their sources, and the size of the
-// kernel's parameters. `header`: the text that includes them.
+// For a product whose operands are not matrices in memory: the types of their sources, and the size of the
+// kernel's parameters. `header` includes their definitions.
 struct OperandTexts {
   std::string a, b;
   std::size_t parameter_bytes;
@@ -24,8 +24,8 @@ jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recip
                         epilogue::Expression const& expression, Gpu const& gpu, char const* header,
                         OperandTexts const& operands);
 
-// Of batch-invariant plans: the compiler joins no product and sum of an epilogue, which it might in one
-// kernel and not in another. Sums of products name their instructions.
+// Keeps the compiler from fusing multiplications and additions of an epilogue in batch-invariant plans, since
+// it might do so in one kernel and not in another. Sums of products name their instructions.
 inline void keep_roundings(jit::Source& source, bool batch_invariant) {
   if (batch_invariant) source.options.push_back("--fmad=false");
 }

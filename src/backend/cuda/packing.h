@@ -1,4 +1,4 @@
-// The passes that pack operands before a product whose windows the copy engine unrolls.
+// The passes that pack operands before a product whose windows TMA unrolls.
 #pragma once
 #include <vector>
 

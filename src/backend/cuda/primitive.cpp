@@ -58,7 +58,7 @@ std::string function_text(char const* name, PrimitiveFunction const& function, c
   return text + "}\n};\n";
 }
 
-// Of the families that have no expression.
+// The text of families without an expression.
 std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::string const& more) {
   return fmt::format(
       "struct ComposedFunction {{\nusing Real = {};\n{}static constexpr int inputs = {}, outputs = 1;\n}};\n",
@@ -97,7 +97,7 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
   bool const reduces = pass.family == PrimitiveFamily::reduce || pass.family == PrimitiveFamily::channels;
   std::string text =
       fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass));
-  // Of a map, what is computed is what is written.
+  // A map rounds to the output type anyway.
   bool const coarse = pass.family == PrimitiveFamily::map && pass.real == DataType::f32 &&
                       std::all_of(pass.outputs.begin(), pass.outputs.end(),
                                   [](PassTensor const& tensor) { return size_of(tensor.type) == 2; });

@@ -17,7 +17,7 @@ std::vector<jit::Source> repack_sources(Plan<GemmProblem> const& plan);
 
 class RepackPass {
  public:
-  // Of operand (outer, depth) as it lies; compiles or loads its kernel. Nothing happens if repack.bytes is 0.
+  // Compiles or loads the kernel that repacks operand (outer, depth). Does nothing if repack.bytes is 0.
   RepackPass(Gpu const& gpu, plan::MatrixForm const& operand, RepackRecipe const& repack, Index outer,
              Index depth, Index batch);
 

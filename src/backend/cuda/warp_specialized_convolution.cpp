@@ -1,4 +1,4 @@
-// The text of such a kernel, its tensor maps, encoded on the stack, and its launch.
+// The text of the kernel, its tensor maps, encoded on the stack, and its launch.
 #include "src/backend/cuda/warp_specialized_convolution.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A convolution by warp_specialized_kernel, whose operands the copy engine brings (conv/tensor_windows.h).
+// A convolution by warp_specialized_kernel with operands loaded by TMA (conv/tensor_windows.h).
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Encodes tensor maps on the stack and launches clusters for as many tiles as run at once.
+// Encodes tensor maps on the stack and launches as many clusters as can be resident.
 #include "src/backend/cuda/warp_specialized_gemm.h"
 
 #include <algorithm>

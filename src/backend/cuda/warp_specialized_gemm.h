@@ -1,4 +1,4 @@
-// The launch of a warp-specialised GEMM kernel: tensor maps in its parameters, clusters that stay.
+// The launch of a warp-specialised GEMM kernel: tensor maps in its parameters, persistent clusters.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The composed kernels of Winograd's convolution: three transforms; the products have a kernel of their own.
+// The composed kernels of Winograd's convolution: three transforms; the products use a GEMM kernel.
 #pragma once
 #include <memory>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace cosmati::cuda {
 
-// Of the filters, of the image, of the sums.
+// The sources of the transforms of filters, image and sums.
 std::vector<jit::Source> winograd_sources(Plan<ConvolutionProblem> const& plan);
 
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_winograd(Plan<ConvolutionProblem> const& plan);

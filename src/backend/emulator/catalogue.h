@@ -1,6 +1,6 @@
-// The kernels of --backend emulator: a catalogue that was compiled before, in a module of its own. The
-// execution of blocks (block.h, launch()) lies in libcosmati, for kernels of users; and so does what the
-// catalogue has (contents.h), so that plans are made without the module.
+// The kernels of --backend emulator: a precompiled catalogue in a separate module. The execution of blocks
+// (block.h, launch()) is part of libcosmati, for user kernels, and so is the list of the catalogue's contents
+// (contents.h), so that plans do not need the module.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// Bias gradients by the reductions of the same backend.
+// Bias gradients by reductions of the same backend.
 #include "src/plan/conv/bias.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// The bias gradient, db[k] = sum over n, p, q of dy[n, k, p, q]: a reduction, beside the filter's gradient or
-// alone.
+// The bias gradient, db[k] = sum over n, p, q of dy[n, k, p, q]: a reduction, together with the filter
+// gradient or alone.
 #pragma once
 #include <memory>
 
@@ -8,18 +8,18 @@
 
 namespace cosmati::plan {
 
-// Bytes of workspace that it takes, a multiple of 256: at most `limit`, if its parts can be so few.
+// Bytes of workspace, a multiple of 256; at most `limit`, if the number of parts allows it.
 std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device, std::size_t limit);
 
-// The whole plan's kernel: `product` (null for the bias alone), whose workspace comes first, then the sum,
-// in recipe.bias_bytes of it.
+// The kernel of the complete plan: `product` (null for the bias alone), whose workspace comes first, then the
+// reduction with recipe.bias_bytes of workspace.
 std::unique_ptr<Kernel<ConvolutionProblem>> with_bias(Plan<ConvolutionProblem> const& plan,
                                                       std::unique_ptr<Kernel<ConvolutionProblem>> product);
 
-// For problems that ask for nothing else.
+// For problems with only a bias gradient.
 Candidate<ConvolutionProblem> bias_candidate();
 
-// The sum as a plan of its own.
+// The plan of the reduction.
 Plan<ReduceProblem> bias_plan(Plan<ConvolutionProblem> const& plan);
 
 }  // namespace cosmati::plan

@@ -1,4 +1,4 @@
-// The algorithms of a convolution, and which of them takes a problem.
+// The convolution algorithms and their requirements.
 #include "src/plan/conv/choice.h"
 
 #include <fmt/format.h>
@@ -91,8 +91,8 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
     results += own;
     products += own * static_cast<double>(form.depth());
   }
-  // Two loads and their addresses for a product: about a thirtieth of the multiply-adds' rate. A result's
-  // digits: some hundred instructions.
+  // Two loads with addresses per product: about 1/30 of the multiply-add rate. Decomposing a result's index
+  // takes about a hundred instructions.
   double const rate = device.gpu.clock_hertz * device.gpu.fma_f32 * device.gpu.multiprocessors;
   constexpr double clocks_of_load = 20;  // of a thread that waits for one load after the other
   offer.predicted_seconds =
@@ -148,7 +148,8 @@ std::unique_ptr<Kernel<Problem>> prepare_on(Plan<Problem> const& plan) {
 
 }  // namespace
 
-// All forms of a problem run by one kernel: with the widths and the direction that each of them has.
+// Makes all forms of a problem suitable for one kernel, with the widths and the major that all of them
+// support.
 void unify(std::vector<ConvolutionForm>& forms) {
   if (forms.empty()) return;
   auto const common = [&](WindowForm ConvolutionForm::*operand) {

@@ -11,19 +11,19 @@ namespace cosmati::plan {
 
 std::vector<Candidate<ConvolutionProblem>> convolution_candidates(Backend backend);
 
-// The products that the plan's kernel computes, one launch each, all of them by the same kernel.
+// The products that the plan's kernel computes, one launch each.
 std::vector<ConvolutionForm> planned_forms(ConvolutionProblem const& problem,
                                            ConvolutionRecipe const& recipe);
 
-// All forms of a problem run by one kernel: with the widths and the direction that each of them has.
+// Makes all forms of a problem suitable for one kernel, with the widths and the major that all of them
+// support.
 void unify(std::vector<ConvolutionForm>& forms);
 
-// Why no algorithm here takes the problem, or the forms; empty: one may.
+// The reason why no algorithm accepts the problem or the forms; empty if one may.
 std::string problem_violation(ConvolutionProblem const& problem, Backend backend);
 std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 
-// The largest of the even slices of [0, extent) that fits; 1 if none does. What fits a slice fits a smaller
-// one.
+// The largest equal slice of [0, extent) that fits; 1 if none does. `fits` must be monotonic.
 template <class Fits>
 Index largest_slice(Index extent, Fits const& fits) {
   Index fewest = 1, most = extent < 1 ? 1 : extent;

@@ -1,4 +1,4 @@
-// How the threads of a depthwise convolution stand, and what it costs: bytes.
+// Thread layout and predicted time of depthwise convolutions, which are bound by memory bandwidth.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ Index channels_of(SlidingForm const& sliding) {
   return (sliding.form.image_is_a ? sliding.form.n : sliding.form.m)[2].extent;
 }
 
-// Taps and steps are compiled in where the places of the image that a thread keeps for a tap of the other
-// axis fit into registers.
+// Taps and steps become compile-time constants if the image elements that a thread keeps per tap of the other
+// axis fit in registers.
 void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
   KnownAxis const known =
       known_axis(forms, recipe.channels_last ? &SlidingArguments::columns : &SlidingArguments::rows);
@@ -45,14 +45,14 @@ void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
   recipe.uneven = known.uneven;
 }
 
-// The emulator's kernels that know their taps.
+// The emulator's kernels with compile-time taps.
 bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
   bool const forward = recipe.taps == 3 && recipe.tap_step == 1 && !recipe.uneven;
   bool const places = recipe.taps == 2 && recipe.tap_step == -1 && recipe.uneven;
   return sum == DataType::f32 && recipe.output_step == 1 && (forward || places);
 }
 
-// Channels of one access: at most 16 bytes, all of them at multiples of it, and few enough for registers.
+// Channels per access: at most 16 aligned bytes, and few enough for registers.
 int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms, bool emulated) {
   SlidingForm const& front = forms.front();
   WindowForm const& image = front.form.image();
@@ -104,9 +104,10 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   return {};
 }
 
-// Of one launch: places that take turns read the image once from memory. Slots are instructions of a thread
-// with its waits, for a run and for each place that it brings from the image, of idle lanes as well. They are
-// fitted to 3x3 taps with strides 1 and 2 and to 7x7 on an H200, within a quarter from 40 us on.
+// Predicted time of one launch; interleaved phases read the image from memory once. Issue slots count
+// instructions of a thread including waits, per run and per element loaded from the image, for idle lanes as
+// well. They are fitted to 3x3 taps with strides 1 and 2 and to 7x7 on an H200, accurate within 25 % above 40
+// us.
 double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Gpu const& gpu) {
   double const slots_of_run = 383 + 8.5 * recipe.vector, slots_of_place = 10 + 10 * recipe.vector;
   constexpr double clocks_of_load = 400, blocks_at_once = 5;
@@ -219,7 +220,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
         fmt::format("{} runs of outputs for {} tiles of channels; at most 2147483647 in all", items, tiles);
     return offer;
   }
-  // The filters of a block serve several rounds where there are blocks enough.
+  // The filters of a block are reused for several rounds if there are enough blocks.
   Index const rounds =
       items * tiles / (threads >> sliding.lanes_shift) / std::max(1, 12 * device.gpu.multiprocessors);
   sliding.rounds = static_cast<int>(std::clamp<Index>(rounds, 1, 16));

@@ -1,4 +1,4 @@
-// From the digits of a filter's gradient to rows, columns and parts.
+// Derives rows, columns and parts of a filter gradient from its index digits.
 #include "src/plan/conv/depthwise_filter.h"
 
 #include <fmt/format.h>
@@ -158,7 +158,7 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   int const sum_bytes = size_of(recipe.product.sum);
   sliding.shared_bytes = sliding.taps * sliding.vector * threads * sum_bytes;
 
-  // Parts for eight blocks on every multiprocessor, if their rows keep all threads busy.
+  // Enough parts for eight blocks per multiprocessor, if their rows keep all threads busy.
   Index const blocks =
       parts_of(channels_of(gradient), channels_of_block(sliding)) * taps_of(gradient) / sliding.taps;
   Index const rows_at_a_time = threads / lanes_of(sliding);
@@ -174,12 +174,12 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
 
-  // x and dy once from memory, and once for each group of taps from the second cache.
+  // x and dy are read once from memory, and once per group of taps from the L2 cache.
   Gpu const& gpu = device.gpu;
   double const once = static_cast<double>(problem.x.bytes() + problem.y.bytes());
   double const groups = static_cast<double>(taps_of(gradient) / sliding.taps);
   double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
-  // Measured on an H200: without neighbouring channels 5x5 taps take 50 times what the multiply-adds would.
+  // Measured on an H200: without contiguous channels, 5x5 taps take 50 times as long as the multiply-adds.
   double const share_of_rate = sliding.vector > 1 ? 0.15 : 0.02;
   double const clocks =
       static_cast<double>(gradient.form.rows()) * static_cast<double>(gradient.form.columns()) *

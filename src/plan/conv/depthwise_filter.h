@@ -1,4 +1,4 @@
-// The filter's gradient of a depthwise convolution: its form, and how many parts its sums are made in.
+// The filter gradient of a depthwise convolution: its form, and the number of partial sums.
 #pragma once
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
@@ -10,7 +10,7 @@ struct DepthwiseFilterForm {
   ConvolutionForm form;  // with all channels
   DataType image = DataType::f32, gradient = DataType::f32;
   Index image_base = 0, gradient_base = 0;  // added to the tensors', in elements
-  // Pointers are null; the epilogue is none, and the result's place is not in it.
+  // Pointers are null, there is no epilogue, and the destination is not set.
   DepthwiseFilterParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
 };
 DepthwiseFilterForm depthwise_filter_form(ConvolutionProblem const& problem);

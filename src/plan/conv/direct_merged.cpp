@@ -1,4 +1,4 @@
-// Which tile direct_merged takes, and what it costs.
+// Tile choice and predicted time of direct_merged.
 #include "src/plan/conv/direct_merged.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ Index largest_offset(TensorDescription const& tensor, int from_dimension) {
   return offset;
 }
 
-// Of a thread, in words of 4 bytes.
+// Registers of a thread, in 4-byte words.
 int registers_of(MergedShape const& shape, int value_bytes) {
   MergedBound const bound = bound_of(shape);
   int const own = shape.parts > 1 ? 34 : 26;  // of addresses and counters, as compiled
@@ -65,7 +65,7 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   return {};
 }
 
-// Which results of a thread lie together, in the order of m and n.
+// Which results of a thread are contiguous, in the order of m and n.
 MergedRun run_of(ConvolutionForm const& form) {
   if (form.image_is_a) return MergedRun::channels;
   return find_digit('q', form.image_outer(), form.image().arguments.outer).number == 1 ? MergedRun::columns
@@ -79,14 +79,13 @@ void cap_widths(ConvolutionForm& form, int run) {
   for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
 }
 
-// Times that a sector of 32 bytes is moved, where channels of several groups lie in it.
+// How often a 32-byte sector is transferred if it contains channels of several groups.
 double sectors_per_run(TensorDescription const& images, double channels, Index groups) {
   bool const together = images.layout.stride[1] == 1 && images.layout.stride[3] != 1;
   return together && groups > 1 ? std::max(1.0, 32 / (channels * size_of(images.type))) : 1;
 }
 
-// Seconds: what multiplies and what shared memory hands out, or, where few warps are there, how long one
-// takes.
+// Predicted seconds: bound by multiply-adds and shared memory bandwidth or, with few warps, by latency.
 double predicted(Problem const& problem, MergedShape const& shape, MergedGrid const& grid, DataType sum,
                  Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, fill_seconds = 1e-6, load_clocks = 1500, stall_clocks = 60;
@@ -110,7 +109,7 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   double const shared = warps * mine * reads * words;
   double const alone = mine * (1.3 * products * 128 / rate + 2 * reads + stall_clocks);
   double const phases = std::ceil(inputs / shape.inputs);
-  // Measured on an H200: a warp's reads stand beside its multiplies, not behind another's.
+  // Measured on an H200: a warp's reads overlap its own multiplies, not those of other warps.
   auto const clocks = [&](double together) {
     return std::max(together * (issue + shared), alone) + phases * load_clocks / std::min(2.0, together);
   };
@@ -127,7 +126,7 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   return launch_seconds + fill_seconds + std::max(multiply, bytes / (0.7 * gpu.memory_bytes_per_second));
 }
 
-// How dy's channels are brought.
+// How channels of dy are loaded.
 void set_access(MergedShape& shape, Problem const& problem, DataType sum, Device const& device) {
   TensorDescription const& dy = problem.y;
   int const size = size_of(dy.type);
@@ -245,7 +244,7 @@ class TileSearch {
     if (emulated()) offer_.workspace_bytes = emulator::widening_bytes(problem_, recipe);
   }
 
-  // What stands in the way of the smallest tile is said.
+  // Reports why the smallest tile is impossible.
   void refuse(MergedShape const& shape, std::string sentence) {
     if (offer_.text.empty() && shape.channels == 1 && shape.cells == 1) offer_.refusal = std::move(sentence);
   }

@@ -1,4 +1,4 @@
-// Data gradients with few channels, all places between the strides at once.
+// Data gradients with few channels, computing all phases at once.
 #pragma once
 #include "cosmati/conv/merged_arguments.h"
 #include "src/plan/conv/program.h"

@@ -1,4 +1,4 @@
-// Which tile the tiled direct convolution takes, and what it costs: the issue slots of its threads.
+// Tile choice of the tiled direct convolution, and its predicted time, bound by instruction issue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@ Index halo(WindowAxis const& axis, Index outputs) {
          std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
 }
 
-// More than any shared memory holds stays more.
+// Saturates: values beyond any shared memory size stay too large.
 int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 // `rounds` of the recipe: images of a block.
 int images_of(SlidingRecipe const& recipe) { return recipe.rounds; }
 
-// As DirectTiled::origin, of the first output.
+// Like DirectTiled::origin, for the first output.
 Index origin(WindowAxis const& axis) {
   return axis.origin + (axis.tap_step < 0 ? Index{axis.taps - 1} * axis.tap_step : 0);
 }
@@ -38,7 +38,7 @@ bool reaches_outside(WindowAxis const& axis) {
   return origin(axis) < 0 || origin(axis) + halo(axis, axis.outputs) > axis.size;
 }
 
-// Accesses of shared memory that a warp's load of places takes; each serves every bank once.
+// Shared memory wavefronts per warp load of image elements; each serves every bank once.
 int wavefronts(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
   DirectTile const& tile = recipe.tile;
   Index in_bank[32][32];
@@ -74,7 +74,7 @@ PlaneSchedule smallest_planes(SlidingForm const& sliding, SlidingRecipe const& r
   return planes;
 }
 
-// With pitches by which the lanes of a warp meet few banks twice.
+// Chooses pitches with few bank conflicts.
 PlaneSchedule planes_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   PlaneSchedule const smallest = smallest_planes(sliding, recipe);
   PlaneSchedule best = smallest;
@@ -105,8 +105,8 @@ struct Cost {
   double seconds = 0;
 };
 
-// Of a block: clocks in which a multiprocessor issues what it has to, and how long it takes alone. Slots are
-// instructions of a thread, of which a multiprocessor issues 4 for a warp each.
+// The cost of a block: the clocks a multiprocessor needs to issue its instructions, and its latency when it
+// runs alone. Slots are instructions of a thread; a multiprocessor issues 4 warp instructions per clock.
 struct BlockCost {
   double issue, alone;
 };
@@ -146,7 +146,7 @@ BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gp
           slots * dependent + number(rounds) * clocks_of_round + clocks_of_block};
 }
 
-// Of a launch.
+// Predicted clocks of a launch.
 double clocks_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Index resident,
                  Gpu const& gpu) {
   Index all = 0;
@@ -164,7 +164,7 @@ double clocks_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& rec
   return std::max(number(blocks) * sum.issue, number(parts(blocks, resident)) * sum.alone) / number(all);
 }
 
-// Of a launch: places that take turns read the image once from memory.
+// Memory traffic of a launch; interleaved phases read the image from memory once.
 double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe) {
   double results = 0;
   Index image = 0;
@@ -180,7 +180,7 @@ double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& reci
   return number(image) + results;
 }
 
-// `exact`: with the pitches that the launches will have.
+// `exact`: with the actual pitches of the launches.
 Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu const& gpu, bool exact) {
   constexpr double launch_seconds = 3e-6, share_of_memory = 0.75;
   Cost cost;
@@ -203,7 +203,7 @@ Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu c
   return cost;
 }
 
-// Taps and steps of rows are compiled in where they are few.
+// Makes taps and steps of rows compile-time constants if there are few.
 SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
   SlidingRecipe recipe;
   KnownAxis const known = known_axis(forms, &SlidingArguments::rows);
@@ -218,7 +218,7 @@ SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
   return recipe;
 }
 
-// The emulator's kernels that know their taps.
+// The emulator's kernels with compile-time taps.
 bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
   bool const forward = recipe.taps == 3 && recipe.output_step <= 2 && recipe.tap_step == 1 && !recipe.uneven;
   bool const places = recipe.taps == 2 && recipe.output_step == 1 && recipe.tap_step == -1 && recipe.uneven;
@@ -239,7 +239,7 @@ class Search {
     inputs_ = std::max(1, window.inputs);
   }
 
-  // Blocks of up to `threads` threads, each of which computes thread_rows rows for thread_filters filters.
+  // Considers blocks of up to `threads` threads, each computing thread_rows rows for thread_filters filters.
   void consider(SlidingRecipe recipe, Index threads, int thread_rows, int thread_filters) {
     constexpr Index most_values = 80;  // in registers
     Index const places = known_window(recipe.taps, recipe.output_step, recipe.tap_step, thread_rows).places;
@@ -261,7 +261,7 @@ class Search {
       }
     }
   }
-  // One tile, with as many images as `threads` take.
+  // Considers one tile, with as many images as `threads` can process.
   void consider(SlidingRecipe recipe, Index threads, DirectTile const& tile) {
     recipe.tile = tile;
     bool const whole = tile.rows >= rows_ && tile.columns >= columns_;

@@ -1,4 +1,4 @@
-// Which filters are copied, and how they lie then.
+// Which filters are copied, and their new layout.
 #include "src/plan/conv/filter_copy.h"
 
 #include <algorithm>

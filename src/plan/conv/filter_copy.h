@@ -1,5 +1,5 @@
-// The filter of a data gradient is read along dx's channels. Where those are no neighbours in memory, each
-// element is a request of its own: a pass before the product puts them together.
+// Copies of filters for data gradients, which read them along the channels of dx. If these are not
+// contiguous, every element needs a separate memory request; a pass before the product makes them contiguous.
 #pragma once
 #include "cosmati/ops/convolution.h"
 #include "src/plan/gemm/repack.h"
@@ -14,10 +14,10 @@ struct FilterCopy {
 };
 FilterCopy filter_copy(ConvolutionProblem const& problem);
 
-// What a plan's product holds of the pass.
+// The part of the product's recipe that describes the copy.
 RepackRecipe const& filter_repack(GemmRecipe const& product);
 
-// The problem that is left for the product.
+// The problem after the copy.
 ConvolutionProblem with_filter_copied(ConvolutionProblem problem, RepackRecipe const& repack);
 
 }  // namespace cosmati::plan

@@ -1,5 +1,4 @@
-// What the kernels of filters' gradients that slide over images have in common: depthwise_filter,
-// filter_tiled.
+// Common parts of the sliding filter-gradient kernels depthwise_filter and filter_tiled.
 #pragma once
 #include "src/plan/conv/form.h"
 #include "src/plan/conv/sliding.h"
@@ -10,7 +9,7 @@ inline FoundDigit tap_digit(ConvolutionForm const& form, char letter) {
   return find_digit(letter, form.image_outer(), form.image().arguments.outer);
 }
 
-// The windows of x, the strides of dy and the numbers of the taps, of the gradient of `form`.
+// Sets the windows of x, the strides of dy and the number of taps for the gradient of `form`.
 template <class Gradient>
 void describe_gradient(Gradient& gradient, ConvolutionForm const& form) {
   WindowForm const& image = form.image();

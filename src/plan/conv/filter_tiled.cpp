@@ -1,4 +1,4 @@
-// Which block sums which filters over which images, and what it costs: the issue slots of its threads.
+// Assignment of filters and images to blocks, and the predicted time, bound by instruction issue.
 #include "src/plan/conv/filter_tiled.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr Index sum_lanes = 32;  // FilterTiledTraits
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 double number(Index value) { return static_cast<double>(value); }
-// More than any shared memory holds stays more.
+// Saturates: values beyond any shared memory size stay too large.
 int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 Index halo(WindowAxis const& axis, Index outputs) {
@@ -87,8 +87,8 @@ Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe
   return std::max(planes, sums);
 }
 
-// Seconds of the kernel that sums; slots are instructions of a thread, of which four warps issue one at a
-// time.
+// Predicted seconds of the summing kernel; slots are instructions of a thread, of which four warps issue one
+// per clock.
 double seconds_of(FilterTiledForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
   constexpr double share_of_issue = 0.4, dependent = 3, share_of_memory = 0.75;
   constexpr double slots_of_load = 30, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;

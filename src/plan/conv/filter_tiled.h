@@ -1,4 +1,4 @@
-// The filter's gradient of few small filters: its form, and which block takes which images.
+// The filter gradient for few small filters: its form, and the assignment of images to blocks.
 #pragma once
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
@@ -14,7 +14,7 @@ inline bool is_filter_tiled(ConvolutionProblem const& problem, ConvolutionRecipe
   return recipe.algorithm == ConvolutionAlgorithm::direct_tiled &&
          problem.direction == ConvolutionDirection::filter;
 }
-// It sums dy, too, where the bias's gradient has the type of the sums.
+// Whether the kernel also computes the bias gradient, which requires that db has the accumulator type.
 inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
   return is_filter_tiled(problem, recipe) && problem.db.present() && problem.db.type == recipe.product.sum;
 }
@@ -23,7 +23,7 @@ struct FilterTiledForm {
   ConvolutionForm form;
   DataType image = DataType::f32, gradient = DataType::f32;
   Index image_base = 0, gradient_base = 0;  // added to the tensors', in elements
-  // Pointers are null; the epilogue is none, and the result's place is not in it.
+  // Pointers are null, there is no epilogue, and the destination is not set.
   FilterTiledParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
 };
 FilterTiledForm filter_tiled_form(ConvolutionProblem const& problem);
@@ -47,7 +47,7 @@ FilterTileSchedule filter_tiled_schedule(FilterTiledForm const& gradient, Slidin
 SlidingGrid filter_tiled_grid(FilterTiledForm const& gradient, SlidingRecipe const& recipe);
 SlidingGrid filter_tiled_sum_grid(FilterTiledForm const& gradient, FilterTileSchedule const& schedule);
 
-// With the pointers and the schedule of a launch; no bias where `bias` is null.
+// Adds the pointers and the schedule of a launch; no bias gradient if `bias` is null.
 template <class Parameters>
 void fill_filter_tiled(Parameters& parameters, FilterTiledForm const& gradient, SlidingRecipe const& recipe,
                        void const* image, void const* dy, void* partials, void* bias, Index bias_stride) {

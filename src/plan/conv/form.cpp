@@ -1,4 +1,4 @@
-// Which index goes where, and the strides that follow.
+// Mapping of convolution indices to matrix indices, and the resulting strides.
 #include "src/plan/conv/form.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cosmati::plan {
 namespace {
 
-// How a tensor is walked along each index that it has.
+// The strides of a tensor along each of its indices.
 struct Walk {
   DigitStep of[26];
   DigitStep& operator[](char letter) { return of[letter - 'a']; }
@@ -23,7 +23,7 @@ Index stride_of(TensorDescription const& tensor, int dimension) {
   return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
 }
 
-// Places of a window on one axis: place = window * stride + tap * dilation - pad.
+// Positions of a window along one axis: position = window * stride + tap * dilation - pad.
 struct Axis {
   Index image, outputs, taps, stride, pad, dilation;
 };
@@ -41,8 +41,8 @@ DigitSteps steps_of(ProductIndex const& index, Walk const& walk) {
           walk.along(index[2].letter)};
 }
 
-// The most elements, a power of two of at most 16 bytes, that lie together along the last digit of `index`
-// and begin at aligned addresses, whatever the other digits are.
+// The largest vector width, a power of two of at most 16 bytes, that is contiguous along the last digit of
+// `index` and aligned for all values of the other digits.
 int width_along(ProductIndex const& index, DigitSteps const& along, DigitSteps const& across, Index base,
                 Index batch_stride, DataType type, int alignment) {
   if (along.last.stride != 1 || along.last.down != 0 || along.last.right != 0) return 1;
@@ -66,7 +66,7 @@ OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, Pr
   Index const batch_stride = form.arguments.batch_stride;
   int const deep = width_along(depth, d, o, form.base, batch_stride, form.type, form.alignment);
   int const across = width_along(outer, o, d, form.base, batch_stride, form.type, form.alignment);
-  // Single elements: neighbouring lanes read neighbours, where only outer positions are any. Kernels of
+  // Single elements: neighboring lanes read neighbors, where only outer positions are any. Kernels of
   // shorter elements pack them along the depth.
   bool const lanes_across = across == 1 && deep == 1 && size_of(form.type) >= 4 &&
                             form.type != DataType::tf32 && std::abs(o.last.stride) == 1 &&
@@ -120,7 +120,7 @@ DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, Pro
   return form;
 }
 
-// The order in which the last digit moves least in memory.
+// Orders the digits so that the last one has the smallest stride.
 ProductIndex ordered(ProductIndex index, Walk const& walk) {
   auto const key = [&](ProductDigit const& digit) {
     Index const stride = std::abs(walk.along(digit.letter).stride);
@@ -168,7 +168,7 @@ void add_results(ConvolutionForm& form, ConvolutionProblem const& problem, Resul
     return list;
   };
   auto const made = [&](TensorDescription const& tensor, std::string const& letters) {
-    // A letter that occurs twice moves along both dimensions.
+    // A letter that occurs twice advances both dimensions.
     ResultWalk all;
     std::vector<Index> const each = strides(tensor);
     for (std::size_t d = 0; d < letters.size(); ++d) {
@@ -201,7 +201,7 @@ void add_types(ConvolutionForm& form, ConvolutionProblem const& problem, DataTyp
     if (operand.type == DataType::f64) form.evaluation = DataType::f64;
 }
 
-// m and n are exchanged where that makes the result's neighbours along n neighbours in memory.
+// Whether exchanging m and n makes the result contiguous along n.
 bool is_better_swapped(ProductIndex const& m, ProductIndex const& n, Walk const& result) {
   return std::abs(result.along(m[2].letter).stride) == 1 && m[2].extent > 1 &&
          std::abs(result.along(n[2].letter).stride) != 1;
@@ -217,7 +217,7 @@ void set_sides(ConvolutionForm& form, ProductIndex const& m, ProductIndex const&
   form.b = form.swapped ? a : b;
 }
 
-// x, by the windows and by their taps.
+// The strides of x along windows and taps.
 Walk image_walk(ConvolutionProblem const& p, Axis const& rows, Axis const& columns) {
   Walk x;
   x['n'].stride = stride_of(p.x, 0);
@@ -449,7 +449,7 @@ void merge_digits(WindowForm& operand, Index outer, Index depth) {
     Index extents[3] = {extent / (Index{steps.extents.middle.divisor} * steps.extents.last.divisor),
                         steps.extents.middle.divisor, steps.extents.last.divisor};
     DigitStep each[3] = {steps.first, steps.middle, steps.last};
-    // From the last on: a digit joins the one below it, or stays where it is.
+    // From the last digit on, merges each digit into the next lower one if possible.
     int low = 2;
     for (int high = 1; high >= 0; --high) {
       if (extents[low] == 1) std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);

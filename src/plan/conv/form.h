@@ -1,5 +1,5 @@
-// A convolution, or one of its gradients, as the matrix products that a GPU kernel computes: which indices
-// make m, n and k, and how each tensor is walked along them.
+// A convolution or gradient as the matrix products that a GPU kernel computes: the indices that form m, n and
+// k, and the strides of each tensor along them.
 #pragma once
 #include <vector>
 
@@ -48,13 +48,13 @@ struct ConvolutionForm {
   std::vector<DigitForm> operands, stores;
   DataType sum = DataType::f32, evaluation = DataType::f32;
   bool identity = true;
-  // The operand with a window: a, unless swapped, but b of a filter gradient.
+  // Which operand has windows: a unless swapped, and b for the filter gradient.
   bool image_is_a = true;
   WindowForm& image() { return image_is_a ? a : b; }
   WindowForm const& image() const { return image_is_a ? a : b; }
   ProductIndex& image_outer() { return image_is_a ? m : n; }
   ProductIndex const& image_outer() const { return image_is_a ? m : n; }
-  // Where the image is written out as a matrix before the product: as it lay; image() is then that matrix.
+  // If the image is unrolled into a matrix before the product: its original form; image() is then the matrix.
   WindowForm unrolled;
 
   static Index extent(ProductIndex const& index) {
@@ -63,33 +63,33 @@ struct ConvolutionForm {
   Index rows() const { return extent(m); }
   Index columns() const { return extent(n); }
   Index depth() const { return extent(k); }
-  // Of the result's dimension `letter`, group's share included.
+  // The index along the result's dimension `letter`, including the group's offset.
   Index position(char letter, Index group, Index at_m, Index at_n) const;
 };
 
-// One product, or of a data gradient with strides one for each place of a pixel between the strides: each has
-// only the taps that reach it, and multiplies no zero.
+// One product, or one per phase of a strided data gradient, each with only the taps that reach it, so that no
+// zeros are multiplied.
 enum class DepthOrder { taps_first, as_the_filter_lies };
 std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem,
                                       DepthOrder order = DepthOrder::taps_first);
 
-// A data gradient whose pixels are all of dx, for kernels that find by themselves which taps reach a pixel:
-// of the operands only types and strides along the channels have a meaning.
+// A data gradient over all pixels of dx, for kernels that determine the taps of a pixel themselves; only
+// types and channel strides of the operands are used.
 ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem);
 
 // The part of a form with `count` values from `first` on of the image's outer digit 0 or 1.
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count);
 
-// a and b, m and n the other way round.
+// Exchanges a and b, and m and n.
 ConvolutionForm exchanged(ConvolutionForm form);
 
-// All groups as one whose channels are those of the whole result; a and b stay as they are.
+// Combines all groups into one with all channels of the result; a and b are unchanged.
 ConvolutionForm with_all_channels(ConvolutionForm form);
 
-// The walk of an operand without a window, with digits that are walked as one made one: runs are longer.
+// Merges digits of an operand without windows that have a common stride, for longer runs.
 void merge_digits(WindowForm& operand, Index outer, Index depth);
 
-// With k's last digit padded so that no step of `block_k` has two values of the others.
+// Pads the last digit of k so that each step of `block_k` has constant values of the other digits.
 ConvolutionForm stepwise(ConvolutionForm form, int block_k);
 
 }  // namespace cosmati::plan

@@ -1,5 +1,5 @@
-// On the backend cpu, a forward convolution with one tap as a product of pixels and filters, which the
-// planner of matrix products plans.
+// On the backend cpu, a forward convolution with a 1x1 filter as a matrix product of pixels and filters,
+// planned as such.
 #pragma once
 #include "cosmati/ops/convolution.h"
 

@@ -1,4 +1,4 @@
-// Problems of some of the images, and what moves from one to the next.
+// Slices of a problem by images, and how pointers advance from one to the next.
 #include "src/plan/conv/image_slices.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-// Places of an image that one product has as rows, or a filter's gradient as depths.
+// Pixels of an image that are rows of one product, or depths of a filter gradient.
 Index pixels_of_image(Problem const& p) {
   Index const windows = p.y.extent(2) * p.y.extent(3);
   if (p.direction != ConvolutionDirection::data) return windows;
@@ -50,7 +50,7 @@ void cut(TensorDescription& tensor, int dimension, Index step, Index count) {
   while (bytes % tensor.alignment != 0) tensor.alignment /= 2;
 }
 
-// The gradient's sums of all slices: (slice, k, c, r, s).
+// Partial sums of the gradient for all slices: (slice, k, c, r, s).
 TensorDescription partial_sums(Problem const& p, Index slices) {
   return describe(accumulator_type(p.x.type, p.y.type),
                   Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
@@ -101,7 +101,7 @@ PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error,
   return options;
 }
 
-// What the plan's slices and their sum may take, one after the other.
+// Workspace for the plan's slices and their sum, which do not overlap in time.
 std::size_t own_bytes(Plan<Problem> const& plan) {
   return plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of_sums(plan.problem, plan.recipe.images);
 }
@@ -149,7 +149,7 @@ class ImageSlices final : public Kernel<Problem> {
     prepared.run(slice, workspace, stream);
   }
 
-  // Arguments from an image on, and what they refer to.
+  // Arguments from a given image on, with the storage they refer to.
   struct Moved {
     Problem::Arguments arguments;
     void const* operands[max_epilogue_operands];
@@ -240,7 +240,7 @@ namespace {
 
 constexpr char const* slices_name = "image_slices";
 
-// Images that follow each other, whose own strides do not tell how many there are.
+// Consecutive images whose inner strides do not depend on their number.
 bool is_stack_of_images(TensorDescription const& tensor) {
   for (int d = 1; d < 4; ++d)
     if (tensor.extent(d) > 1 && tensor.layout.stride[0] < tensor.layout.stride[d] * tensor.extent(d))

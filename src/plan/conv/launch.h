@@ -7,7 +7,7 @@
 
 namespace cosmati::plan {
 
-// The pointers of a problem by their part in the product.
+// The pointers of a problem by their role in the product.
 struct ConvolutionPointers {
   void const* a;
   void const* b;
@@ -16,13 +16,13 @@ struct ConvolutionPointers {
 ConvolutionPointers pointers_of(ConvolutionProblem const& problem, ConvolutionForm const& form,
                                 ConvolutionProblem::Arguments const& arguments);
 
-// Where a walk over `data` begins, which for an operand with padding lies before the tensor.
+// The start address of an operand; with padding it precedes the tensor.
 void* moved(void const* data, Index elements, DataType type);
 
 WindowArguments window_arguments(WindowForm const& form, void const* data);
 DigitArguments digit_arguments(DigitForm const& form, void const* data);
 
-// Of every kernel: all but the epilogue.
+// The parameters common to all kernels, except the epilogue.
 template <class Parameters>
 void fill_product(Parameters& parameters, ConvolutionForm const& form, ConvolutionRecipe const& recipe,
                   void const* a, void const* b, std::byte* workspace) {

@@ -1,4 +1,4 @@
-// Layouts of packed tensors, and what the passes move.
+// Layouts of packed tensors, and the memory traffic of packing.
 #include "src/plan/conv/packing.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ constexpr Index most_int = 0x7fffffff;
 
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
 
-// What has windows, and the other operand.
+// The operand with windows, and the other one.
 TensorDescription Problem::*image_of(Problem const& p) {
   return p.direction == ConvolutionDirection::data ? &Problem::y : &Problem::x;
 }
@@ -40,11 +40,11 @@ struct Packed {
   Index places() const { return images * rows * columns; }
   int size() const { return size_of(from.type); }
   Index bytes() const { return places() * place * size(); }
-  // Of the tensor that is read, without the padding.
+  // Bytes of the source tensor, without padding.
   double bytes_read() const { return static_cast<double>(from.layout.size()) * size(); }
 };
 
-// Rows of the image from one place to that below it.
+// The distance in rows between vertically adjacent positions.
 Index row_step_of(Problem const& p, PackRecipe const& recipe) {
   return std::gcd(p.stride[0], Index{recipe.rows});
 }
@@ -156,7 +156,7 @@ Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
     made.w.alignment = alignment;
   }
   if (recipe.rows == 0) return made;
-  // A window is one place: the taps of its row, and their channels, follow each other.
+  // A window is one position, with the taps of its row and their channels contiguous.
   Packed const packed = packed_image(problem, recipe);
   Index const channels = problem.w.extent(3) * recipe.place, taps = taps_of_rows(problem, recipe);
   image.layout.shape = {packed.images, unpacked ? image.extent(1) : channels, packed.rows,

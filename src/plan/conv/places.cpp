@@ -1,4 +1,4 @@
-// In which order places are computed, and what each has of the workspace.
+// The order of phases, and their parts of the workspace.
 #include "src/plan/conv/places.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The places between the strides of a data gradient, in one launch.
+// All phases of a strided data gradient in one launch.
 #pragma once
 #include <string>
 #include <vector>
@@ -23,13 +23,13 @@ Places places_of(std::vector<ConvolutionForm> const& forms, ConvolutionRecipe co
 // Blocks of a group's result in the grid's x.
 Index blocks_of(ConvolutionForm const& form, ConvolutionRecipe const& recipe);
 
-// Why the problem's forms do not share a launch; empty: they may.
+// The reason why the problem's forms cannot share a launch; empty if they can.
 std::string together_violation(ConvolutionProblem const& problem, std::vector<ConvolutionForm> const& forms);
 
-// The plan's forms are computed by one launch.
+// Whether one launch computes all forms of the plan.
 bool run_together(ConvolutionRecipe const& recipe, std::vector<ConvolutionForm> const& forms);
 
-// `schedule`, of the whole plan, for one place.
+// Restricts the plan's schedule to one phase.
 ScheduleArguments schedule_of(ScheduleArguments schedule, Place const& place);
 
 }  // namespace cosmati::plan

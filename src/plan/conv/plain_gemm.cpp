@@ -1,4 +1,4 @@
-// Which dimensions of the tensors become one, and the epilogue's indices with them.
+// Merging of tensor dimensions, and the mapping of the epilogue's indices.
 #include "src/plan/conv/plain_gemm.h"
 
 #include <fmt/format.h>
@@ -12,14 +12,14 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// Which index of the product a pixel's image is part of.
+// Where the image index goes in the product.
 enum class Images { around_pixels, inside_pixels, in_batch };
 
 struct Run {
   Index extent = 1, stride = 0;
 };
 
-// Two neighbouring dimensions as one; nothing if no stride walks both.
+// Merges two adjacent dimensions; empty if they have no common stride.
 std::optional<Run> joined(Run const& outer, Run const& inner) {
   if (outer.extent == 1) return inner;
   if (inner.extent == 1) return outer;
@@ -31,7 +31,7 @@ Run run_of(TensorDescription const& tensor, int dimension) {
   return {tensor.extent(dimension), tensor.layout.stride[dimension]};
 }
 
-// Rows and columns, and the images with them, as one index; dimensions -1 do not exist.
+// Merges rows and columns, and possibly images, into one index; dimension -1 means absent.
 std::optional<Run> pixels_of(TensorDescription const& tensor, int image, int row, int column, Images images) {
   std::optional<Run> pixels = joined(run_of(tensor, row), run_of(tensor, column));
   if (pixels && images == Images::around_pixels) pixels = joined(run_of(tensor, image), *pixels);
@@ -52,7 +52,7 @@ class Translation {
  public:
   Translation(Problem const& problem, Images images) : problem_(problem), images_(images) {}
 
-  // False: no stride walks the pixels of some tensor.
+  // Returns false if the pixels of a tensor have no common stride.
   bool translate(PlainGemm& made) const {
     Index const groups = problem_.groups, filters = problem_.w.extent(0) / groups,
                 channels = problem_.w.extent(1);
@@ -215,7 +215,7 @@ PlainGemm plain_gemm_problem(Problem const& problem) {
     if (all.refusal.empty()) return all;
     made.refusal = all.refusal;
   }
-  // Images that lie apart are a batch of products, if the groups are none.
+  // Separate images become a batch of products, if there are no groups.
   PlainGemm by_image;
   if (problem.groups == 1 && problem.direction != ConvolutionDirection::filter &&
       Translation(problem, Images::in_batch).translate(by_image) && by_image.refusal.empty())

@@ -1,5 +1,5 @@
-// A convolution with one tap, no padding and no stride is a matrix product as it stands: all of the planner
-// of matrix products, and all of its kernels, are for it.
+// Convolutions with a 1x1 filter, no padding and stride 1 as matrix products, with the planner and all
+// kernels of matrix products.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,7 +20,7 @@ PlainGemm plain_gemm_problem(ConvolutionProblem const& problem);
 Offer<ConvolutionProblem> plain_gemm(ConvolutionProblem const& problem, Device const& device,
                                      PlanOptions const& options);
 
-// The plan of the product that a convolution's plan for `gemm` stands for.
+// The plan of the product behind a convolution's plan for `gemm`.
 Plan<GemmProblem> plan_of_product(Plan<ConvolutionProblem> const& plan);
 
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_plain_gemm(Plan<ConvolutionProblem> const& plan);

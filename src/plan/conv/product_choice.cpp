@@ -1,4 +1,4 @@
-// Which main loop, policy and split the product of a convolution takes.
+// Choice of main loop, policy and split for the product of a convolution.
 #include "src/plan/conv/product_choice.h"
 
 #include <fmt/format.h>
@@ -26,10 +26,10 @@ using Problem = ConvolutionProblem;
 
 constexpr Index most_extent = 0x7fffffff;
 
-// Depths that a form has when each tap's channels are padded to whole steps.
+// The depth of a form with each tap's channels padded to full steps.
 Index padded_depth(ConvolutionForm const& form, int block_k) { return stepwise(form, block_k).depth(); }
 
-// The place of every run of channels is found once a step where the padding costs less than that saves.
+// Addresses are computed once per step if the padding costs less than that saves.
 bool steps_by_taps(Problem const& problem, ConvolutionForm const& form, int block_k) {
   if (problem.direction == ConvolutionDirection::filter) return false;
   return static_cast<double>(padded_depth(form, block_k)) <= 1.15 * static_cast<double>(form.depth());
@@ -54,7 +54,7 @@ std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   return ways;
 }
 
-// The policy's name is one that only the warp_specialized main loop knows.
+// Whether the policy's name belongs to the warp_specialized main loop only.
 bool is_warpgroup_policy(std::string const& policy) {
   std::string const word = policy.substr(0, policy.find(','));
   auto const has = [&](std::vector<NamedPolicy> const& list) {
@@ -109,12 +109,12 @@ class Search {
  private:
   bool emulated() const { return device_.backend == Backend::emulator; }
 
-  // Of the main loops that are here, whatever the images are.
+  // The multiply of the available main loops, independent of the images.
   Multiply invariant_multiply() const {
     char const* const loop = name_of(MainLoop::multistage);
     return plan::invariant_multiply(gemm_view(forms_.front()), device_.gpu, loop);
   }
-  // Pixels lie the same way, whatever the images are, where an image has more than one.
+  // With more than one pixel per image, the major of the pixels does not depend on the number of images.
   bool is_side_kept() const {
     return std::all_of(forms_.begin(), forms_.end(), [](ConvolutionForm const& form) {
       ProductIndex const& pixels = form.image_is_a ? form.m : form.n;
@@ -147,10 +147,10 @@ class Search {
     product.repack_b = base_.product.repack_b;
     product.policy_name = named.name;
     product.policy = named.policy;
-    // Rows are found by division: once for a run of them.
+    // Rows are found by division, once per run.
     if (!emulated() && policy_.find("epilogue=") == std::string::npos)
       product.policy.epilogue = EpilogueSchedule::staged;
-    // Digits, places and the addresses of single elements take registers.
+    // Index digits, positions and addresses of single elements need registers.
     auto const is_short = [](OperandAccess const& access, DataType type) {
       return access.width == 1 || access.width * size_of(type) < 8;
     };
@@ -178,15 +178,15 @@ class Search {
     return tiles < 4 * Index{device_.gpu.multiprocessors} && steps / splits >= 8;
   }
 
-  // The emulator computes places together wherever that is possible.
+  // The emulator computes phases in one launch whenever possible.
   void try_splits(ConvolutionRecipe const& recipe, int splits) {
     bool const may = may_run_together();
     if (!may || !emulated()) try_launches(recipe, splits, false);
     if (may) try_launches(recipe, splits, true);
   }
 
-  // Of a gradient's single elements that are no neighbours across the lanes of a request, each takes a clock
-  // of the first cache. Measured on an H200 (docs/decisions/0019).
+  // Single elements of a gradient that are not contiguous across the lanes of a request take one L1 clock
+  // each. Measured on an H200 (docs/decisions/0019).
   double scattered_seconds(GemmRecipe const& recipe, ConvolutionForm const& form, double tile_steps) const {
     if (problem_.direction != ConvolutionDirection::data || recipe.policy.multiply == Multiply::mma) return 0;
     auto const of_step = [&](WindowForm const& operand, int extent) {

@@ -1,4 +1,4 @@
-// Which main loop, policy and split the product of a convolution takes.
+// Choice of main loop, policy and split for the product of a convolution.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace cosmati::plan {
 // "main_loop=multistage,large" without its first word, and that word's value, else `main_loop` as it was.
 std::string without_main_loop(std::string const& policy, std::string& main_loop);
 
-// What does not depend on the policy.
+// The part of the recipe that does not depend on the policy.
 GemmRecipe product_recipe(ConvolutionForm const& form);
 
 // The product of all `forms`, which one kernel computes; `base` holds all of the recipe but the product's.

@@ -35,7 +35,7 @@ struct KernelOperand {
   }
 };
 
-// Of widen_kernel, the emulator's: tensors of other types than its kernels take are converted first.
+// Parameters of the emulator's widen_kernel, which converts tensors of types that its kernels do not support.
 struct WidenParameters {
   void const* from = nullptr;
   void* to = nullptr;
@@ -51,7 +51,7 @@ class ConvolutionProgram {
   explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
 
   bool is_emulated() const { return plan_.device.backend == Backend::emulator; }
-  // Of kernels that compute this form.
+  // The types of kernels that compute this form.
   KernelTypes types_of(ConvolutionForm const& form) const;
   // The form as the kernels find its operands.
   ConvolutionForm in_kernel(ConvolutionForm form) const;

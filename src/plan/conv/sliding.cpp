@@ -1,4 +1,4 @@
-// From the digits of a form to the axes of an image.
+// Derives the axes of an image from the index digits of a form.
 #include "src/plan/conv/sliding.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ SlidingForm sliding_form(ConvolutionForm const& form) {
   return sliding;
 }
 
-// The next column of an image lies nearer than its next group's channel.
+// Whether adjacent columns of an image are closer in memory than channels of adjacent groups.
 bool columns_are_nearer(SlidingArguments const& window) {
   return window.columns.size > 1 && window.image_group != 0 &&
          std::abs(window.columns.image_stride) < std::abs(window.image_group);

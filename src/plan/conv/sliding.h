@@ -20,21 +20,21 @@ struct SlidingForm {
   double products() const;
 };
 
-// One form, or one for each place between the strides of a data gradient.
+// One form, or one per phase of a strided data gradient.
 std::vector<SlidingForm> sliding_forms(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
 
 // The forms that each launch of direct_tiled or depthwise computes, those with the most taps first: one, or
 // all places that have pixels, as far as their parameters fit into a launch's. The first has the most.
 using SlidingLaunches = std::vector<std::vector<SlidingForm>>;
 SlidingLaunches sliding_launches(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
-// They are computed by the kernel of places.
+// Whether the kernel that interleaves phases computes them.
 bool take_turns(SlidingLaunches const& launches);
 // "1 launch for 4 places between the strides"; `times`: each is repeated so often.
 std::string launches_text(SlidingLaunches const& launches, Index times = 1);
 
-// Of a kernel's parameters, from compute capability 7.0 on.
+// The largest size of a kernel's parameters from compute capability 7.0 on.
 inline constexpr std::size_t most_parameter_bytes = 32764;
-// Places of a launch whose kernel takes `Params` for one.
+// The largest number of phases per launch, with parameters `Params` each.
 template <class Params>
 constexpr int most_places_of = static_cast<int>(
     std::min<std::size_t>(most_places_in_turn, (most_parameter_bytes - sizeof(PlacesInTurn<Params, 1>)) /
@@ -52,7 +52,7 @@ struct KnownAxis {
 };
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis);
 
-// With the pointers of a launch.
+// Adds the pointers of a launch.
 SlidingArguments sliding_arguments(SlidingForm const& sliding, void const* image, void const* filter);
 
 Offer<ConvolutionProblem> direct_tiled(ConvolutionProblem const& problem, Device const& device,
@@ -87,10 +87,10 @@ struct DirectTiledTraits {
   bool uneven = false;
   std::string print() const;
 };
-// Of direct_tiled and depthwise, but for filters' gradients.
+// The program of direct_tiled and depthwise, except for filter gradients.
 program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 
-// The power of two in 2^least..2^most of which whole tiles waste least.
+// The power of two in 2^least..2^most whose tiles waste the least.
 int lanes_shift_of(Index extent, int least, int most);
 
 struct SlidingGrid {

@@ -1,4 +1,4 @@
-// Which convolutions the copy engine unrolls, and the maps for it.
+// Convolutions that TMA can unroll (im2col mode), and their tensor maps.
 #include "src/plan/conv/tensor_windows.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using Problem = ConvolutionProblem;
 
 constexpr int step_bytes = 128, unit = 16;  // of depth; that the engine aligns to
 
-// Why the copy engine cannot take a tensor of these strides along (neighbours, ...); empty: it can.
+// The reason why TMA does not support a tensor with these strides; empty if it does.
 std::string tensor_violation(char const* name, char const* neighbours, TensorDescription const& tensor,
                              Index const (&extent)[4], Index const (&stride)[4]) {
   int const size = size_of(tensor.type);
@@ -45,7 +45,7 @@ struct Axis {
   int first, step, tap_step;
 };
 
-// Fills column 0 or row 1 of the maps; says what is beyond the engine's numbers.
+// Fills column 0 or row 1 of the maps; returns which TMA limit is exceeded.
 std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
   Index const reach = (axis.taps - 1) * std::abs(axis.tap_step);
   Index const lower = axis.first - (axis.tap_step < 0 ? reach : 0);
@@ -71,7 +71,7 @@ std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
   return {};
 }
 
-// The stride of an index whose digits lie one within the other; nothing if they do not.
+// The common stride of an index's digits; empty if there is none.
 std::optional<Index> joined_stride(ProductIndex const& index, Index const (&stride)[3]) {
   Index extent = 1, joined = 0;
   for (int i = 2; i >= 0; --i) {
@@ -99,7 +99,7 @@ std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const&
   return matrix;
 }
 
-// Makes d, the operands and the stores matrices, if all of them are.
+// Describes d, the operands and the stores as matrices, if possible.
 bool set_results(CanonicalGemm& product, ConvolutionForm const& form) {
   auto const as_matrix = [&](DigitForm const& digits, MatrixForm& matrix) {
     std::optional<MatrixForm> const made = matrix_of(digits, form.m, form.n);
@@ -126,7 +126,7 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
                         [&](char x, char y) { return order.find(x) < order.find(y); });
 }
 
-// The image's windows are m, or of a filter's gradient n, whatever is a neighbour in the result.
+// The image's windows are m, or of a filter's gradient n, whatever is a neighbor in the result.
 ConvolutionForm unswapped(ConvolutionForm form) { return form.swapped ? exchanged(std::move(form)) : form; }
 
 bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
@@ -203,7 +203,7 @@ Steps steps_of(ProductIndex const& index, DigitSteps const& walk, char letter) {
   return {};
 }
 
-// Corners and taps of the windows; says what is beyond the engine's numbers.
+// Sets corners and taps of the windows; returns which TMA limit is exceeded.
 std::string set_windows(WindowProduct& made) {
   ConvolutionForm const& form = made.form;
   WindowArguments const& walk = form.image().arguments;
@@ -224,7 +224,7 @@ std::string set_windows(WindowProduct& made) {
   return sentence;
 }
 
-// Maps and walks of one launch, or why there are none.
+// Sets the maps and strides of one launch, or returns why this is impossible.
 std::string set_operands(WindowProduct& made, Problem const& p) {
   TensorDescription const& image = image_of(p);
   ConvolutionForm const& form = made.form;
@@ -247,11 +247,11 @@ std::string set_operands(WindowProduct& made, Problem const& p) {
     b.row_stride = 1;
     b.column_stride = made.image.stride[1];
   }
-  // Places between strides that no tap reaches have no windows.
+  // Phases that no tap reaches have no windows.
   return sentence.empty() && form.depth() > 0 ? set_windows(made) : sentence;
 }
 
-// Of the image, where windows step over rows and columns.
+// The fraction of the image that is read if windows skip rows and columns.
 double share_read(Problem const& p) {
   double share = 1;
   if (p.direction != ConvolutionDirection::data)

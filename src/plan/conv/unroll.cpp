@@ -1,4 +1,4 @@
-// Slices of the unrolled matrix, their layout, and what writing them costs.
+// Slices of the unrolled matrix, their layout, and the predicted time to write them.
 #include "src/plan/conv/unroll.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr Index sector_bytes = 32;  // in which memory is accessed: every line b
 
 Index up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
 
-// Lines of neighbours; pitches in elements.
+// Contiguous lines; pitches in elements.
 struct Matrix {
   Index line, lines, pitch, matrix_pitch;
 };
@@ -59,7 +59,7 @@ std::vector<ConvolutionForm> forms_to_unroll(Problem const& problem) {
 }
 
 // Sectors of 32 bytes that a warp reads where its 32 lanes go along these digits, one element each: those of
-// a run of neighbours, and one more for each run that it begins.
+// a run of neighbors, and one more for each run that it begins.
 double sectors_of_warp(DigitSteps const& steps, int element_bytes) {
   Index run = steps.extents.last.divisor;
   if (steps.middle.stride == run * steps.last.stride) run *= steps.extents.middle.divisor;
@@ -98,7 +98,7 @@ class Slices {
     }
     return (most + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
   }
-  // The largest that `most` bytes hold, evened out; 0: none.
+  // The largest equal slice within `most` bytes; 0 if none.
   Index largest(std::size_t most) const {
     if (bytes(extent_) <= most) return extent_;
     Index slice = static_cast<Index>(most / std::max<std::size_t>(1, bytes(1)));

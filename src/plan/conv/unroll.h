@@ -1,5 +1,5 @@
-// A convolution by a matrix that is written first: of the whole mini-batch, or of slices that fit into the
-// workspace.
+// Convolution by explicit im2col: the matrix of the whole mini-batch, or of slices that fit in the workspace,
+// is written first.
 #pragma once
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace cosmati::plan {
 Offer<ConvolutionProblem> unroll_gemm(ConvolutionProblem const& problem, Device const& device,
                                       PlanOptions const& options);
 
-// The products, each with the image that is written out before it.
+// The products, each with the image unrolled before it.
 std::vector<ConvolutionForm> unrolled_forms(ConvolutionProblem const& problem, UnrollRecipe const& recipe);
 
 struct UnrollTraits {

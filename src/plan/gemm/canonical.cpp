@@ -7,7 +7,7 @@
 namespace cosmati::plan {
 namespace {
 
-// Along an extent of 1 nobody steps.
+// The stride along an extent of 1 does not matter.
 Index stride_of(TensorDescription const& tensor, int dimension) {
   return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
 }

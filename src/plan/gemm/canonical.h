@@ -1,5 +1,5 @@
-// A matrix product as a GPU kernel sees it: the result's neighbours along n are neighbours in memory if they
-// can be, and both operands are (outer, depth).
+// A matrix product in canonical form for GPU kernels: the result is contiguous along n if possible, and both
+// operands are indexed (outer, depth).
 #pragma once
 #include <optional>
 #include <vector>
@@ -15,7 +15,7 @@ struct MatrixForm {
   Index row_stride = 0, column_stride = 0, batch_stride = 0;
   int alignment = 1;  // bytes
   bool by_m = true, by_n = true;
-  int width = 1;  // neighbours along n that may be accessed together
+  int width = 1;  // neighbors along n that may be accessed together
   bool present = false;
   bool by_threads = false;  // brought by threads, for a kernel whose operands come by the copy engine
 };
@@ -35,14 +35,14 @@ struct CanonicalGemm {
 // `swapped`: which of the two products that give d; without it the one whose rows of d are contiguous.
 CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped = {});
 
-// How neighbours of d lie: along n (depth) or, if not, along m (outer).
+// The major of d: contiguous along n (depth), otherwise along m (outer).
 Along direction_of_result(CanonicalGemm const& form);
 
-// The most neighbours along `along`, of at most 16 bytes, of which every aligned run is aligned, where the
+// The most neighbors along `along`, of at most 16 bytes, of which every aligned run is aligned, where the
 // operand has these extents.
 int width_of(MatrixForm const& operand, Along along, Index outer, Index depth);
 
-// The direction and the most neighbours of at most 16 bytes that every aligned run of the operand has.
+// The major of the operand, and the widest vector of at most 16 bytes with which all its runs are aligned.
 OperandAccess access_of(MatrixForm const& operand);
 
 }  // namespace cosmati::plan

@@ -1,4 +1,4 @@
-// Which main loop, policy and split a matrix product takes.
+// Choice of main loop, policy and split for a matrix product.
 #include "src/plan/gemm/choice.h"
 
 #include <fmt/format.h>
@@ -110,13 +110,14 @@ std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGem
   return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
 }
 
-// Why a multiply of one thread is no good in the multistage main loop; empty: it is.
+// The reason why multiplication by single threads is unsuitable in the multistage main loop; empty if it is
+// suitable.
 std::string copies_violation(CanonicalGemm const& form) {
   std::string sentence = not_copied("a", form.swapped ? form.b : form.a, form);
   return sentence.empty() ? not_copied("b", form.swapped ? form.a : form.b, form) : sentence;
 }
 
-// Why the tensor cores cannot take the problem; empty: they can.
+// The reason why tensor cores do not support the problem; empty if they do.
 std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!mma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply mma takes no {} and {} with sums in {}", name_of(form.a.type),
@@ -131,7 +132,7 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   return {};
 }
 
-// The same of wmma, which takes operands as they lie.
+// The same for wmma, which supports operands of either major.
 std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!wmma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply wmma takes no {} and {} with sums in {}",
@@ -148,7 +149,7 @@ std::string value_of(std::string_view field, std::string const& policy) {
   return policy.substr(begin, std::min(policy.find(',', begin), policy.size()) - begin);
 }
 
-// What does not depend on the policy.
+// The part of the recipe that does not depend on the policy.
 GemmRecipe recipe_for(CanonicalGemm const& form) {
   GemmRecipe recipe;
   recipe.swapped = form.swapped;
@@ -190,7 +191,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   }
   std::string const asked = value_of("partition=", options.policy);
   bool const invariant = keeps_order(options, form.sum);
-  // Who says no more than the division or the multiply has all the policies.
+  // If only the partition or the multiply is requested, all policies are considered.
   bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked ||
                           options.policy == std::string("multiply=") + name_of(multiply);
   if (!options.policy.empty()) {
@@ -216,13 +217,13 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    // Tensor cores leave a thread two neighbours of a row, but four of f64: whole stores need shared memory.
+    // Tensor cores leave a thread two neighbors of a row, but four of f64: whole stores need shared memory.
     if (!own_schedule && !emulated)
       recipe.policy.epilogue =
           multiply == Multiply::wmma || (multiply == Multiply::mma && form.sum != DataType::f64)
               ? EpilogueSchedule::staged
               : schedule_of(problem.epilogue.expression);
-    // What the copy engine cannot store goes by whole runs of a row.
+    // Results that TMA cannot store are stored by runs of a row.
     if (!own_schedule && multiply == Multiply::wgmma && !stores_by_engine(recipe.policy, form))
       recipe.policy.epilogue = EpilogueSchedule::staged;
     // 256 threads have all registers that they can name, whatever the bound; the assembler's schedule still
@@ -268,7 +269,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
               fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace);
         continue;
       }
-      // Of what nobody has measured more must be promised.
+      // Stream-K is unmeasured here: require a predicted gain of 5 %.
       double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
       if (!offer.text.empty() && recipe.predicted_seconds >= share * offer.predicted_seconds) continue;
       offer = {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)};
@@ -362,7 +363,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   }
   Multiply const simple = simple_multiply(form);
   if (asked != name_of(Multiply::mma) && asked != name_of(Multiply::wmma)) {
-    // A matter of speed, which does not bind who asks for this kernel.
+    // Concerns speed only, and is ignored if this kernel is requested by name.
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
     if (slow.empty())
@@ -372,7 +373,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   }
   if (!copies && asked == name_of(Multiply::mma))
     offer.refusal = "multiply mma is for the multistage main loop";
-  // Single bytes would each be loaded and stored by themselves.
+  // Single bytes would be loaded and stored one by one.
   bool const single_bytes =
       size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;
   if (copies && (asked.empty() ? !single_bytes : asked == name_of(Multiply::mma))) {
@@ -385,7 +386,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   return offer;
 }
 
-// Why no kernel can be made of what was measured once; empty: one can.
+// The reason why a measured choice is no longer valid; empty if it is valid.
 std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
   GemmPolicy const& p = recipe.policy;
   std::string sentence = form_violation(recipe, form, gpu);
@@ -400,7 +401,7 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
   return sentence;
 }
 
-// The measured choice in the place of the predicted one, where there is one for this main loop.
+// Replaces the predicted choice by the measured one, if there is one for this main loop.
 Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, GemmProblem const& problem,
                                Device const& device, PlanOptions const& options) {
   if (options.tuning == nullptr || !options.policy.empty() || options.batch_invariant ||

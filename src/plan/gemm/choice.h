@@ -9,7 +9,7 @@ namespace cosmati::plan {
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend);
 
-// What one kernel family makes of a group that has members: its best policy, by the waves of all tiles.
+// The offer of one kernel family for a non-empty group: its best policy, by the waves of all tiles.
 Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& problem, GroupForm const& group,
                                Device const& device, PlanOptions const& options);
 

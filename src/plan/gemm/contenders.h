@@ -11,9 +11,9 @@ namespace cosmati::plan {
 TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const& only, GemmPolicy policy,
                    int splits);
 
-// First the plan's own choice; then, from the least prediction on, the named policies of every main loop and
-// multiply that takes the problem, each split as it is predicted to be best. `options` may name a kernel; its
-// tuning table and policy are not asked. Of the backend cuda; none for problems of no class.
+// The plan's own choice first, then the named policies of every main loop and multiply that accept the
+// problem, by increasing predicted time, each with its best predicted split. `options` may name a kernel; its
+// tuning table and policy are ignored. For the backend cuda; empty for problems outside every class.
 std::vector<TuningContender> contenders(GemmProblem const& problem, Device const& device,
                                         PlanOptions const& options);
 

@@ -1,4 +1,4 @@
-// One matrix after another.
+// Runs the product of each matrix in turn.
 #include "src/plan/gemm/each_matrix.h"
 
 namespace cosmati::plan {

@@ -1,4 +1,4 @@
-// Batches given by pointers on backends whose kernels know strides only.
+// Batches by pointers on backends whose kernels support only strides.
 #pragma once
 #include "cosmati/ops/gemm.h"
 

@@ -9,7 +9,7 @@
 namespace cosmati::plan {
 namespace {
 
-// Below so many multiply-adds a product is over before a team of threads has met.
+// Below this number of multiply-adds, a product takes less time than synchronizing a team of threads.
 constexpr double small_work = 4e6;
 
 bool is_small(GemmProblem const& member) {
@@ -60,7 +60,7 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   }
 
  private:
-  // Each thread takes the next member that nobody has taken.
+  // Each thread takes the next unprocessed member.
   void run_small(GroupedGemmProblem::Arguments const& arguments, std::byte* workspace) const {
     std::atomic<std::size_t> next{0};
     int const threads = static_cast<int>(std::min(small_.size(), static_cast<std::size_t>(device_.threads)));

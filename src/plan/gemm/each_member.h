@@ -1,4 +1,4 @@
-// Groups on backends, or of members, that no kernel takes in one launch: one product after another.
+// Groups that no kernel supports in one launch: one product after another.
 #pragma once
 #include "cosmati/ops/grouped_gemm.h"
 

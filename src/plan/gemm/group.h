@@ -26,7 +26,7 @@ GroupForm group_form(GroupedGemmProblem const& problem);
 // Tiles (of clusters, where the policy has those) before each problem, and last of all.
 std::vector<Index> first_tiles(GemmPolicy const& policy, GroupForm const& group);
 
-// Of all problems together.
+// The total volume of all problems.
 Volume volume_of(GroupForm const& group, GemmRecipe const& recipe);
 
 // D of every problem leaves the kernel by the copy engine, and wgmma takes every problem as it lies; or why

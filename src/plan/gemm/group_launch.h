@@ -82,7 +82,7 @@ class BoundValues {
     static_assert(sizeof(double) == sizeof(unsigned long long));
     std::memcpy(to_++, &scalar, sizeof(double));
   }
-  // Of a problem without depth nothing is read.
+  // A problem with K = 0 reads nothing.
   void add_product(CanonicalGemm const& form, GemmProblem::Arguments const& arguments) {
     bool const reads = form.k > 0;
     add(reads ? form.swapped ? arguments.b : arguments.a : nullptr);

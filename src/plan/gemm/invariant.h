@@ -20,7 +20,7 @@ inline bool keeps_order(PlanOptions const& options, DataType sum) {
 
 // The fastest instructions that the types and the GPU have, of the main loop `kernel` if that is one's name.
 Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::string const& kernel);
-// Why that is none of the main loop's; empty: it is.
+// The reason why the main loop does not support that multiply; empty if it does.
 std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, Gpu const& gpu,
                                 std::string const& kernel);
 

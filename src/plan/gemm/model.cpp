@@ -1,4 +1,4 @@
-// The cost of a GEMM kernel, from below: what no kernel can avoid, and what this one adds.
+// Performance model of a GEMM kernel: lower bounds for any kernel, plus the overhead of this one.
 #include "src/plan/gemm/model.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ double wmma_share(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu co
   return halves ? 0.5 : 0.98;
 }
 
-// Multiply-adds a clock and multiprocessor.
+// Multiply-adds per clock and multiprocessor.
 double rate(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   switch (recipe.policy.multiply) {
     case Multiply::mma:
@@ -153,7 +153,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const blocks = volume.tiles * recipe.splits;
   double const steps = std::ceil(volume.steps / recipe.splits);
 
-  // A multiprocessor works on `together` blocks at once; the last wave may leave most of them idle.
+  // A multiprocessor runs `together` blocks concurrently; the last wave may leave most of them idle.
   double const places = static_cast<double>(gpu.multiprocessors) * resident;
   double const whole_waves = std::floor(blocks / places);
   double const rest = std::ceil((blocks - whole_waves * places) / gpu.multiprocessors);
@@ -175,7 +175,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     double const occupied = std::min(1.0, together * p.threads() / 32 / warps_for_full_rate);
     return together * clocks_of_block / (occupied * gpu.clock_hertz);
   };
-  // Streamed, all end at one time, but for a step.
+  // With stream-K all blocks finish together, up to one step.
   bool const streams = p.partition == Partition::stream_k;
   double const longer = volume.steps > 0 ? volume.longest / volume.steps : 1;  // the deepest tile of a group
   double const multiply =

@@ -1,5 +1,4 @@
-// A first model of what a GEMM kernel costs on a GPU: waves of blocks, the multiplies' rate, bytes from
-// memory.
+// Performance model of GEMM kernels on a GPU: waves of blocks, multiply rate, memory traffic.
 #pragma once
 #include "cosmati/ops/device.h"
 #include "src/plan/gemm/canonical.h"
@@ -28,7 +27,7 @@ struct Volume {
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
 
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu);
-// Of a group: `common` is what its problems have in common.
+// Predicted time of a group; `common` holds what its problems share.
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gpu const& gpu,
                        Volume const& volume);
 

@@ -1,4 +1,4 @@
-// Divisions of a product among blocks.
+// Distribution of a product over blocks.
 #include "src/plan/gemm/partition.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,8 @@ void append_splits(std::vector<Division>& list, GemmRecipe const& recipe, Canoni
 // Streaming pays where the last wave of tiles is not full, and a range is worth its partial sums.
 bool is_stream_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
   constexpr Index least_steps = 8;  // of a range
-  // Where a thread that also loads has 128 of them, the walk leaves it too few registers: some are spilled.
+  // With 128 accumulators, a thread that also loads has too few registers for the stream-K scheduler and
+  // spills.
   constexpr int most_registers = 96;  // of sums
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop != MainLoop::warp_specialized &&
@@ -68,7 +69,7 @@ void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& f
   recipe.splits = division.splits;
   recipe.streamed = recipe.stream_blocks = 0;
   Index const tiles = tiles_of(p, form) * form.batch;
-  // Of a tile that a cluster shares along k, each block goes on with a slice.
+  // If a cluster shares a tile along k, each block continues with one slice of it.
   Index slots = tiles * p.cluster_k * (recipe.splits - 1);
   if (p.partition == Partition::stream_k) {
     slots = places;

@@ -1,5 +1,5 @@
-// How the steps of k are dealt out to blocks: whole tiles, equal parts of each (split-K), or equal ranges of
-// all steps of some (stream-K); and the workspace that this takes.
+// How the k steps are distributed over blocks: complete tiles, equal parts of each (split-K), or equal ranges
+// of the steps of some tiles (stream-K); and the required workspace.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,13 +19,13 @@ struct Division {
 std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
                                              Gpu const& gpu, std::string const& asked, bool may_stream);
 
-// Blocks that run at once: each has a range of the streamed steps.
+// The number of resident blocks; each has a range of the streamed steps.
 Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
 
 // Writes the division into the recipe, with what follows from it: streamed tiles, blocks, workspace.
 void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Index places);
 
-// Why the recipe cannot be divided so; empty: it can.
+// The reason why the recipe cannot be divided this way; empty if it can.
 std::string division_violation(GemmRecipe const& recipe, Division const& division, CanonicalGemm const& form);
 
 }  // namespace cosmati::plan

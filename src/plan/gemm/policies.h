@@ -18,7 +18,7 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
                                         int element_bytes = 4);
 
 // "large", "block_m=64,thread_m=4" or "large,stages=5": fields change the named policy, or `otherwise`.
-// Throws Error(bad_request) that lists the legal names, fields and values.
+// Throws Error(bad_request) listing the valid names, fields or values.
 NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const& named,
                          NamedPolicy const& otherwise);
 
@@ -26,14 +26,14 @@ NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const
 // not the caller's to choose.
 std::string text_of(GemmPolicy const& policy);
 
-// Empty, or the sentence that says why no kernel can be made of this policy for elements of these types.
+// The reason why this policy is invalid for these element types; empty if it is valid.
 std::string policy_violation(GemmPolicy const& policy, DataType a, DataType b, DataType sum);
 
-// The tensor cores take these operands, wherever they lie.
+// Whether tensor cores support these types, for any major.
 bool mma_takes(DataType a, DataType b, DataType sum);
 bool wmma_takes(DataType a, DataType b, DataType sum);
 
-// ".block_m = 128, .block_n = 128, ...": the fields as C++ initialises them.
+// ".block_m = 128, .block_n = 128, ...": the fields as C++ initializes them.
 std::string initialiser(GemmPolicy const& policy);
 
 }  // namespace cosmati::plan

@@ -1,4 +1,4 @@
-// A recipe in words.
+// Prints a recipe as text.
 #include <fmt/format.h>
 
 #include "cosmati/ops/gemm_recipe.h"
@@ -18,7 +18,7 @@ std::string to_string(GemmRecipe const& recipe) {
     if (recipe.map_bytes > 0) text += "tensor maps from pointers first, ";
     return text;
   };
-  // Of blocks that work together, or stand side by side.
+  // Describes clusters, or resident blocks.
   auto const company = [&p] {
     std::string text;
     if (p.cluster_m * p.cluster_n > 1) text += fmt::format("cluster {}x{}, ", p.cluster_m, p.cluster_n);

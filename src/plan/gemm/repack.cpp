@@ -1,4 +1,4 @@
-// Where repacked operands lie, and what that costs.
+// Layout of repacked operands, and the predicted time of repacking.
 #include "src/plan/gemm/repack.h"
 
 #include <fmt/format.h>

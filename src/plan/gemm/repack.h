@@ -1,6 +1,6 @@
-// Operands that the tensor copy engine or wgmma cannot take as they lie are copied into workspace first,
-// where rows begin at multiples of 16 bytes and neighbours lie as the kernel wants: a pass over memory that
-// pays where the product takes much longer.
+// Repacking of operands that TMA or wgmma does not support: they are first copied into the workspace, with
+// rows at multiples of 16 bytes and the major that the kernel needs. The pass over memory pays if the product
+// takes much longer.
 #pragma once
 #include "cosmati/gemm/repack_arguments.h"
 #include "cosmati/ops/device.h"
@@ -9,7 +9,7 @@
 
 namespace cosmati::plan {
 
-// How the `batch` matrices of `outer` by `depth` elements come to have neighbours along `to`.
+// How the `batch` matrices of `outer` by `depth` elements come to have neighbors along `to`.
 RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Index batch, Along to);
 
 // The operand as it lies after that.
@@ -33,7 +33,7 @@ RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const
 // The problem that is left for the kernel that multiplies.
 CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe);
 
-// Of the recipe's passes; 0 if it has none.
+// Predicted time of the recipe's repacking passes; 0 if it has none.
 double predict_repack(GemmRecipe const& recipe, Gpu const& gpu);
 
 }  // namespace cosmati::plan

@@ -162,7 +162,7 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes) {
-  // Of few filters and short sums: one warpgroup stores while the other multiplies.
+  // For few filters and short sums: one warpgroup stores while the other multiplies.
   constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 1, 1, 1, true},
                             {"narrow_turns", 128, 32, 32, 9, 1, 1, 1, true},
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};
@@ -256,8 +256,8 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
   constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.95, alone = 0.68, tile_seconds = 0.06e-6;
   constexpr double store_seconds = 0.46e-6;
-  // Of a multiprocessor, where all do at once. Where d lies along m, a warp has 16 neighbours of it, half a
-  // line: predicted, not yet measured.
+  // The store rate of a multiprocessor when all store at once. If d is M-major, a warp writes 16 adjacent
+  // elements, half a cache line: predicted, not yet measured.
   double const store_rate = direction_of_result(form) == Along::outer ? 55e9 : 68e9;
   int const size = size_of(form.a.type), ck = p.cluster_k;
   auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n);
@@ -315,7 +315,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   double const rows =
       std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
   double const resident = std::min<double>(p.blocks, (streams ? places : blocks) / gpu.multiprocessors);
-  // Of stages that threads fill, half are in flight; of what is shifted, four runs a thread.
+  // If threads fill the stages, half are in flight; for shifted copies, four runs per thread.
   bool const by_threads = recipe.a.by_threads || recipe.b.by_threads;
   double const in_flight = is_shifted(recipe.a, size) || is_shifted(recipe.b, size)
                                ? 128.0 * 4 * 16

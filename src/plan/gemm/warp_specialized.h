@@ -24,7 +24,7 @@ bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, In
 // registers.
 bool through_registers(MatrixForm const& a, Index m, Index k, Index batch);
 
-// Along which neighbours of the operand must lie, or may: k, but for 16-bit types as they do.
+// Along which neighbors of the operand must lie, or may: k, but for 16-bit types as they do.
 Along wgmma_direction(MatrixForm const& operand, Index depth);
 
 // D leaves the kernel by the copy engine, too.

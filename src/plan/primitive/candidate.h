@@ -47,7 +47,7 @@ void with_run(Problem const& problem, typename Problem::Arguments const& argumen
   use(PrimitiveRun{{pointers.data(), count}, workspace, {values.scalar.data(), values.count}, values.step});
 }
 
-// Of as many tensors as there are. Throws Error(bad_request) for pointers that are missing or misaligned.
+// Checks the pointers of all tensors. Throws Error(bad_request) if one is missing or misaligned.
 void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments);
 template <class Use>
 void with_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,

@@ -1,4 +1,4 @@
-// Activations, add, dropout, transforms, reductions and the steps of optimisers as formulas. The derivatives
+// Activations, add, dropout, transforms, reductions and the steps of optimizers as formulas. The derivatives
 // are those of reference/activation.cpp; a NaN goes through all of them.
 #include <algorithm>
 #include <cmath>

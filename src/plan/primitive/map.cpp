@@ -1,4 +1,4 @@
-// Element by element: maps, and transposes where neighbours of x are no neighbours of y.
+// Element by element: maps, and transposes where neighbors of x are no neighbors of y.
 #include <fmt/format.h>
 #include <utility>
 
@@ -17,8 +17,8 @@ std::vector<Seen const*> pointers_to(std::vector<Seen> const& inputs, std::vecto
   return list;
 }
 
-// How many runs a thread has on their way: some 64 bytes of every thread. Of one tensor alone, and of runs of
-// eight elements, many threads with one run each were faster (relu in f16 0.93 of a copy for 0.86).
+// The number of runs that a thread keeps in flight: about 64 bytes per thread. For a single tensor with runs
+// of eight elements, many threads with one run each were faster (relu in f16 0.93 of a copy for 0.86).
 int unroll_for(std::vector<Seen> const& inputs, int width, PrimitiveTarget const& target) {
   if (target.emulated) return 2;
   int bytes = 0;
@@ -29,7 +29,7 @@ int unroll_for(std::vector<Seen> const& inputs, int width, PrimitiveTarget const
 
 bool is_transposition(CollapsedSpace const& space) {
   if (space.positions.size() < 2) return false;
-  SpaceAxis const& inner = space.positions.front();  // y's neighbours
+  SpaceAxis const& inner = space.positions.front();  // y's neighbors
   if (inner.stride[1] != 1 || inner.stride[0] == 1 || inner.extent < 8) return false;
   for (SpaceAxis const& axis : space.positions)
     if (axis.stride[0] == 1 && axis.extent >= 8) return true;
@@ -62,7 +62,7 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, std::vector<
     auto const fits = [&](int elements) {
       if (elements * size > 16 || std::max(sides[i]->description.alignment, size) % (elements * size) != 0)
         return false;
-      for (std::size_t d = 0; d < space.positions.size(); ++d)  // axis 0 has y's neighbours, axis 1 x's
+      for (std::size_t d = 0; d < space.positions.size(); ++d)  // axis 0 has y's neighbors, axis 1 x's
         if (d != 1 - i && space.positions[d].stride[i] % elements != 0) return false;
       return true;
     };

@@ -1,4 +1,4 @@
-// Batch normalisation in one or two passes, and local response normalisation.
+// Batch normalization in one or two passes, and local response normalization.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::vector<bool> all_but_channels(Shape const& shape) {
   return reduced;
 }
 
-// Where channels are neighbours, every element would have its own roots and divisions: those of a channel are
+// Where channels are neighbors, every element would have its own roots and divisions: those of a channel are
 // computed once, by a pass of their own, where the workspace may hold them.
 bool channels_apart(BatchNormProblem const& problem, PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
@@ -237,7 +237,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   tensors.push_back(&outputs[0]);
   CollapsedSpace space =
       collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size(), {1});
-  // The channels are first, where they are neighbours, or else last: that is where a kernel looks for them.
+  // The channels are first, where they are neighbors, or else last: that is where a kernel looks for them.
   auto channels = space.positions.begin();
   while (channels != space.positions.end() &&
          !(channels->extent == shape[1] && channels->stride[0] == inputs[0].stride[1] &&

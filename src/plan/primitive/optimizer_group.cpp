@@ -1,4 +1,4 @@
-// Which tensors share a launch of an optimiser's step.
+// Which tensors share a launch of an optimizer's step.
 #include <algorithm>
 
 #include "src/plan/primitive/lower.h"
@@ -6,7 +6,7 @@
 namespace cosmati::plan {
 namespace {
 
-// One run of neighbours after another, nothing between: what a member of a group can be.
+// One run of neighbors after another, nothing between: what a member of a group can be.
 bool is_dense(PrimitivePass const& pass) {
   PrimitiveParameters const& p = pass.parameters;
   auto const steps_by_runs = [&](std::size_t first, std::size_t count) {

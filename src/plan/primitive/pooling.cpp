@@ -87,7 +87,7 @@ Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channel
     bool const by_two = problem.stride[0] == 2 && problem.stride[1] == 2 && window.rows == window.columns;
     if (!by_two || !(window.rows == 2 ? !window.padded : window.rows == 3 && window.pad == 1)) return tile;
   }
-  // Of the gradient, neighbouring threads write neighbouring runs of 16 bytes.
+  // For the gradient, adjacent threads write adjacent runs of 16 bytes.
   int const run_of_dx = std::max(2, 16 / (size_of(problem.x.type) * window.along));
   int const widest = target.emulated ? 4 : forward ? 8 : std::min(8, run_of_dx);
   int const least = target.emulated ? 4 : 2;

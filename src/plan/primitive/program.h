@@ -87,7 +87,7 @@ void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveGroup& gr
 double predict(PrimitiveProgram const& program, Gpu const& gpu);
 std::string to_string(PrimitiveProgram const& program);
 
-// The text of a policy as an initialiser: ".width = 4, ...".
+// The text of a policy as an initializer: ".width = 4, ...".
 std::string initialiser(PrimitivePolicy const& policy);
 
 }  // namespace cosmati::plan

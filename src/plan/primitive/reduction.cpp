@@ -37,7 +37,7 @@ struct Shares {
   unsigned splits;
 };
 
-// Enough threads to keep the memory busy; neighbouring threads have neighbouring elements.
+// Enough threads to keep the memory busy; neighboring threads have neighboring elements.
 // `waves`: blocks of a multiprocessor that are worth their joining.
 Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, unsigned waves,
                  PrimitiveTarget const& target) {

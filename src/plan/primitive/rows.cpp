@@ -94,7 +94,7 @@ std::string too_many(Index rows, Index classes) {
                      classes, most_counted);
 }
 
-// Of (N, classes) scores: the loss of each row into `losses` of the workspace, and the gradient.
+// Computes the loss of each row of (N, classes) scores into `losses` of the workspace, and the gradient.
 void add_losses(PrimitiveProgram& program, Shape const& shape, Seen const& scores, Seen const* gradient,
                 TensorDescription const& labels, Binding label_binding, std::size_t losses, DataType real,
                 double sign, double rubbish, PrimitiveTarget const& target) {

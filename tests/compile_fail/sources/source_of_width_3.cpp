@@ -1,4 +1,4 @@
-// Three neighbours are no vector.
+// Three neighbors are no vector.
 // expect: a source's width, the elements of a run, is a static constexpr power of two
 // names: StridedSource<float,
 #include "tests/compile_fail/mistake.h"

@@ -58,7 +58,7 @@ struct Walk {
   Index groups;
   Index source_channels;  // of a group
   Index target_channels;
-  Index weight_source;  // floats between the weights of neighbouring source channels
+  Index weight_source;  // floats between the weights of neighboring source channels
   Index weight_target;
   Index weight_group;
   bool relu;

@@ -18,9 +18,9 @@ struct Correlation {
   Loop channels;
   Loop rows;
   Loop columns;
-  Index weight_output;  // floats between the weights of neighbouring output channels
+  Index weight_output;  // floats between the weights of neighboring output channels
   Index target_output;
-  Index source_tile;  // floats between neighbouring vectors t of a tile
+  Index source_tile;  // floats between neighboring vectors t of a tile
   Index target_tile;
   bool relu;
 };

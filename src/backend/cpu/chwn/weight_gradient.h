@@ -22,11 +22,11 @@ inline Range outputs_of_tap(Axis const& window, Index tap) {
   return {first, larger(first, last)};
 }
 
-// S neighbouring taps of a filter row.
+// S neighboring taps of a filter row.
 struct GradientTile {
   Index first_input;  // from the start of an input row to what tap 0 of output 0 reads, in floats
-  Index input_step;   // floats between the inputs of neighbouring outputs
-  Index input_tap;    // floats between neighbouring taps
+  Index input_step;   // floats between the inputs of neighboring outputs
+  Index input_tap;    // floats between neighboring taps
   Index dy_plane;     // floats between output channels
   Range inside;       // outputs where every tap of the tile is inside the input
   Range around;       // outputs where at least one is
@@ -53,7 +53,7 @@ GradientTile gradient_tile(Convolution const& shape, Index tap) {
 }
 
 // Outputs [first, last) of a row, where not all taps of the tile are inside the input: K output channels by S
-// neighbouring taps.
+// neighboring taps.
 template <int K, int S>
 COSMATI_ALWAYS_INLINE void add_edge(GradientTile const& tile, float const* input, float const* dy,
                                     Index first, Index last, Vector (&sum)[K][S]) {

@@ -29,7 +29,7 @@ constexpr Index counted_taps(Axis const& axis, Index output, bool with_padding) 
   return last > first ? last - first : 0;
 }
 
-// `side` neighbouring taps, every window inside the image.
+// `side` neighboring taps, every window inside the image.
 constexpr bool is_plain(Axis const& axis, Index side) {
   return axis.taps == side && axis.dilation == 1 && axis.pad_begin == 0 &&
          (axis.output - 1) * axis.stride + side <= axis.input;

@@ -1,4 +1,4 @@
-// Batch normalisation: inference, training and backward.
+// Batch normalization: inference, training and backward.
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
 

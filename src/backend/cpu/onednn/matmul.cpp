@@ -44,7 +44,7 @@ bool is_plain(TensorDescription const& t) {
   return rows(1, 2) || rows(2, 1);
 }
 
-// Strides of extents of 1 replaced, so that oneDNN recognises what it can read.
+// Strides of extents of 1 replaced, so that oneDNN recognizes what it can read.
 TensorDescription cleaned(TensorDescription t) {
   Layout& l = t.layout;
   for (int i : {1, 2}) {

@@ -1,4 +1,4 @@
-// Reserves and gives back.
+// Reserves and releases address space.
 #include "src/backend/cpu/runtime/address_space.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// How much a limit of this process (ulimit -v) leaves for libraries that do not look whether they got memory.
+// Address space left by the process limit (ulimit -v), for libraries that do not check allocations.
 #pragma once
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-// The cache that loops of the processor cut their work for.
+// The cache size for which CPU loops are blocked.
 #pragma once
 #include "cosmati/core/config.h"
 #include "cosmati/ops/device.h"

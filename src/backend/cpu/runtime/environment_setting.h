@@ -1,4 +1,4 @@
-// An environment variable that is set while a library is opened, which reads it then.
+// Sets an environment variable while a library that reads it is loaded.
 #pragma once
 #include <cstdlib>
 #include <optional>

@@ -1,4 +1,4 @@
-// The module that links oneDNN, loaded when it is first needed: without it the program still runs.
+// The module that links oneDNN, loaded on first use; the program runs without it.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Which instructions oneDNN may use: its own variable, and COSMATI_MAX_CPU_ISA.
+// The instruction sets that oneDNN may use: by its own variable and COSMATI_MAX_CPU_ISA.
 #pragma once
 
 namespace cosmati::cpu {

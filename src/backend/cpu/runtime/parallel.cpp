@@ -1,5 +1,5 @@
-// Teams of threads by the OpenMP runtime, with what it lacks: it ends the program where the system refuses a
-// thread, and its pool does not survive a fork.
+// Teams of threads by the OpenMP runtime, with workarounds: it would terminate the program if the system
+// refuses a thread, and its pool does not survive a fork.
 #include "src/backend/cpu/runtime/parallel.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-// Loops over host threads, on the OpenMP runtime that oneDNN uses too: two thread pools in one process ruin
-// both. A process may fork between such loops: parent and child go on with threads of their own. Where the
-// system refuses threads, fewer share the parts.
+// Loops over host threads, on the OpenMP runtime that oneDNN also uses, because two thread pools in one
+// process would compete for cores. A process may fork between such loops: parent and child continue with
+// their own threads. If the system refuses threads, fewer threads share the parts.
 #pragma once
 #include <memory>
 #include <type_traits>

@@ -1,5 +1,5 @@
-// Compiles a function once for each level of instructions; the best that this processor and
-// COSMATI_MAX_CPU_ISA allow is picked by its first call.
+// Compiles a function for each instruction set level; the first call selects the best one that this processor
+// and COSMATI_MAX_CPU_ISA allow.
 #pragma once
 #include "cosmati/epilogue/vector_level.h"
 

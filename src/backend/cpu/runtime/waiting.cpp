@@ -1,4 +1,4 @@
-// Reads how many processes run now.
+// Reads the number of running processes.
 #include "src/backend/cpu/runtime/waiting.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// cuFFT, opened when it is first needed: its types and functions, declared here because a build needs no
-// toolkit, and transforms of many planes in place.
+// cuFFT, loaded on first use: its types and functions, declared here so that the build needs no toolkit, and
+// in-place transforms of many planes.
 #pragma once
 #include <cstddef>
 #include <mutex>

@@ -1,4 +1,4 @@
-// Asks the driver what a plan needs to know.
+// Queries the driver for the facts that plans need.
 #include "src/backend/cuda/driver/devices.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Opens the driver's library and says what its results mean.
+// Loads the driver's library and describes its results.
 #include "src/backend/cuda/driver/driver.h"
 
 #include <dlfcn.h>

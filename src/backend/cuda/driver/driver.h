@@ -1,5 +1,5 @@
-// NVIDIA's driver, opened when it is first needed: its types and functions, declared here because a build
-// needs no toolkit, and the checks of what they return.
+// The NVIDIA driver, loaded on first use: its types and functions, declared here so that the build needs no
+// toolkit, and checks of their results.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -199,7 +199,7 @@ struct Driver {
 #undef COSMATI_MEMBER
 };
 
-// The file that COSMATI_LIBCUDA names, else libcuda.so.1; opened and initialised by the first call, for the
+// The file that COSMATI_LIBCUDA names, else libcuda.so.1; opened and initialized by the first call, for the
 // whole process. Throws Error(unavailable) with the reason.
 Driver const& driver();
 // Empty if there is a driver that works; else why not.

@@ -1,5 +1,5 @@
-// What the driver hands out, each with an owner that gives it back: the current context, streams, events,
-// memory, graphs. Streams are passed as cosmati::Stream; null is the default stream.
+// Driver resources with owners that release them: the current context, streams, events, memory, graphs.
+// Streams are passed as cosmati::Stream; null is the default stream.
 #pragma once
 #include <cstddef>
 #include <utility>

@@ -1,4 +1,4 @@
-// Tensor maps: how the copy engine of sm_90 and later (TMA) sees a batch of matrices.
+// Tensor maps, which describe a batch of matrices for TMA (sm_90 and later).
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
 #include "src/plan/conv/tensor_windows.h"
@@ -6,9 +6,9 @@
 
 namespace cosmati::cuda {
 
-// A map of rank 3, (neighbours, lines, batch), for boxes of `box_neighbours` by `box_lines` of one matrix,
+// A map of rank 3, (neighbors, lines, batch), for boxes of `box_neighbours` by `box_lines` of one matrix,
 // swizzled over the bytes of box_neighbours (32, 64 or 128). `rows` and `columns` are the extents of the
-// strides in `matrix`; neighbours lie along the columns, or along the rows. Throws Error if the driver
+// strides in `matrix`; neighbors lie along the columns, or along the rows. Throws Error if the driver
 // refuses.
 arch::TensorMap tensor_map(plan::MatrixForm const& matrix, void const* data, Index rows, Index columns,
                            Index batch, bool along_columns, int box_neighbours, int box_lines);

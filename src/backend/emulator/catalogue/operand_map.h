@@ -6,7 +6,7 @@
 
 namespace cosmati::emulator {
 
-// Of a batch of (outer, depth) matrices, whose neighbours lie along `along`.
+// The tensor map of a batch of (outer, depth) matrices that are contiguous along `along`.
 inline arch::TensorMap operand_map(plan::MatrixForm const& operand, void const* data, Index outer,
                                    Index depth, Index batch, Along along, TensorBox const& box) {
   int const size = size_of(operand.type);

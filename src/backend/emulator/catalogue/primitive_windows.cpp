@@ -1,4 +1,4 @@
-// Pooling and local response normalisation in the emulator.
+// Pooling and local response normalization in the emulator.
 #include "cosmati/primitive/lrn.h"
 #include "cosmati/primitive/window_tiles.h"
 #include "src/backend/emulator/catalogue/primitive_host.h"

@@ -25,7 +25,7 @@ struct TransactionBarrier {
   std::int64_t phase = 0;
   bool published = false;
   int maker = 0;          // the thread that made it
-  char sync[2] = {0, 0};  // what ThreadSanitizer takes for synchronisation
+  char sync[2] = {0, 0};  // what ThreadSanitizer takes for synchronization
 };
 
 // A box on its way into shared memory.
@@ -70,7 +70,7 @@ struct Warpgroup {
   static constexpr int most_in_flight = 64;
   std::vector<Product> products = std::vector<Product>(most_in_flight);  // product i at i % most_in_flight
   std::int64_t started = 0, done = 0;
-  char sync = 0;  // what ThreadSanitizer takes for synchronisation: operands have been read
+  char sync = 0;  // what ThreadSanitizer takes for synchronization: operands have been read
   std::vector<RegisterSetting> settings;
   int registers = 0;  // of each thread; 0: as at the start
 };
@@ -138,7 +138,7 @@ struct AcquiredMap {
   unsigned char const* address;
 };
 
-// Of a thread.
+// The asynchronous state of a thread.
 struct AsyncThread {
   std::vector<arch::TensorMap*> changed_maps;  // not released yet
   std::vector<AcquiredMap> acquired_maps;

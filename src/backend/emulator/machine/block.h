@@ -81,7 +81,7 @@ struct Barrier {
   char const* name;
   int arrived = 0, round = 0;    // round: 0 or 1
   bool any[2] = {false, false};  // whether a thread brought true
-  char sync[2] = {0, 0};         // what ThreadSanitizer takes for synchronisation
+  char sync[2] = {0, 0};         // what ThreadSanitizer takes for synchronization
 };
 
 // What runs inside emulated threads calls no allocator, lock or copying function of the C library on behalf
@@ -144,7 +144,7 @@ class Block {
   bool at_rest_ = false, waits_for_rest_ = false;
   int exceptions_ = 0;  // in flight on this host thread, none of them an emulated thread's
   std::optional<std::string> violation_;
-  char begin_ = 0, end_ = 0;  // what ThreadSanitizer takes for synchronisation
+  char begin_ = 0, end_ = 0;  // what ThreadSanitizer takes for synchronization
   Barrier barrier_{"the block barrier"}, barrier_any_{"block_any"};
   SharedMemory shared_memory_;
   std::unique_ptr<Async> async_;

@@ -11,7 +11,7 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr unsigned orders_nothing = 1;  // ThreadSanitizer's flag: a switch is no synchronisation
+constexpr unsigned orders_nothing = 1;  // ThreadSanitizer's flag: a switch is no synchronization
 
 // What Boost takes for an allocator: the stack belongs to the Fiber.
 struct Lent {

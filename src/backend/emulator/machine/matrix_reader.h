@@ -12,7 +12,7 @@ class Block;
 
 class MatrixReader {
  public:
-  // Of `outer` rows of A, or columns of B, and 32 bytes of depth.
+  // Reads `outer` rows of A, or columns of B, and 32 bytes along k.
   MatrixReader(unsigned long long descriptor, int outer, int element_bytes, bool along_outer);
 
   // What is wrong with it, if anything: the descriptor; where it leads to; ordinary writes without a fence;

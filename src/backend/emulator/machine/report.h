@@ -16,7 +16,7 @@ struct Failure {
   std::exception_ptr cause;  // what left the kernel
 };
 
-// Of a block that has failed, or that waits where nothing can go on.
+// The report of a block that has failed or is deadlocked.
 Failure explain(Block const& block);
 
 // Throws what launch() throws for it: an Error, which holds the kernel's own exception nested.

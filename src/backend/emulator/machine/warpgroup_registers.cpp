@@ -20,7 +20,7 @@ Warpgroup& warpgroup_of(Thread const& thread) {
   return thread.block.async()->warpgroups[static_cast<std::size_t>(thread.index / warpgroup_threads)];
 }
 
-// Of all threads of the block, if those of this warpgroup have `registers`.
+// The registers of all threads of the block, if those of this warpgroup have `registers`.
 int registers_with(Thread const& thread, int registers) {
   int const at_start = registers_at_start(thread.block);
   int sum = at_start * (thread.block.work().threads % warpgroup_threads);

@@ -13,14 +13,14 @@ using Problem = ConvolutionProblem;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-// A plan asks what lies where before there is a workspace.
+// Plans use offsets before a workspace exists.
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
 
 WindowForm const& filter_of(ConvolutionForm const& form) { return form.image_is_a ? form.b : form.a; }
 
-// Taps that go backward are walked from the last one on.
+// Taps in reverse order are traversed from the last one.
 void turn(WindowAxis& axis, Index& filter_base) {
   if (axis.taps < 1) {
     axis.taps = 0, axis.tap_step = 1;
@@ -42,7 +42,7 @@ FftForm fft_form(ConvolutionForm const& form, bool gradient) {
   auto const output = [&](char letter) { return find_digit(letter, pixels, all.outer); };
   auto const summed = [&](char letter) { return find_digit(letter, form.k, all.depth); };
   auto const weight = [&](char letter) { return find_digit(letter, form.k, filter.arguments.depth); };
-  // The letters of the result's rows, columns and others, and of those that are summed.
+  // The index letters of the result's rows, columns and others, and of the summed dimensions.
   char const* const outer = gradient ? "rsc" : "pqn";
   char const* const inner = gradient ? "pqn" : "rsc";
   made.rows = window_axis(output(outer[0]), summed(inner[0]), weight(inner[0]), &DigitStep::down, all.top,
@@ -64,7 +64,7 @@ FftForm fft_form(ConvolutionForm const& form, bool gradient) {
   return made;
 }
 
-// Whole sectors of memory.
+// Rounds up to full memory sectors.
 Index pitch_of(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
   return parts(places, unit) * unit;

@@ -1,6 +1,6 @@
 // Convolution by Fourier transforms: tiles of the image and filters become planes of frequencies, in each of
 // which the channels are summed by a matrix product of complex numbers; the sums become results with the
-// epilogue. A filter's gradient is the same with dy in the filter's place, images in the channels'.
+// epilogue. The filter gradient is the same with dy as the filter and images as channels.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -16,7 +16,7 @@ namespace cosmati::plan {
 Offer<ConvolutionProblem> fft(ConvolutionProblem const& problem, Device const& device,
                               PlanOptions const& options);
 
-// The policy has a field of fft's own: extent=32, for transforms of at most 32x32.
+// Whether the policy contains fft's field extent, as in extent=32 for transforms of at most 32x32.
 bool names_extent(std::string const& policy);
 
 // The expected error (Considered::expected_error) of sums over `depth` products of complex numbers in planes
@@ -36,7 +36,7 @@ struct FftForm {
   Index outer_number = 0;                                                      // in the pixel's index
   Index image_base = 0, filter_base = 0;
 };
-// One, or one for each place between the strides of a data gradient.
+// One form, or one per phase of a strided data gradient.
 std::vector<FftForm> fft_forms(ConvolutionProblem const& problem);
 
 // Extents of the factors and of the sums of a slice.
@@ -45,15 +45,15 @@ struct FftExtents {
   Index groups = 1, image_lines = 0, depths = 0, filter_lines = 0;  // lines before they are doubled
 };
 FftExtents fft_extents(FftForm const& form, FftRecipe const& recipe, Index slice);
-// The planes of a chunk have this many bytes.
+// Bytes per plane.
 Index fft_plane_bytes(FftRecipe const& recipe);
 // Bytes of a matrix, for each frequency and group, of `lines` lines of `places` numbers of `type`.
 std::size_t fft_matrix_bytes(FftExtents const& extents, Index lines, Index places, DataType type);
 
-// A group has one channel on either side: the sums are products of planes, without matrices.
+// Whether groups have one channel on each side, so that the sums are products of planes, without matrices.
 bool fft_pointwise(FftForm const& form);
 
-// The plan of the product, of which the convolution's plan holds the recipe.
+// The plan of the matrix product, whose recipe is part of the convolution's plan.
 Plan<GemmProblem> fft_product(Plan<ConvolutionProblem> const& plan);
 
 // Chunks: planes `first` to `first` + `count` of the image of `outers` of the outer index from `outer` on, of
@@ -73,14 +73,14 @@ FftMatrixParameters fft_sums(FftForm const& form, FftRecipe const& recipe, Index
 FftProductParameters fft_products(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
                                   Index count, std::byte* workspace);
 
-// Blocks of a launch.
+// Number of blocks of a launch.
 Index fft_blocks(FftChunk const& chunk);
 
-// Whether lanes lie along planes where tensors are read and the result is written.
+// Whether lanes run across planes when tensors are read and the result is written.
 bool fft_reads_across(FftPlanesParameters const& parameters);
 bool fft_writes_across(FftForm const& form);
 
-// All but the epilogue and the destination.
+// All parameters except epilogue and destination.
 struct FftCrop {
   FftChunk chunk;
   double scale = 1;
@@ -110,7 +110,7 @@ void fill_fft_result(Parameters& parameters, FftForm const& form, FftCrop const&
 // The transforms of one call: `image`, `filter` to frequencies, `sums` back.
 enum class FftPart : unsigned char { image, filter, sums };
 
-// The order of the launches; a backend has the kernels and the transforms.
+// Implements the order of launches; backends provide the kernels and transforms.
 class FftConvolution : public Kernel<ConvolutionProblem> {
  public:
   explicit FftConvolution(Plan<ConvolutionProblem> const& plan);
@@ -124,7 +124,7 @@ class FftConvolution : public Kernel<ConvolutionProblem> {
   virtual void read_sums(FftMatrixParameters const& parameters, Stream stream) const = 0;
   virtual void store_results(FftForm const& form, FftCrop const& crop,
                              ConvolutionProblem::Arguments const& arguments, Stream stream) const = 0;
-  // In place, of as many planes as the recipe's chunk of this part has.
+  // Transforms one chunk of planes in place.
   virtual void transform(FftPart part, void* planes, void* work, Stream stream) const = 0;
 
   ConvolutionProblem const& problem() const { return problem_; }

@@ -1,4 +1,4 @@
-// How far off a convolution by Fourier transforms may be for given data.
+// Error bound of a convolution by Fourier transforms for given data.
 #pragma once
 #include "cosmati/ops/convolution.h"
 

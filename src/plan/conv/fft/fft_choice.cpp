@@ -1,5 +1,5 @@
-// Which transforms, tiles and slices the convolution by Fourier transforms takes, what it costs, and how far
-// off it is.
+// Choice of transforms, tiles and slices for convolution by Fourier transforms, with predicted time and
+// error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ bool is_short(DataType type) {
 constexpr Index largest_extent = 4096;  // of a transform
 constexpr std::string_view field = "extent=";
 
-// "extent=32,large" without its extent, the largest if there is none.
+// Removes the extent from "extent=32,large"; it defaults to the largest.
 std::string without_extent(std::string const& policy, Index& most) {
   most = largest_extent;
   if (!names_extent(policy)) return policy;
@@ -54,8 +54,8 @@ std::string without_extent(std::string const& policy, Index& most) {
   return rest;
 }
 
-// The least extent from `least` on that is 2^a 3^b 5^c 7^d; even, for an axis half of whose frequencies are
-// kept.
+// The smallest extent >= `least` of the form 2^a 3^b 5^c 7^d; even for the axis of which only half of the
+// frequencies are stored.
 Index good_extent(Index least, bool even) {
   for (Index extent = std::max<Index>(2, least);; ++extent) {
     if (even && extent % 2 != 0) continue;
@@ -66,13 +66,13 @@ Index good_extent(Index least, bool even) {
   }
 }
 
-// One axis, cut into tiles.
+// The tiling of one axis.
 struct Cut {
   Index tiles = 1, tile = 1, extent = 2;
 };
 
-// The least period in which the places of one tile do not meet. Alone, a tile may share its padding: places
-// wrap around to others that are zero as well.
+// The smallest period without aliasing within a tile. A single tile may share its padding, since wrapped
+// elements are zero.
 Index least_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone) {
   Index const outputs = gradient ? axis.outputs : tile, taps = gradient ? tile : axis.taps;
   Index const last_output = std::max<Index>(0, outputs - 1) * axis.output_step,
@@ -84,7 +84,7 @@ Index least_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone
       {std::min<Index>(axis.size - axis.origin, span), span - before, last_output + 1, last_tap + 1});
 }
 
-// By the number of tiles, each extent once.
+// The candidates by number of tiles, each extent once.
 std::vector<Cut> cuts_of(std::vector<FftForm> const& forms, WindowAxis FftForm::*member, bool even,
                          Index most_extent) {
   constexpr Index most_tiles = 16;
@@ -138,7 +138,7 @@ class Choice {
     return most;
   }
 
-  // The cuts that seem fastest, before their products are planned.
+  // The tilings predicted to be fastest, before their products are planned.
   std::vector<FftRecipe> contenders() const {
     struct Contender {
       double seconds;
@@ -175,7 +175,8 @@ class Choice {
     return most;
   }
 
-  // The slice, and what lies where. False if not even the least slice can be numbered.
+  // Chooses the slice and the workspace layout. Returns false if even the smallest slice exceeds the index
+  // range.
   bool fit(FftRecipe& recipe) const {
     Index const all = outers();
     std::size_t const most = limit();
@@ -203,14 +204,14 @@ class Choice {
     return std::max({planes.image, planes.filter, planes.sums, e.frequencies * e.groups}) <= most;
   }
 
-  // Planes of one call: as many as stay in the second cache from kernel to kernel, in chunks of one size.
+  // Planes per call: as many as stay in the L2 cache between kernels, in chunks of equal size.
   int chunk_of(Index planes, FftRecipe const& recipe) const {
     Index const bytes = device_.gpu.l2_bytes > 0 ? device_.gpu.l2_bytes / 2 : Index{16} << 20;
     Index const most = std::clamp<Index>(bytes / fft_plane_bytes(recipe), 1, 1 << 20);
     return static_cast<int>(std::max<Index>(1, parts(planes, std::max<Index>(1, parts(planes, most)))));
   }
 
-  // Places the matrices of a slice behind `first` bytes; returns the end.
+  // Places the matrices of a slice from offset `first` on; returns the end.
   std::size_t place(FftRecipe& recipe, std::size_t first) const {
     Planes const planes = planes_of(recipe);
     recipe.image_chunk = chunk_of(planes.image, recipe);
@@ -290,7 +291,7 @@ class Choice {
     return offer;
   }
 
-  // `product`: of matrices; null: of planes.
+  // `product`: the matrix product; null for products of planes.
   void complete(Offer<Problem>& offer, Plan<GemmProblem> const* product) const {
     FftRecipe const& recipe = offer.recipe.fft;
     double product_seconds = product == nullptr ? 0 : product->recipe.predicted_seconds;
@@ -321,8 +322,8 @@ class Choice {
 
   Index slices_of(FftRecipe const& recipe) const { return parts(outers(), recipe.slice); }
 
-  // Of `planes` planes, which are made of, or become, `tensor` bytes and `matrix` bytes in memory; between
-  // them they pass through the second cache six times: to and from the library's two passes.
+  // Time of transforming `planes` planes from or to `tensor` bytes and `matrix` bytes in memory; in between
+  // they pass through the L2 cache six times, to and from the library's two passes.
   double part_seconds(Index planes, int chunk, FftRecipe const& recipe, double tensor, double matrix) const {
     constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8, cache_over_memory = 0.55;
     double const bytes = real(planes) * real(fft_plane_bytes(recipe));
@@ -386,7 +387,7 @@ std::string violation(Problem const& problem, Device const& device) {
       return fmt::format("{} is there; the transforms are for f64, f32, tf32, f16 and bf16", name_of(type));
   if (problem.x.layout.size() == 0 || problem.w.layout.size() == 0 || problem.y.layout.size() == 0)
     return "there is nothing to transform";
-  // Of a machine without a driver the plan is for another one.
+  // Without a driver, the plan is for another machine.
   if (device.backend == Backend::emulator) return emulator::fftw_failure();
   return cuda::driver_failure().empty() ? cuda::cufft_failure() : std::string();
 }

@@ -13,7 +13,7 @@ using Problem = ConvolutionProblem;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-// A plan asks what lies where before there is a workspace.
+// Plans use offsets before a workspace exists.
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
@@ -35,7 +35,7 @@ WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines,
   return made;
 }
 
-// Whole sectors of memory.
+// Rounds up to full memory sectors.
 Index pitch_of(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
   return parts(places, unit) * unit;

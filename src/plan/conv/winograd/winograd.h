@@ -16,10 +16,10 @@ namespace cosmati::plan {
 Offer<ConvolutionProblem> winograd(ConvolutionProblem const& problem, Device const& device,
                                    PlanOptions const& options);
 
-// The policy has a field of winograd's own: tile=2 or tile=4.
+// Whether the policy contains winograd's field tile, as in tile=2 or tile=4.
 bool names_tile(std::string const& policy);
 
-// Empty, or why these transforms do not compute the problem.
+// The reason why these transforms do not support the problem; empty if they do.
 std::string winograd_violation(ConvolutionProblem const& problem);
 
 // The expected error (Considered::expected_error) of sums of `terms` products in f32, f64 or integers, and of
@@ -31,19 +31,19 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 double sums_error(DataType sum, Index terms);
 double winograd_error(int tile, DataType type, Index channels);
 
-// How the problem lies: of a data gradient the filter is walked backward.
+// The form of the problem; for a data gradient the filter is reversed.
 SlidingForm winograd_form(ConvolutionProblem const& problem);
 
-// The plan of the products, of which the convolution's plan holds the recipe.
+// The plan of the products, whose recipe is part of the convolution's plan.
 Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
 
-// Channels that a thread has where they lie together.
+// Channels per thread if they are contiguous.
 constexpr int winograd_channels(WinogradRecipe const& recipe) { return 8 / recipe.tile; }
 Index winograd_blocks(WinogradMatrix const& matrix, int width);
 
 WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                            void const* filter, std::byte* workspace);
-// Of `count` images from `first` on.
+// Parameters for `count` images from `first` on.
 WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                          void const* image, Index first, Index count, std::byte* workspace);
 WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
@@ -52,7 +52,7 @@ WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe
 DigitSteps winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                           Index image_stride);
 
-// All but the epilogue and the destination.
+// All parameters except epilogue and destination.
 template <class Parameters>
 void fill_winograd_result(Parameters& parameters, SlidingForm const& form, WinogradRecipe const& recipe,
                           Index first, Index count, std::byte* workspace) {
@@ -66,7 +66,7 @@ void fill_winograd_result(Parameters& parameters, SlidingForm const& form, Winog
   parameters.column_number = window.columns.number;
 }
 
-// The order of the launches; a backend has the kernels.
+// Implements the order of launches; backends provide the kernels.
 class WinogradConvolution : public Kernel<ConvolutionProblem> {
  public:
   explicit WinogradConvolution(Plan<ConvolutionProblem> const& plan);
@@ -76,7 +76,7 @@ class WinogradConvolution : public Kernel<ConvolutionProblem> {
  protected:
   virtual void transform_filter(WinogradFilterParameters const& parameters, Stream stream) const = 0;
   virtual void transform_image(WinogradImageParameters const& parameters, Stream stream) const = 0;
-  // Of `count` images from `first` on.
+  // Stores the results of `count` images from `first` on.
   virtual void store_results(ConvolutionProblem::Arguments const& arguments, Index first, Index count,
                              std::byte* workspace, Stream stream) const = 0;
 

@@ -1,4 +1,4 @@
-// How far off Winograd's convolution may be for given data.
+// Error bound of Winograd's convolution for given data.
 #pragma once
 #include "cosmati/ops/convolution.h"
 

@@ -1,4 +1,4 @@
-// Which tile and which slices Winograd's convolution takes, what it costs, and how far off it is.
+// Choice of tile and slices for Winograd's convolution, with predicted time and error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ class Tile {
   static std::size_t bytes_of(WinogradMatrix const& matrix, int tile) {
     return up(static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
   }
-  // Of the matrices of a slice; they are placed behind `first`.
+  // The size of the matrices of a slice, which begin at offset `first`.
   std::size_t bytes(std::size_t first = 0) {
     WinogradRecipe& own = recipe_.winograd;
     own.filter = up(first);

@@ -1,4 +1,4 @@
-// The catalogue of such kernels, their tensor maps and their launch.
+// The catalogue of these kernels, their tensor maps and their launch.
 #include "src/backend/emulator/catalogue/entries.h"
 
 #include <algorithm>
@@ -182,7 +182,7 @@ class EmulatedWindowProduct final : public Kernel<Problem> {
     parameters.schedule.tag = fresh_launch_tag();
   }
 
-  // Of the filter: dy is a matrix, x has the windows.
+  // The filter gradient: dy is a matrix, x provides the windows.
   void launch_gradient(plan::WindowProduct const& part, reference::ElementEpilogue const& expression,
                        Problem::Arguments const& arguments, std::byte* workspace) const {
     plan::ConvolutionPointers const pointers = plan::pointers_of(problem_, part.form, arguments);

@@ -20,12 +20,12 @@ struct ByThreadsEntry {
   void (*launch)(int blocks, HostGemmParameters const& parameters, int host_threads) = nullptr;
 };
 
-// Of what plan::wgmma_takes(), along what the instruction takes.
+// The kernel for types in plan::wgmma_takes() and majors that the instruction supports.
 WarpgroupEntry find_wgmma(DataType a, DataType b, Along along_a, Along along_b);
 
-// Of some types and directions; else there is none.
+// Available for some types and majors only.
 ByThreadsEntry find_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b);
-// Of bf16, for plans with stream-K.
+// The bf16 kernel for plans with stream-K.
 WarpgroupEntry find_wgmma_stream_k(Along along_a, Along along_b);
 
 std::unique_ptr<Kernel<GemmProblem>> prepare_warp_specialized(Plan<GemmProblem> const& plan);
