@@ -2,7 +2,11 @@
 #include "src/ops/names.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <numeric>
+
+#include "src/ops/number_types.h"
 
 namespace cosmati {
 namespace {
@@ -13,30 +17,7 @@ struct Alias {
   bool accepted = true;    // false: only suggested, because it is ambiguous
 };
 
-constexpr Alias aliases[] = {
-    // data types: NumPy, PyTorch, ONNX, CUTLASS
-    {"float64", "f64"},
-    {"double", "f64"},
-    {"fp64", "f64"},
-    {"float32", "f32"},
-    {"float", "f32"},
-    {"single", "f32"},
-    {"fp32", "f32"},
-    {"tfloat32", "tf32"},
-    {"float16", "f16"},
-    {"half", "f16"},
-    {"fp16", "f16"},
-    {"bfloat16", "bf16"},
-    {"bfloat", "bf16"},
-    {"fp8", "e4m3"},
-    {"float8_e4m3", "e4m3"},
-    {"float8_e4m3fn", "e4m3"},
-    {"fp8_e4m3", "e4m3"},
-    {"float8_e5m2", "e5m2"},
-    {"fp8_e5m2", "e5m2"},
-    {"int8", "s8"},
-    {"uint8", "u8"},
-    {"int32", "s32"},
+constexpr Alias other_aliases[] = {
     // pooling modes, padding, activation functions, layouts
     {"maximum", "max"},
     {"avg", "average"},
@@ -62,6 +43,14 @@ constexpr Alias aliases[] = {
     {"nvidia", "cuda", false},
     {"host", "cpu", false},
 };
+
+constexpr auto aliases = [] {
+  std::array<Alias, std::size(type_aliases) + std::size(other_aliases)> all{};
+  auto at = all.begin();
+  for (TypeAlias const& alias : type_aliases) *at++ = {alias.name, name_of(alias.type)};
+  std::ranges::copy(other_aliases, at);
+  return all;
+}();
 
 char plain(char character) { return character == '-' ? '_' : character; }
 

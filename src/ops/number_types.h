@@ -27,6 +27,22 @@ inline constexpr NumberType number_types[] = {
     {DataType::s32, 31, "<i4", "I32", 10},
 };
 
+// Names of the types in NumPy, PyTorch, ONNX and CUTLASS.
+struct TypeAlias {
+  char const* name;
+  DataType type;
+};
+inline constexpr TypeAlias type_aliases[] = {
+    {"float64", DataType::f64},        {"double", DataType::f64},    {"fp64", DataType::f64},
+    {"float32", DataType::f32},        {"float", DataType::f32},     {"single", DataType::f32},
+    {"fp32", DataType::f32},           {"tfloat32", DataType::tf32}, {"float16", DataType::f16},
+    {"half", DataType::f16},           {"fp16", DataType::f16},      {"bfloat16", DataType::bf16},
+    {"bfloat", DataType::bf16},        {"fp8", DataType::e4m3},      {"float8_e4m3", DataType::e4m3},
+    {"float8_e4m3fn", DataType::e4m3}, {"fp8_e4m3", DataType::e4m3}, {"float8_e5m2", DataType::e5m2},
+    {"fp8_e5m2", DataType::e5m2},      {"int8", DataType::s8},       {"uint8", DataType::u8},
+    {"int32", DataType::s32},
+};
+
 constexpr NumberType const& number_type(DataType type) { return number_types[static_cast<int>(type)]; }
 
 // 8-bit integers and 8-bit floating-point numbers.

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "src/io/element_kind.h"
+#include "src/ops/names.h"
 
 namespace cosmati {
 namespace {
@@ -46,6 +48,14 @@ TEST(NumberTypes, FilesHoldAsManyBytes) {
     auto const natural = io::natural_type(io::kind_of(facts.type));
     EXPECT_EQ(natural, facts.type == DataType::tf32 ? DataType::f32 : facts.type);
   }
+}
+
+TEST(NumberTypes, AliasesAreFound) {
+  std::vector<std::string> names;
+  for (int i = 0; i < data_type_count; ++i) names.emplace_back(name_of(type_at(i)));
+  for (TypeAlias const& alias : type_aliases)
+    EXPECT_EQ(find_name(alias.name, names), static_cast<int>(alias.type)) << alias.name;
+  EXPECT_EQ(aliases_of("bf16"), (std::vector<std::string>{"bfloat16", "bfloat"}));
 }
 
 TEST(NumberTypes, EveryKindOfElementHasOneRow) {
