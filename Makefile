@@ -28,7 +28,7 @@ WEIGHTS ?= network.bin
 NGPUS ?= 1
 run_parallel: build  ## draw INPUT.txt into OUTPUT.txt and OUTPUT.bmp on NGPUS GPUs of each machine; WEIGHTS, HOSTS
 	@[ -n "$(INPUT)" ] && [ -n "$(OUTPUT)" ] || { echo "usage: make run_parallel INPUT=input1 OUTPUT=output1 NGPUS=4 [WEIGHTS=network.bin] [HOSTS=a:4,b:4]" >&2; exit 2; }
-	mpirun $(if $(filter 0,$(shell id -u)),--allow-run-as-root) --oversubscribe $(if $(HOSTS),--host $(HOSTS),-n $(NGPUS)) \
+	mpirun $(if $(filter 0,$(shell id -u)),--allow-run-as-root) --oversubscribe --bind-to none $(if $(HOSTS),--host $(HOSTS),-n $(NGPUS)) \
 	  $(COSMATI) generate dcgan --weights $(WEIGHTS) --input $(INPUT).txt --output $(OUTPUT).txt --image $(OUTPUT).bmp
 
 test:  ## every test: under sanitizers (clang++), then optimized (g++), checks and command line included; both run

@@ -66,7 +66,7 @@ run() {
 draw=("$cosmati" generate dcgan --backend "$backend")
 job=(--input "$latents" --output "$work/x.txt" --image "$work/x.bmp")
 npy=(--count "$array" --seed 1 --output-type u8)
-ranks=(mpirun --allow-run-as-root --oversubscribe)
+ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none)  # by default Open MPI gives each of two processes one core
 [ "$backend" = cuda ] && device=(--gpus 1) || device=()
 
 for ((i = 1; i <= repeats; i++)); do

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <ranges>
+#include <iterator>
 
 #include "src/io/bad_file.h"
 
@@ -124,7 +124,8 @@ class Parser {
     if (at_ < text_.size() && text_[at_] == '[')
       bad_file(file_, "its elements are records, not plain numbers");
     std::string_view const type = string();
-    for (ElementFacts const& known : std::views::reverse(element_kinds)) {
+    for (std::size_t i = std::size(element_kinds); i-- > 0;) {  // the last kind of a type is its plain one
+      ElementFacts const& known = element_kinds[i];
       if (type.size() != 3 || type.substr(1) != known.numpy + 1) continue;
       bool const single = known.bytes == 1;
       if (type[0] != '<' && type[0] != '>' && type[0] != '=' && !(type[0] == '|' && single)) break;

@@ -94,12 +94,14 @@ void check_tensor(std::string const& key, std::string const& value) {
       parts.back() += letter;
   int const rank = key == "db" ? 1 : 4;
   if (parts.size() != 4 || count_of_numbers(parts[2], 'x') != rank || !is_number(parts[3]))
-    refuse(key, value, "such as f16/nhwc/64x64x56x56/16: type, layout, extents, alignment");
+    refuse(key, value, "type, layout, extents and alignment, such as f16/nhwc/64x64x56x56/16");
+  std::string type;
   try {
-    (void)parse_data_type(parts[0]);
+    type = name_of(parse_data_type(parts[0]));
   } catch (Error const& error) {
     throw Error(ErrorCode::bad_file, key + '=' + value + ": " + error.what());
   }
+  if (type != parts[0]) refuse(key, value, type);  // lines are compared as text: an alias would never match
   bool const named =
       rank == 1 ? parts[1] == "dense" : parts[1] == "nchw" || parts[1] == "nhwc" || parts[1] == "chwn";
   if (!named && count_of_numbers(parts[1], ',') != rank)

@@ -35,7 +35,7 @@ def legal_options(library):
     for name, refuse in refusals.items():
         if refuse() == 0:
             sys.exit(f"{name} takes the option abacus")
-        options[name] = re.search(r"there are (.*)", library.cosmati_last_error().decode()).group(1).split(", ")
+        options[name] = re.search(r"valid [^:]*: (.*)", library.cosmati_last_error().decode()).group(1).split(", ")
     return options
 
 

@@ -79,7 +79,7 @@ static void test_dropout(cosmati_handle_t handle) {
   OK(cosmati_run(plan, arguments, 3, NULL, 0, NULL));
   CHECK(differences(y, again) > 0);
   arguments[2].value = 0.5;
-  REFUSED(cosmati_run(plan, arguments, 3, NULL, 0, NULL), COSMATI_BAD_REQUEST, "step is 0.5|whole number");
+  REFUSED(cosmati_run(plan, arguments, 3, NULL, 0, NULL), COSMATI_BAD_REQUEST, "step is 0.5|an integer");
   cosmati_plan_destroy(plan);
   cosmati_problem_destroy(problem);
 }

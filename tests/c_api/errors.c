@@ -18,7 +18,7 @@ static void test_devices(void) {
   REFUSED(cosmati_create("gpu", NULL, &none), COSMATI_BAD_REQUEST, "'gpu'|cuda, cpu, emulator, reference");
   REFUSED(cosmati_create("cuda:x", NULL, &none), COSMATI_BAD_REQUEST, "'cuda:x'|cuda:N");
   REFUSED(cosmati_create("cpu", "thread=2", &none), COSMATI_BAD_REQUEST, "'thread'|threads, tuning");
-  REFUSED(cosmati_create("cpu", "threads=two", &none), COSMATI_BAD_REQUEST, "threads=two|whole number");
+  REFUSED(cosmati_create("cpu", "threads=two", &none), COSMATI_BAD_REQUEST, "threads=two|an integer");
   REFUSED(cosmati_create("cpu", "threads=2;threads=3", &none), COSMATI_BAD_REQUEST, "threads is given twice");
   REFUSED(cosmati_create("cpu", "tuning=/nowhere/tuning.txt", &none), COSMATI_BAD_FILE,
           "/nowhere/tuning.txt");
@@ -132,7 +132,7 @@ static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati
   arguments[0] = cosmati_data("a", numbers), arguments[1] = cosmati_data("b", numbers);
   arguments[2] = cosmati_data("d", numbers + 32), arguments[3] = cosmati_number("alpha", 2);
   arguments[4] = cosmati_data("e", numbers);
-  REFUSED(cosmati_make_plan(handle, problem, "kernel=magic", &none), COSMATI_BAD_REQUEST, "'magic'|there is");
+  REFUSED(cosmati_make_plan(handle, problem, "kernel=magic", &none), COSMATI_BAD_REQUEST, "'magic'|valid kernels");
   REFUSED(cosmati_make_plan(handle, problem, "seconds=1", &none), COSMATI_BAD_REQUEST,
           "'seconds'|max_workspace");
   REFUSED(cosmati_make_plan(handle, NULL, NULL, &none), COSMATI_BAD_REQUEST, "problem is null");

@@ -111,7 +111,7 @@ TEST(Safetensors, RefusesHeadersThatAreNotTheJsonItAsksFor) {
   EXPECT_TRUE(contains(refused("{\"a\":{\"dtype\":\"U8\",\"more\":1}}"), "the field 'more'"));
   EXPECT_TRUE(contains(refused("{\"a\":{\"dtype\":8}}"), "the dtype of tensor 'a' has the number 8"));
   EXPECT_TRUE(contains(refused("{\"a\":{\"shape\":\"x\"}}"), "the string 'x' where an array"));
-  EXPECT_TRUE(contains(refused("{\"a\":{\"shape\":[{}]}}"), "an object where an integer"));
+  EXPECT_TRUE(contains(refused("{\"a\":{\"shape\":[{}]}}"), "an object where a non-negative integer"));
   EXPECT_TRUE(contains(refused("{" + entry("a", "F4", "[]", "[0,0]") + "}"), "unknown dtype 'F4'"));
   EXPECT_TRUE(contains(refused("{" + entry("a", "U8", "[-1]", "[0,0]") + "}"), "number -1"));
   EXPECT_TRUE(contains(refused("{" + entry("a", "U8", "[1.0]", "[0,1]") + "}", "x"), "number '1.0'"));

@@ -183,8 +183,8 @@ race::Registered const registered[] = {
     {"clean_products", [] { run<multiply_ring<Params>>(256, true); }},
     {"clean_store", [] { run<multiply_and_store<Params>>(128, true); }},
     {"planted_store", [] { run<multiply_and_store<Params>>(128, false); }},
-    {"clean_neighbour", [] { run<read_neighbour<Params>>(32, true, true); }},
-    {"planted_neighbour", [] { run<read_neighbour<Params>>(32, false, true); }},
+    {"clean_neighbor", [] { run<read_neighbour<Params>>(32, true, true); }},
+    {"planted_neighbor", [] { run<read_neighbour<Params>>(32, false, true); }},
 };
 
 }  // namespace

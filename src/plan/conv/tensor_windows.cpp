@@ -230,7 +230,7 @@ std::string set_operands(WindowProduct& made, Problem const& p) {
   ConvolutionForm const& form = made.form;
   bool const by_m = form.image_is_a;
   if (!is_in_order(by_m ? form.m : form.k, "npq") || !is_in_order(by_m ? form.k : form.n, "rsc"))
-    return "the images cannot be of type walk by image, row, column and channel";
+    return "the strides of the images do not follow image, row, column and channel";
   set_image(made, image);
   std::string sentence =
       tensor_violation(&image == &p.x ? "x" : "dy", "channels", image, made.image.extent, made.image.stride);

@@ -40,11 +40,13 @@ MainLoop main_loop_of(std::string const& key, std::string const& name) {
 }
 
 void check_type(std::string const& key, std::string const& value, std::string const& type) {
+  std::string name;
   try {
-    (void)parse_data_type(type);
+    name = name_of(parse_data_type(type));
   } catch (Error const& error) {
     throw Error(ErrorCode::bad_file, key + "=" + value + ": " + error.what());
   }
+  if (name != type) refuse(key, value, name);  // lines are compared as text: an alias would never match
 }
 
 // "bf16/k8": type, direction out of `directions` where there are any, width.
@@ -56,7 +58,7 @@ void check_matrix(std::string const& key, std::string const& value, std::string 
   std::string width = value.substr(slash + 1);
   if (!directions.empty()) {
     if (width.empty() || directions.find(width[0]) == std::string::npos)
-      refuse(key, value, "such as " + example);
+      refuse(key, value, "a type, an index and a width, such as " + example);
     width.erase(0, 1);
   }
   for (char const* const known : {"1", "2", "4", "8", "16"})
