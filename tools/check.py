@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Checks that no compiler makes: who includes whom, file lengths, headers that compile alone, formatting.
+"""Checks that no compiler makes: who includes whom, lengths of files and folders, headers that compile alone, formatting.
 
 usage: check.py includes|lengths|headers|device-headers|format [--compiler g++]     exit status 1 and a line for each finding
 """
 import argparse
+import collections
 import concurrent.futures
 import os
 import re
@@ -185,6 +186,8 @@ def check_lengths():
             yield f"{path}: {lines} lines; at most 500"
         if path.endswith(CODE) and not read(path).lstrip().startswith(("//", "/*")):
             yield f"{path}: does not begin with a comment that says what it is"
+    folders = collections.Counter(os.path.dirname(path) for path in files(("",)))
+    yield from (f"{folder}: {count} files side by side; at most 40" for folder, count in folders.items() if count > 40)
 
 
 def check_headers(compiler):

@@ -24,7 +24,7 @@
 #include "nets/dcgan/workers.h"
 #include "nets/dcgan/writer.h"
 #include "src/io/file.h"
-#include "src/io/image_checks.h"
+#include "src/io/image/image_checks.h"
 #include "src/io/npy.h"
 
 namespace cosmati::cli {

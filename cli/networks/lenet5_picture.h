@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "nets/lenet5/training.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::cli {
 

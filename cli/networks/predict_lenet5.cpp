@@ -10,7 +10,7 @@
 #include "cli/output/table.h"
 #include "cli/output/text.h"
 #include "nets/lenet5/model.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::cli {
 namespace {

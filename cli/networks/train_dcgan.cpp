@@ -15,7 +15,7 @@
 #include "cli/output/record.h"
 #include "cli/output/table.h"
 #include "nets/dcgan/picture.h"
-#include "nets/dcgan/training.h"
+#include "nets/dcgan/training/training.h"
 
 namespace cosmati::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/fft/fft_bound.h"
-#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/filter/filter_tiled.h"
 #include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd/winograd.h"

@@ -12,8 +12,8 @@
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/text.h"
 #include "src/backend/cpu/runtime/parallel.h"
-#include "src/io/animated_png.h"
 #include "src/io/file.h"
+#include "src/io/image/animated_png.h"
 #include "src/io/npy.h"
 
 namespace cosmati::dcgan {

@@ -1,7 +1,7 @@
 // Generated images as one picture.
 #pragma once
 #include "cosmati/core/config.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::dcgan {
 

@@ -11,7 +11,7 @@
 
 #include "src/backend/cpu/runtime/parallel.h"
 #include "src/io/idx.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::dcgan {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "cosmati/ops/optimizer.h"
 #include "cosmati/ops/queue.h"
-#include "nets/dcgan/discriminator.h"
-#include "nets/dcgan/generator_training.h"
 #include "nets/dcgan/pictures.h"
+#include "nets/dcgan/training/discriminator.h"
+#include "nets/dcgan/training/generator_training.h"
 #include "nets/team.h"
 
 namespace cosmati::dcgan {

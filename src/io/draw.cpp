@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "src/io/font.h"
-#include "src/io/image_checks.h"
+#include "src/io/image/image_checks.h"
 
 namespace cosmati::io {
 namespace {

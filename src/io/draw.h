@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::io {
 

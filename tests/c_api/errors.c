@@ -132,7 +132,8 @@ static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati
   arguments[0] = cosmati_data("a", numbers), arguments[1] = cosmati_data("b", numbers);
   arguments[2] = cosmati_data("d", numbers + 32), arguments[3] = cosmati_number("alpha", 2);
   arguments[4] = cosmati_data("e", numbers);
-  REFUSED(cosmati_make_plan(handle, problem, "kernel=magic", &none), COSMATI_BAD_REQUEST, "'magic'|valid kernels");
+  REFUSED(cosmati_make_plan(handle, problem, "kernel=magic", &none), COSMATI_BAD_REQUEST,
+          "'magic'|valid kernels");
   REFUSED(cosmati_make_plan(handle, problem, "seconds=1", &none), COSMATI_BAD_REQUEST,
           "'seconds'|max_workspace");
   REFUSED(cosmati_make_plan(handle, NULL, NULL, &none), COSMATI_BAD_REQUEST, "problem is null");

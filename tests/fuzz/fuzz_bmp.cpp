@@ -4,7 +4,7 @@
 #include <span>
 
 #include "cosmati/ops/error.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace cosmati;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cosmati/ops/error.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Pictures: PNG, BMP, gray, resizing.
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 #include <gtest/gtest.h>
 #include <png.h>

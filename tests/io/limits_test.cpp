@@ -12,7 +12,7 @@
 
 #include "cosmati/ops/device.h"
 #include "src/io/file.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 #include "src/io/json_lines.h"
 #include "src/io/tuning_file.h"
 #include "tests/io/testing.h"

@@ -13,9 +13,9 @@
 #include "nets/dcgan/generator.h"
 #include "nets/dcgan/latents.h"
 #include "nets/dcgan/pipeline.h"
-#include "nets/dcgan/training.h"
+#include "nets/dcgan/training/training.h"
 #include "nets/random.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::dcgan {
 namespace {

@@ -5,7 +5,7 @@
 #include "cosmati/conv/direct_tiled.h"
 #include "cosmati/conv/filter_tiled.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
-#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/filter/filter_tiled.h"
 #include "src/plan/conv/launch.h"
 #include "tests/plan/convolution_cases.h"
 

@@ -6,7 +6,7 @@
 #include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/filter/filter_tiled.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {

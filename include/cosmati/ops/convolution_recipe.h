@@ -52,7 +52,7 @@ struct PackRecipe {
 // The recipe of kernels that slide windows over the image: direct_tiled and depthwise.
 struct SlidingRecipe {
   // For direct_tiled: `rounds` images per block, the number of their channels in shared memory at a time, and
-  // compile-time facts about the rows. For its filter gradient see src/plan/conv/filter_tiled.h.
+  // compile-time facts about the rows. For its filter gradient see src/plan/conv/filter/filter_tiled.h.
   DirectTile tile;
   int channels = 1;
   // For depthwise: channels per thread, and the compile-time facts about the axis of its outputs (taps = 0:

@@ -5,7 +5,7 @@
 
 #include "src/backend/emulator/catalogue/gemm/gemm_group.h"
 #include "src/ops/number_types.h"
-#include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/filter/filter_copy.h"
 
 namespace cosmati::emulator {
 namespace {

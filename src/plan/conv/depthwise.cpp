@@ -6,7 +6,7 @@
 
 #include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/depthwise_filter.h"
+#include "src/plan/conv/filter/depthwise_filter.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 

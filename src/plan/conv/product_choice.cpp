@@ -10,7 +10,7 @@
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft/fft.h"
-#include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/gemm/invariant.h"

@@ -3,7 +3,7 @@
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
-#include "src/plan/conv/depthwise_filter.h"
+#include "src/plan/conv/filter/depthwise_filter.h"
 
 namespace cosmati::emulator {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
-#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/filter/filter_tiled.h"
 
 namespace cosmati::emulator {
 namespace {

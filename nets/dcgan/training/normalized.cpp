@@ -1,5 +1,5 @@
 // Two operations forward, two backward; more where devices share a batch.
-#include "nets/dcgan/normalized.h"
+#include "nets/dcgan/training/normalized.h"
 
 #include <fmt/format.h>
 

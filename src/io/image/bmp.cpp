@@ -6,8 +6,8 @@
 #include <string>
 
 #include "src/io/bad_file.h"
-#include "src/io/image.h"
-#include "src/io/image_checks.h"
+#include "src/io/image/image.h"
+#include "src/io/image/image_checks.h"
 
 namespace cosmati::io {
 namespace {

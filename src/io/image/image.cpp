@@ -1,5 +1,5 @@
 // What does not depend on the format of a picture's file.
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "cosmati/ops/error.h"
 #include "src/io/bad_file.h"
 #include "src/io/file.h"
-#include "src/io/image_checks.h"
+#include "src/io/image/image_checks.h"
 
 namespace cosmati::io {
 namespace {

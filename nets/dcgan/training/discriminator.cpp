@@ -1,5 +1,5 @@
 // Problems made from the architecture, and the order in which they run.
-#include "nets/dcgan/discriminator.h"
+#include "nets/dcgan/training/discriminator.h"
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,6 @@
 // Each frame is encoded as a picture of its own, by libpng; its compressed rows (IDAT) become those of a
 // frame.
-#include "src/io/animated_png.h"
+#include "src/io/image/animated_png.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

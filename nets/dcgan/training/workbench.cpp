@@ -1,5 +1,5 @@
 // Preparing operations side by side: what is compiled at run time takes half a second each.
-#include "nets/dcgan/workbench.h"
+#include "nets/dcgan/training/workbench.h"
 
 #include <atomic>
 

@@ -1,5 +1,5 @@
 // Assignment of filters and images to blocks, and the predicted time, bound by instruction issue.
-#include "src/plan/conv/filter_tiled.h"
+#include "src/plan/conv/filter/filter_tiled.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/filter_gradient.h"
+#include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
 
 namespace cosmati::plan {

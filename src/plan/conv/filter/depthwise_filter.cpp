@@ -1,5 +1,5 @@
 // Derives rows, columns and parts of a filter gradient from its index digits.
-#include "src/plan/conv/depthwise_filter.h"
+#include "src/plan/conv/filter/depthwise_filter.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/filter_gradient.h"
+#include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
 
 namespace cosmati::plan {

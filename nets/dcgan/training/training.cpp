@@ -1,5 +1,5 @@
 // The training loop, by all devices together.
-#include "nets/dcgan/training.h"
+#include "nets/dcgan/training/training.h"
 
 #include <bit>
 #include <chrono>

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "nets/dcgan/training.h"
+#include "nets/dcgan/training/training.h"
 #include "nets/metadata.h"
 #include "src/io/safetensors.h"
 

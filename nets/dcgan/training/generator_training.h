@@ -7,7 +7,7 @@
 #include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/gemm.h"
 #include "nets/dcgan/architecture.h"
-#include "nets/dcgan/normalized.h"
+#include "nets/dcgan/training/normalized.h"
 
 namespace cosmati::dcgan {
 

@@ -1,5 +1,5 @@
 // Layout of the flat arrays, and their way to the host.
-#include "nets/dcgan/variables.h"
+#include "nets/dcgan/training/variables.h"
 
 namespace cosmati::dcgan {
 

@@ -1,5 +1,5 @@
 // Problems made from the architecture, and the order in which they run.
-#include "nets/dcgan/generator_training.h"
+#include "nets/dcgan/training/generator_training.h"
 
 #include <algorithm>
 #include <string>

@@ -4,8 +4,8 @@
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/normalization.h"
-#include "nets/dcgan/variables.h"
-#include "nets/dcgan/workbench.h"
+#include "nets/dcgan/training/variables.h"
+#include "nets/dcgan/training/workbench.h"
 
 namespace cosmati::dcgan {
 

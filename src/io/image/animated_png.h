@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cosmati/core/config.h"
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::io {
 

@@ -6,7 +6,7 @@
 
 #include "cosmati/ops/memory.h"
 #include "cosmati/ops/tensor.h"
-#include "nets/dcgan/workbench.h"
+#include "nets/dcgan/training/workbench.h"
 #include "src/parallel/all_reduce.h"
 
 namespace cosmati::dcgan {

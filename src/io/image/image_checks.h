@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "src/io/image.h"
+#include "src/io/image/image.h"
 
 namespace cosmati::io {
 

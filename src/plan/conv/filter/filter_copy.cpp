@@ -1,5 +1,5 @@
 // Which filters are copied, and their new layout.
-#include "src/plan/conv/filter_copy.h"
+#include "src/plan/conv/filter/filter_copy.h"
 
 #include <algorithm>
 

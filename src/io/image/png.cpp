@@ -11,8 +11,8 @@
 
 #include "cosmati/ops/error.h"
 #include "src/io/bad_file.h"
-#include "src/io/image.h"
-#include "src/io/image_checks.h"
+#include "src/io/image/image.h"
+#include "src/io/image/image_checks.h"
 #include "src/io/size_text.h"
 
 namespace cosmati::io {
