@@ -1,4 +1,4 @@
-"""Running the program and its peers, and keeping what they say: used by figures.py."""
+"""Running the program and its peers, and keeping what they say: used by figures.py. Run as a script, it prints the commit that results name."""
 import datetime
 import json
 import os
@@ -108,3 +108,7 @@ class Results:
         print(f"{name:58} not measured: {reason}", flush=True)
         if promise:
             self.keep(dict(figure=name, reason=reason, **promise))
+
+
+if __name__ == "__main__":
+    print(commit())

@@ -31,8 +31,8 @@ mkdir -p "$out"
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
-changed=$(git -C "$here" status --porcelain -uno 2>/dev/null)
-export COSMATI_COMMIT=${COSMATI_COMMIT:-$(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)${changed:++}}
+COSMATI_COMMIT=$("$python" "$here/../measure.py") || exit 1
+export COSMATI_COMMIT
 . "$here/libraries.sh"
 
 "$cosmati" info --describe 0 >"$out/device.txt" || { cat "$out/device.txt"; exit 1; }

@@ -30,8 +30,8 @@ lines=$out/report_job.jsonl
 work=$(mktemp -d "$folder/cosmati-report.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export COSMATI_CACHE=${COSMATI_CACHE:-$work/kernels}
-changed=$(git -C "$here" status --porcelain -uno 2>/dev/null)
-export COSMATI_COMMIT=${COSMATI_COMMIT:-$(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)${changed:++}}
+COSMATI_COMMIT=$("$python" "$here/../measure.py") || exit 1
+export COSMATI_COMMIT
 [ "$backend" = cuda ] && . "$here/libraries.sh"
 gpus=0
 [ "$backend" = cuda ] && gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')

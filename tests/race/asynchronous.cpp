@@ -135,7 +135,7 @@ multiply_and_store(COSMATI_PARAMETER P params) {
 // block.
 template <class P>
 COSMATI_KERNEL(32, 1)
-read_neighbour(COSMATI_PARAMETER P params) {
+read_neighbor(COSMATI_PARAMETER P params) {
   auto& storage = arch::shared_storage<Storage>();
   int const self = arch::thread();
   arch::cluster_arrive();
@@ -183,8 +183,8 @@ race::Registered const registered[] = {
     {"clean_products", [] { run<multiply_ring<Params>>(256, true); }},
     {"clean_store", [] { run<multiply_and_store<Params>>(128, true); }},
     {"planted_store", [] { run<multiply_and_store<Params>>(128, false); }},
-    {"clean_neighbor", [] { run<read_neighbour<Params>>(32, true, true); }},
-    {"planted_neighbor", [] { run<read_neighbour<Params>>(32, false, true); }},
+    {"clean_neighbor", [] { run<read_neighbor<Params>>(32, true, true); }},
+    {"planted_neighbor", [] { run<read_neighbor<Params>>(32, false, true); }},
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ def check_script(folder):
     os.makedirs(f"{folder}/build/bin")
     for name in ("figures.sh", "rows.py"):
         shutil.copy(f"{PROJECT}/bench/gpu/{name}", f"{folder}/bench/gpu")
+    for name in ("measure.py", "sources.py"):
+        shutil.copy(f"{PROJECT}/bench/{name}", f"{folder}/bench")
     open(f"{folder}/bench/gpu/libraries.sh", "w").close()  # which looks for libraries of GPUs in all of /usr
     with open(f"{folder}/bench/gpu/table.txt", "w") as file:
         file.write(TABLE)

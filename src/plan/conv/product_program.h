@@ -26,7 +26,7 @@ struct DirectTraits {
   std::string print() const;
 };
 
-// Of direct, implicit_gemm and unroll_gemm.
+// The programs of direct, implicit_gemm and unroll_gemm.
 program::Program product_program(Plan<ConvolutionProblem> const& plan);
 
 }  // namespace cosmati::plan

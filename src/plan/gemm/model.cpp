@@ -22,8 +22,8 @@ int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
   return size_of(as_they_lie ? element : recipe.sum);
 }
 
-// Of the rate of mma.sync, WMMA's share: its shapes of 8-bit integers, and of f64 on Hopper, are half as
-// large.
+// The rate of WMMA as a share of that of mma.sync: its shapes of 8-bit integers, and of f64 on Hopper, are
+// half as large.
 double wmma_share(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   if (recipe.policy.multiply != Multiply::wmma) return 1;
   Features const& features = features_of(gpu);
