@@ -14,12 +14,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def commit():
     """COSMATI_COMMIT if it is set (a copy of a tree knows only what its repository had), else the commit that is checked out, with a + where
-    the tree differs from it."""
+    the tree differs from it in more than results."""
     def git(*arguments):
         return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
     if told := os.environ.get("COSMATI_COMMIT"):
         return told
-    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "-uno") else "")
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "-uno", "--", ".", ":!bench/results") else "")
 
 
 def machine():
