@@ -22,8 +22,8 @@ char const* forward_text(ActivationFunction function) {
   return "silu(acc)";
 }
 
-// acc is x, c is dy. relu and the select of acc itself keep a NaN; 1 - tanh(u)^2 = 4 sigmoid(2u) sigmoid(-2u)
-// keeps its digits where tanh is nearly 1.
+// acc is x, c is dy. relu and the select on acc itself propagate a NaN; 1 - tanh(u)^2 is written as 4
+// sigmoid(2u) sigmoid(-2u), which does not cancel where tanh is close to 1.
 char const* backward_text(ActivationFunction function) {
   switch (function) {
     case ActivationFunction::relu: return "c * select(acc > 0, 1, relu(acc))";

@@ -1,4 +1,4 @@
-// convert_elements: tensors copied to another type and layout.
+// convert_elements: copies a tensor to another data type and layout.
 #include <algorithm>
 #include <string_view>
 
@@ -11,10 +11,10 @@ namespace cosmati::cpu {
 namespace {
 
 constexpr Index chunk = 512;           // elements
-constexpr Index tile = 32;             // rows and columns of a transposition
-constexpr Index small_work = 1 << 14;  // elements that one thread copies before another would have started
+constexpr Index tile = 32;             // rows and columns of a transposed block
+constexpr Index small_work = 1 << 14;  // elements processed in the time needed to start a second thread
 
-// Holds every value of `type` exactly.
+// True if float represents every value of `type` exactly.
 bool fits_float(DataType type) { return type != DataType::f64 && type != DataType::s32; }
 
 template <class Real>
@@ -44,7 +44,7 @@ struct Copy {
   }
 };
 
-// Rows of the target, in pieces, so that threads have work even where there is one row.
+// Divides the target's rows into pieces, so that a single long row is also spread over all threads.
 void convert_rows(Copy const& copy, int threads) {
   auto const& nest = copy.nest;
   constexpr Index piece = 1 << 13;
@@ -67,8 +67,8 @@ void transpose_tile(Bits const* in, Index in_row, Index in_column, Bits* out, In
     for (Index r = 0; r < rows; ++r) out[c * out_column + r * out_row] = in[r * in_row + c * in_column];
 }
 
-// The dimension that is contiguous in the source is not the one that is contiguous in the target: square
-// tiles keep the lines of both in the cache.
+// The source and the target are contiguous along different dimensions: copying square tiles keeps the cache
+// lines of both in the cache.
 void convert_transposed(Copy const& copy, int source_inner, int threads) {
   auto const& nest = copy.nest;
   auto const inner = static_cast<std::size_t>(nest.rank - 1);
@@ -131,8 +131,7 @@ TensorDescription converted_description(std::string_view name, Role role,
   TensorDescription result = description;
   if (name != "labels" && name != "indices") result.type = conversion.type;
   Layout const& layout = description.layout;
-  int order[max_rank] =
-      {};  // from the largest stride to the smallest, but for the first that stay in their places
+  int order[max_rank] = {};  // by descending stride; the first `fixed` dimensions keep their positions
   int const fixed = conversion.order == Conversion::Order::row_major       ? layout.rank()
                     : conversion.order == Conversion::Order::first_slowest ? 1
                                                                            : 0;

@@ -1,4 +1,4 @@
-// Conversions of runs of elements, one loop for each pair of types, compiled for each instruction set.
+// Conversions of runs of elements: one loop per pair of data types, compiled for each instruction set.
 #include "src/backend/cpu/convert_row.h"
 
 #include "src/backend/cpu/number_bits.h"
@@ -35,7 +35,7 @@ COSMATI_ALWAYS_INLINE Real widened(s32 number) {
   return static_cast<Real>(number);
 }
 
-// The rounded number, from a float or a double; a double goes to 16 and 8 bits in one rounding, by encode().
+// Rounds a float or a double; a double is rounded to 16- and 8-bit types in a single step, by encode().
 template <class Number>
 struct Narrow {
   static COSMATI_ALWAYS_INLINE Number from(float value) { return from_float<Number>(value); }

@@ -16,7 +16,7 @@ class CrossEntropyKernel final : public HostKernel<CrossEntropyProblem> {
   CrossEntropyKernel(CrossEntropyProblem const& problem, int threads)
       : problem_(problem), threads_(problem.x.layout.size() < 2048 ? 1 : threads) {}
 
-  // A loss for each row; then two rows of values for each thread.
+  // One loss per row, followed by two rows of values per thread.
   std::size_t workspace_bytes() const {
     return losses_bytes() + 2 * static_cast<std::size_t>(threads_) * row_bytes();
   }
@@ -46,7 +46,7 @@ class CrossEntropyKernel final : public HostKernel<CrossEntropyProblem> {
     return round_up(static_cast<std::size_t>(problem_.x.extent(1)) * sizeof(double));
   }
 
-  // -log softmax(x[n])[label[n]]; writes dx[n].
+  // Returns -log softmax(x[n])[label[n]] and writes dx[n].
   double row(CrossEntropyProblem::Arguments const& arguments, Index n, double* x, double* powers) const {
     TensorDescription const& logits = problem_.x;
     Index const classes = logits.extent(1);

@@ -1,4 +1,4 @@
-// Dropout: the mask is drawn a chunk at a time, in the row-major order of the indices.
+// Dropout: the mask is generated a chunk at a time, in the row-major order of the indices.
 #include <algorithm>
 #include <memory>
 
@@ -12,9 +12,9 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 512;  // elements; a multiple of the four words of a block
+constexpr Index chunk = 512;  // elements; a multiple of the four words of a Philox block
 
-// The words of elements [first, first + chunk); `first` is a multiple of 4.
+// Generates the random words of elements [first, first + chunk); `first` is a multiple of 4.
 COSMATI_ALWAYS_INLINE void draw_words(unsigned long long seed, unsigned long long step,
                                       unsigned long long first, unsigned* words) {
   for (unsigned block = 0; block < chunk / 4; ++block) {
@@ -73,7 +73,7 @@ class DropoutKernel final : public HostKernel<DropoutProblem> {
     });
   }
 
-  // piece(linear index, position in the chunk, length) for the parts of rows that make a chunk.
+  // Calls piece(linear index, position in the chunk, length) for each part of a row in the chunk.
   template <class Piece>
   void for_each_piece(Index first, Index count, Piece const& piece) const {
     for (Index done = 0; done < count;) {

@@ -1,4 +1,4 @@
-// Expressions over elements of any types, strides and broadcasts: Pointwise, with the tensor x as `acc`.
+// Expressions over elements of any types, strides and broadcasts, by Pointwise with the tensor x as `acc`.
 #include "src/backend/cpu/elementwise.h"
 
 #include <memory>

@@ -1,6 +1,6 @@
-// Local response normalization of any type in any layout, forward and backward. Each window of channels is
-// summed by itself: a sum that slides, which adds a channel and subtracts another, keeps the rounding of the
-// largest value that it has met, and a NaN for good.
+// Local response normalization of any data type and layout, forward and backward. Each channel window is
+// summed from scratch: a sliding sum, which adds one channel and subtracts another, would keep the rounding
+// error of the largest value that it has contained, and a NaN forever.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,17 +18,18 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index block_elements = 8192;     // of an array of a block; a block's arrays stay in the L2 cache
-constexpr Index lrn_small_work = 1 << 12;  // elements that one thread does before another would have started
+constexpr Index block_elements = 8192;     // per array of a block; the arrays of a block stay in the L2 cache
+constexpr Index lrn_small_work = 1 << 12;  // elements processed in the time needed to start a second thread
 constexpr int lrn_arrays = 6;
 
-// What is computed at once: all channels of some pixels. Either the channels of a pixel are neighbors (step
-// 1, one pixel after the other), or pixels are (then those of a channel, `step` of them, are a row). Arrays
-// of a block have room for zeros on both sides of a pixel's channels, so that no window ends early.
+// The unit of work: all channels of some pixels. Either the channels of a pixel are contiguous (step = 1, one
+// pixel after the other), or the pixels are, and `step` pixels of each channel form a row. The arrays of a
+// block have room for zeros on both sides of a pixel's channels, so that windows at the edges need no special
+// case.
 struct LrnBlock {
-  Index first;   // pixel, in the order of the loop nest
-  Index pixels;  // one after the other
-  Index step;    // from a channel to the next
+  Index first;   // index of the first pixel in the loop nest
+  Index pixels;  // stored one after the other
+  Index step;    // distance between adjacent channels
 };
 
 class LrnKernel final : public HostKernel<LrnProblem> {
@@ -84,12 +85,13 @@ class LrnKernel final : public HostKernel<LrnProblem> {
   std::size_t part_bytes() const { return lrn_arrays * array_bytes_ + scratch_bytes_; }
   Index pieces_of(Index pixels) const { return (pixels + block_pixels_ - 1) / block_pixels_; }
   Index pitch() const { return channels_ + before_ + after_; }
-  // The span of a block's results from the first to the last, including gaps between pixels.
+  // The number of elements from the first to the last result of a block, including the gaps between pixels.
   Index results(LrnBlock const& b) const {
     return b.pixels == 1 ? channels_ * b.step : (b.pixels - 1) * pitch() + channels_;
   }
 
-  // Calls visit(pointer to elements of t, their stride, where they are in an array, their number).
+  // Calls visit(pointer to elements of t, their stride, their offset in the block's array, their number) per
+  // row.
   template <class Data, class Visit>
   void for_each_row(LrnBlock const& b, int tensor, TensorDescription const& t, Data* data,
                     Visit const& visit) const {
@@ -103,7 +105,8 @@ class LrnKernel final : public HostKernel<LrnProblem> {
         visit(element(t.type, data, nest_.offset(tensor, b.first + p)), along, p * pitch(), channels_);
     }
   }
-  // Zeros before, between and after the channels of the pixels, of which `before` channels come first.
+  // Clears the padding before, between and after the channels of each pixel; `before` channels precede the
+  // first.
   template <class Real>
   void clear_edges(LrnBlock const& b, Index before, Real* array) const {
     Index const gap = pitch() - channels_;
@@ -116,7 +119,7 @@ class LrnKernel final : public HostKernel<LrnProblem> {
   void load(LrnBlock const& b, int tensor, TensorDescription const& t, void const* data, Real* array) const {
     bool const plain = t.type == type_of<Real>;
     for_each_row(b, tensor, t, data, [&](void const* from, Index stride, Index at, Index count) {
-      if (plain && stride == 1)  // rows are short where they are a pixel's channels
+      if (plain && stride == 1)  // skips read_row()'s dispatch: one pixel's channels are a short row
         std::memcpy(array + at, from, static_cast<std::size_t>(count) * sizeof(Real));
       else
         read_row(t.type, from, stride, array + at, count);
@@ -149,7 +152,7 @@ class LrnKernel final : public HostKernel<LrnProblem> {
       power_f64_->run(count, arguments, scratch);
   }
 
-  // False where float does not hold what comes in between: then nothing has been written.
+  // Returns false, without having written a result, if an intermediate value does not fit in a float.
   template <class Real>
   bool compute(LrnProblem::Arguments const& arguments, LrnBlock const& b, std::byte* memory) const {
     auto const array = [&](std::size_t i) { return reinterpret_cast<Real*>(memory + i * array_bytes_); };
@@ -178,7 +181,7 @@ class LrnKernel final : public HostKernel<LrnProblem> {
       store(b, 1, problem_.y, sums, arguments.y);
       return true;
     }
-    // The window of a gradient is the mirror image: it has after_ channels before its own.
+    // The window of the gradient is mirrored: it has after_ channels before its own and before_ after it.
     std::fill_n(dy, count, Real(0));
     load(b, 1, problem_.y, arguments.dy, dy);
     Real* const parts = squares;
@@ -195,9 +198,9 @@ class LrnKernel final : public HostKernel<LrnProblem> {
   LrnProblem problem_;
   bool forward_;
   Index channels_;
-  Index before_, after_;  // channels of a window before and after its own
+  Index before_, after_;  // extents of a channel's window before and after it
   int threads_;
-  LoopNest<3> nest_;  // of the pixels: x, y or dy, dx
+  LoopNest<3> nest_;  // over pixels: x, y or dy, dx
   bool by_pixels_ = false;
   Index block_pixels_ = 1;
   std::size_t array_bytes_ = 0, scratch_bytes_ = 0;

@@ -1,4 +1,4 @@
-// Each loop once for float and once for double, in clones for each instruction set.
+// The inner loops of LRN, for float and double, with clones for each instruction set.
 #include "src/backend/cpu/lrn_loops.h"
 
 #include <algorithm>

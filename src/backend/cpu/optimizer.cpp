@@ -15,16 +15,16 @@ namespace cosmati::cpu {
 namespace {
 
 constexpr Index chunk = 512;           // elements
-constexpr Index small_work = 1 << 13;  // elements that one thread steps before another would have started
+constexpr Index small_work = 1 << 13;  // elements processed in the time needed to start a second thread
 
-// What a step does to every parameter.
+// The update of one parameter, with its constants in Real.
 template <class Real>
 struct Step {
   Real rate, weight_decay;
   Real momentum;  // sgd
   bool nesterov;
   Real beta1, beta2, correction1, correction2, epsilon;  // adam
-  Real rest1, rest2;  // 1 - beta, of which few digits are left where beta has been rounded before
+  Real rest1, rest2;  // 1 - beta, computed in double: after rounding beta, few digits would be left
 
   Step(OptimizerProblem const& p, StepNumbers const& now)
       : rate(static_cast<Real>(now.rate)),
@@ -125,7 +125,7 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
     alignas(64) Real buffers[4][chunk];
     bool const stateful = problem_.state.present();
     bool const second = problem_.kind == OptimizerKind::adam;
-    // In place where the tensor is a run of the type that is computed with; else through a buffer.
+    // Accessed in place if the tensor is contiguous and has type Real; otherwise through a buffer.
     auto const load = [&](int buffer, TensorDescription const& tensor, int stream, void const* data) {
       void const* const from = element(tensor.type, data, nest_.offset(stream, linear));
       if (tensor.type == type_of<Real> && nest_.inner_stride(stream) == 1)

@@ -1,5 +1,5 @@
-// Pointwise: chunks of elements through a VectorProgram; what is not a run of the right type goes through
-// buffers.
+// Pointwise: runs a VectorProgram on chunks of elements; streams that are not contiguous or have another data
+// type pass through buffers.
 #include "src/backend/cpu/pointwise.h"
 
 #include <algorithm>
@@ -17,15 +17,15 @@ namespace {
 constexpr int max_streams =
     3 + max_epilogue_operands + max_epilogue_stores;  // 3: result, accumulator, source
 constexpr Index largest_chunk = 1024;                 // elements
-constexpr Index shortest_row = 128;                   // below this a chunk holds several rows
-constexpr Index small_work = 1 << 13;  // elements that one thread does before another would have started
+constexpr Index shortest_row = 128;                   // if rows are shorter, a chunk holds several
+constexpr Index small_work = 1 << 13;  // elements processed in the time needed to start a second thread
 
-// How a chunk of a tensor reaches the program.
+// How the program accesses a chunk of a tensor.
 enum class Access : unsigned char {
-  direct,    // as it lies
+  direct,    // in place
   constant,  // one value
-  periodic,  // the same in every row: read once
-  buffered,  // copied, and converted where need be
+  periodic,  // the same for every row; loaded once
+  buffered,  // copied, and converted if necessary
 };
 
 struct StreamPlan {
@@ -116,7 +116,7 @@ class Evaluation final : public Pointwise::Implementation {
     return Access::periodic;
   }
 
-  // Calls piece(offset in the tensor, position in the chunk, length) for the parts of rows that make a chunk.
+  // Calls piece(offset in the tensor, position in the chunk, length) for each part of a row in the chunk.
   template <class Piece>
   void for_each_piece(int tensor, Index begin, Index count, Piece const& piece) const {
     auto const& stride = nest_.stride[static_cast<std::size_t>(tensor)];
@@ -145,7 +145,7 @@ class Evaluation final : public Pointwise::Implementation {
     }
   }
 
-  // What one thread works with.
+  // The state of one thread.
   class Part {
    public:
     Part(Evaluation const& evaluation, PointwiseArguments const& arguments, Real const* scalars,

@@ -1,4 +1,4 @@
-// Pooling of any type in any layout, with indices: line by line, tap by tap.
+// Pooling of any data type and layout, with indices: line by line, tap by tap.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,9 +13,9 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 256;  // elements of a line that are pooled at once
+constexpr Index chunk = 256;  // elements of a line that are pooled at a time
 
-// A larger value, or the first NaN, takes the place of the best so far. tap -1: none so far.
+// Replaces the best value by a larger one or by the first NaN. best_tap = -1: no value yet.
 template <class Real>
 COSMATI_ALWAYS_INLINE void take_larger(Real const* values, int tap, Real* best, int* best_tap, Index count) {
   COSMATI_INDEPENDENT
@@ -53,7 +53,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
         threads_(problem.x.layout.size() < (1 << 13) ? 1 : threads),
         taps_(describe(DataType::s32, problem.y.layout)) {}
 
-  // Backward from x: the tap of each maximum.
+  // The backward pass from x keeps the tap of each maximum in the workspace.
   std::size_t workspace_bytes() const {
     bool const needs_taps = problem_.direction == Direction::backward && problem_.backward_needs_x();
     return needs_taps ? round_up(static_cast<std::size_t>(taps_.bytes())) : 0;
@@ -71,13 +71,13 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
   }
 
  private:
-  // The first element of a piece of a line: of y forward, of x backward.
+  // The first element of a piece of a line: of y in the forward pass, of x in the backward pass.
   struct Place {
     Index at[4];  // n, c, row, column
     Index count;  // elements along the line
   };
 
-  // Threads share the lines; the image rows of a plane are neighbors.
+  // Divides the lines among the threads; rows of one plane are consecutive.
   template <class Visit>
   void for_each_line(Index rows, Visit const& visit) const {
     bool const along_columns = lines_.along == 3;
@@ -107,7 +107,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
     return t.layout.offset(n, c, row, column);
   }
 
-  // One row of y: along the columns in pieces, or a line of images or channels for each column.
+  // Pools one row of y: in pieces along the columns, or column by column along images or channels.
   void pool(PoolingProblem::Arguments const& arguments, Place place, void* taps) const {
     Index const columns = problem_.y.extent(3);
     if (lines_.along == 3) {
@@ -196,7 +196,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
     }
   }
 
-  // One row of dx, gathered from the windows that see it.
+  // Computes one row of dx by gathering from the windows that contain its elements.
   void spread(PoolingProblem::Arguments const& arguments, Place place, void const* taps) const {
     Index const columns = problem_.x.extent(3);
     if (lines_.along == 3) {
@@ -223,7 +223,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
         }
         Index first, last;
         lines_.columns.windows_inside(s, first, last);
-        Index const shift = lines_.columns.place(0, s);  // the tap of window q lies at q * stride + shift
+        Index const shift = lines_.columns.place(0, s);  // window q reads column q * stride + shift
         Index const stride = lines_.columns.stride;
         if (w > shift) first = std::max(first, (w - shift + stride - 1) / stride);
         last = w + place.count <= shift ? first : std::min(last, (w + place.count - 1 - shift) / stride + 1);
@@ -236,7 +236,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
               problem_.x.layout.stride[lines_.along], place.count);
   }
 
-  // Adds what windows pass to their tap (r, s): to sum[i * step].
+  // Adds the gradients that windows pass to their tap (r, s) to sum[i * step].
   void add_windows(PoolingProblem::Arguments const& arguments, void const* taps, Place const& windows,
                    Index r, Index s, Real* sum, Index step) const {
     alignas(64) Real dy[chunk];

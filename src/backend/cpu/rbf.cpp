@@ -1,4 +1,4 @@
-// The Gaussian output layer and its loss, on copies in double.
+// The Gaussian (RBF) output layer and its loss, computed on copies in double.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -77,7 +77,7 @@ class RbfKernel final : public HostKernel<RbfProblem> {
 
  private:
   struct Places {
-    std::size_t x, distances, losses, sums;  // bytes; the centres come first
+    std::size_t x, distances, losses, sums;  // byte offsets; the centers are at 0
   };
   static TensorDescription dense(Index rows, Index columns) {
     return describe(DataType::f64, Shape{rows, columns});
@@ -95,8 +95,7 @@ class RbfKernel final : public HostKernel<RbfProblem> {
     return p;
   }
 
-  // The parts of the workspace. `distances` holds their gradients once a row is done, in the backward
-  // direction.
+  // The parts of the workspace. In the backward direction, the gradients of a row replace its `distances`.
   struct Workspace {
     std::byte* memory;
     RbfKernel const& kernel;
@@ -114,7 +113,7 @@ class RbfKernel final : public HostKernel<RbfProblem> {
     return static_cast<int const*>(arguments.labels)[n * problem_.labels.layout.stride[0]];
   }
 
-  // Distances of row n and, forward, its loss; backward, the gradient with respect to the distances.
+  // Computes the distances of row n and, forward, its loss; backward, replaces them by their gradient.
   void row(RbfProblem::Arguments const& arguments, Index n, Workspace const& memory) const {
     double* const distance = memory.distances() + n * classes_;
     TensorDescription const& outer = problem_.distances;
@@ -128,7 +127,7 @@ class RbfKernel final : public HostKernel<RbfProblem> {
       write_row(distance, outer.type, element(outer.type, arguments.distances, n * outer.layout.stride[0]),
                 outer.layout.stride[1], classes_);
     if (!problem_.labels.present()) return;
-    // log(exp(-rubbish) + sum of exp(-distance)), with the largest term taken out
+    // log(exp(-rubbish) + sum of exp(-distance)), with the largest term factored out
     double const smallest = std::min(problem_.rubbish, *std::min_element(distance, distance + classes_));
     double sum = std::exp(smallest - problem_.rubbish);
     for (Index i = 0; i < classes_; ++i) sum += std::exp(smallest - distance[i]);

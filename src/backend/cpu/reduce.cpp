@@ -1,4 +1,4 @@
-// Reduction: rows of doubles, joined into one result or into a row of results.
+// Reductions in double, to one result or to a row of results.
 #include "src/backend/cpu/reduce.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace cosmati::cpu {
 namespace {
 
 constexpr Index chunk = 512;           // elements
-constexpr Index small_work = 1 << 14;  // elements that one thread reduces before another would have started
+constexpr Index small_work = 1 << 14;  // elements processed in the time needed to start a second thread
 
 double initial(ReduceOperation operation) {
   if (operation == ReduceOperation::max) return -HUGE_VAL;
@@ -34,14 +34,14 @@ COSMATI_ALWAYS_INLINE double joined(double so_far, double value) {
   return so_far + value;
 }
 
-// Results so far, joined with results of another part.
+// Combines the results of two parts.
 template <ReduceOperation operation>
 COSMATI_ALWAYS_INLINE double combined(double so_far, double value) {
   constexpr bool squares = operation == ReduceOperation::sum_of_squares;
   return joined < squares ? ReduceOperation::sum : operation > (so_far, value);
 }
 
-// Eight results side by side, so that additions do not wait for each other.
+// Eight independent partial results, so that additions do not wait for each other.
 template <ReduceOperation operation>
 COSMATI_ALWAYS_INLINE double join_row(double so_far, double const* row, Index count) {
   constexpr int lanes = 8;
@@ -204,7 +204,7 @@ class ReduceKernel final : public HostKernel<ReduceProblem> {
   Reduction reduction_;
 };
 
-// The sum of dy over all but k.
+// The bias gradient as a reduction: the sum of dy over all dimensions but k.
 ReduceProblem bias_reduction(ConvolutionProblem const& problem) {
   ReduceProblem reduction{ReduceOperation::sum, problem.y, {}};
   reduction.y.type = problem.db.type;

@@ -14,7 +14,7 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index small_work = 1 << 12;  // elements that one thread does before another would have started
+constexpr Index small_work = 1 << 12;  // elements processed in the time needed to start a second thread
 
 template <class Real>
 class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
@@ -29,7 +29,7 @@ class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
     nest_ = make_loop_nest<3>({y, first, forward_ ? y : without_axis(problem.x)});
   }
 
-  // Two rows of values and the program's own for each thread.
+  // Two rows of values and the program's scratch memory for each thread.
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_) * part_bytes(); }
 
   void run(SoftmaxProblem::Arguments const& arguments, std::byte* workspace) const override {
@@ -112,7 +112,7 @@ class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
   epilogue::VectorProgram<Real> exponential_;
   Index length_;
   int threads_;
-  LoopNest<3> nest_;  // of the rows: y, x or dy, dx
+  LoopNest<3> nest_;  // over the rows: y, x or dy, dx
 };
 
 bool in_double(SoftmaxProblem const& problem) { return problem.y.type == DataType::f64; }

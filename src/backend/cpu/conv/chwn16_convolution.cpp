@@ -1,4 +1,4 @@
-// Convolution of 16 images that lie innermost, by the kernels in chwn/.
+// Convolution of batches of 16 images stored innermost, by the kernels in chwn/.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 using Problem = ConvolutionProblem;
 using epilogue::Op;
 
-constexpr Index products_of_part = 1 << 14;  // of 16 images: some microseconds, against one to start a team
+constexpr Index products_of_part = 1 << 14;  // for 16 images: takes microseconds; starting a team takes one
 constexpr Index sums_of_part = 1 << 15;
 
 // relu(acc + bias[k]) and its parts; operand 0 is the bias.
@@ -66,7 +66,7 @@ std::string violates_types(Problem const& p, Device const&) {
 std::string violates_layouts(Problem const& p, Device const&) {
   std::string violation;
   Problem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& tensor, auto) {
-    if (!violation.empty() || &tensor == &p.w) return;  // weights lie as they like: they are few
+    if (!violation.empty() || &tensor == &p.w) return;  // w may have any layout: it is small and is reordered
     violation = tensor.layout.rank() == 4 ? violates_chwn16(name, tensor) : violates_row_major(name, tensor);
   });
   return violation;
@@ -94,13 +94,14 @@ int parts_of(Problem const& p, Device const& device) {
   return chwn_parts(products, products_of_part, device);
 }
 
-// Floats of one part's sums: dw, then db.
+// The number of floats in one part's partial sums: dw, then db.
 Index slice_of(Problem const& p) {
   Index const floats = p.w.layout.size() + (p.db.present() ? p.db.extent(0) : 0);
   return (floats + 15) / 16 * 16;
 }
 
-// Floats of the weights in the order of the kernels, where they lie in another: as CRSK beside CHWN.
+// The size in floats of the reordered copy of the weights; 0 if they are already in the kernels' order. CRSK,
+// stored next to CHWN images, needs the copy.
 Index reordered_of(Problem const& p) {
   return p.w.layout.is_row_major() ? 0 : (p.w.layout.size() + 15) / 16 * 16;
 }
@@ -111,7 +112,7 @@ std::size_t workspace_bytes(Problem const& p, Device const& device) {
   return static_cast<std::size_t>(reordered_of(p) + (in_parts ? slice_of(p) * parts : 0)) * sizeof(float);
 }
 
-// Three eighths of the second level cache; no more than was measured.
+// Three eighths of the L2 cache, limited to the largest size that was measured.
 Index chunk_floats(Device const& device) {
   return std::min<Index>(second_cache_bytes(device) * 3 / 8 / Index{sizeof(float)}, 96 * 1024);
 }
@@ -160,7 +161,8 @@ class Chwn16Convolution final : public HostKernel<Problem> {
   }
 
  private:
-  // Each part sums its rows of the images; the parts are added in order, so equal threads give equal bits.
+  // Each part sums its own rows of the images; the parts are added in a fixed order, so results are bitwise
+  // reproducible for a given number of threads.
   void filter(float const* x, float const* dy, float* dw, float* db, float* sums) const {
     if (parts_ == 1) {
       kernels_.convolve_filter(shape_, x, dy, dw, db, {0, 1});

@@ -1,4 +1,4 @@
-// Pooling of 16 images that lie innermost, by the kernels in chwn/.
+// Pooling of batches of 16 images stored innermost, by the kernels in chwn/.
 #include <memory>
 #include <string>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Problem = PoolingProblem;
 
-constexpr Index taps_of_part = 1 << 13;  // of 16 images: some microseconds, against one to start a team
+constexpr Index taps_of_part = 1 << 13;  // for 16 images: takes microseconds; starting a team takes one
 
 std::string violates_device(Problem const&, Device const& device) { return violates_isa(device); }
 
@@ -46,7 +46,7 @@ chwn::Axis axis_of(Problem const& p, int i) {
           p.dilation[i],     p.pad_begin[i],    p.pad_end[i]};
 }
 
-// The tap of each maximum, where backward has to find it.
+// One byte per result for the tap of its maximum, if the backward pass has to find it.
 std::size_t workspace_bytes(Problem const& p, Device const&) {
   return finds_maxima_first(p) ? static_cast<std::size_t>(p.y.layout.size()) : 0;
 }

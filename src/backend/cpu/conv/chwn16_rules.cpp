@@ -1,4 +1,5 @@
-// What both chwn16 candidates require: the processor, and dense tensors with 16 images innermost.
+// The common requirements of both chwn16 candidates: the processor, and dense tensors with 16 images
+// innermost.
 #include "src/backend/cpu/conv/chwn16_rules.h"
 
 #include <algorithm>

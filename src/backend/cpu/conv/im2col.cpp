@@ -1,6 +1,5 @@
-// Convolution in double precision: slices of the image unfolded into a matrix, products by OpenBLAS.
-// The column matrix has a row for each (c, r, s) of a group and a column for each (p, q); it exists a slice
-// at a time.
+// Convolution in double precision: im2col in slices, multiplied by OpenBLAS. The column matrix has a row for
+// each (c, r, s) of a group and a column for each (p, q); only one slice of it exists at a time.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -19,7 +18,7 @@
 namespace cosmati::cpu {
 namespace {
 
-// A slice of the column matrix stays in the L2 cache; no more elements than were measured.
+// A slice of the column matrix stays in the L2 cache; limited to the largest size that was measured.
 Index slice_elements(Device const& device) {
   return std::min<Index>(second_cache_bytes(device) / Index{sizeof(double)}, 1 << 17);
 }
@@ -40,7 +39,7 @@ class Im2colKernel final : public HostKernel<Problem> {
         places_(rows_.outputs * columns_.outputs),
         slice_(std::clamp<Index>(slice_elements(device) / std::max<Index>(depth_, 1),
                                  std::min<Index>(places_, 16), places_)) {
-    // Filter and images in double, dense, in the workspace.
+    // The filter and the images are converted to dense double arrays in the workspace.
     auto const dense = [](TensorDescription const& t) { return describe(DataType::f64, t.shape()); };
     w_ = dense(problem.w);
     x_ = dense(problem.x);
@@ -115,9 +114,9 @@ class Im2colKernel final : public HostKernel<Problem> {
   }
   Index image_size() const { return rows_.image * columns_.image; }
 
-  // For rows [first_row, last_row) = (c, r, s) and places [first, last) = (p, q): each run of places in one
-  // row of y that falls inside the image: visit(element of the slice, element of x, count). Others:
-  // outside(element, count).
+  // Visits the elements of a slice: rows [first_row, last_row) = (c, r, s), output positions [first, last) =
+  // (p, q). Each run within one row of y whose input lies inside the image: inside(element of the slice,
+  // element of x, count). The others, which are padding: outside(element of the slice, count).
   template <class Inside, class Outside>
   void for_each_run(Range rows, Range places, Inside const& inside, Outside const& outside) const {
     Index const width = places.last - places.first;
@@ -162,7 +161,7 @@ class Im2colKernel final : public HostKernel<Problem> {
         [](Index, Index) {});
   }
 
-  // y = w * columns for each image, group and slice of places.
+  // y = w * columns for each image, group and slice of output positions.
   void run_forward(Memory const& memory) const {
     Index const slices = (places_ + slice_ - 1) / slice_;
     parallel_parts(threads_, [&](int part, int parts) {
@@ -179,7 +178,8 @@ class Im2colKernel final : public HostKernel<Problem> {
     });
   }
 
-  // columns = w^T * dy, folded into dx; threads share images, groups and channels.
+  // columns = w^T * dy, accumulated into dx (col2im); images, groups and channels are divided among the
+  // threads.
   void run_data(Memory const& memory) const {
     Index const images = problem_.x.extent(0) * problem_.groups;
     Index const cuts = images >= threads_ ? 1 : std::min<Index>(channels_, threads_);
@@ -204,7 +204,8 @@ class Im2colKernel final : public HostKernel<Problem> {
     });
   }
 
-  // dw = sum over images and places of dy * columns^T; threads share the rows (c, r, s).
+  // dw = sum over images and output positions of dy * columns^T; the rows (c, r, s) are divided among the
+  // threads.
   void run_filter(Memory const& memory) const {
     Index const images = problem_.x.extent(0);
     parallel_parts(threads_, [&](int part, int parts) {

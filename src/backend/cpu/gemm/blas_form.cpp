@@ -1,4 +1,4 @@
-// Reads matrix products that are one call of a BLAS function.
+// Recognizes matrix products that a single BLAS call computes.
 #include "src/backend/cpu/gemm/blas_form.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 using epilogue::Node;
 using epilogue::Op;
 
-// Reads `leaf`, `factor * leaf` or `leaf * factor`.
+// Matches `leaf`, `factor * leaf` or `leaf * factor`.
 bool read_term(std::vector<Node> const& nodes, int i, Op leaf, Factor& factor) {
   auto const node = [&](int at) -> Node const& { return nodes[static_cast<std::size_t>(at)]; };
   if (node(i).op == leaf) {

@@ -1,5 +1,5 @@
-// Double-precision matrix products: OpenBLAS on slices of the result, one for each thread; with an epilogue
-// of more than alpha and beta on tiles.
+// Double-precision matrix products by OpenBLAS: one slice of the result per thread or, if the epilogue is
+// more than alpha and beta, tile by tile.
 #include <optional>
 
 #include "src/backend/cpu/converted.h"
@@ -30,7 +30,7 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
   return violates_blas_strides(p, device);
 }
 
-// What one call of OpenBLAS computes for an epilogue: rows enough to pay for its copy of b.
+// The tile of one OpenBLAS call when an epilogue follows; it has enough rows to amortize the packing of b.
 constexpr Index tile_rows = 512, tile_columns = 2048;
 
 class OpenblasKernel final : public HostKernel<GemmProblem> {
@@ -78,7 +78,8 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
     }
   }
 
-  // alpha * a * b + beta * c, in slices along the batch, or the rows or columns of d, whichever are more.
+  // alpha * a * b + beta * c, divided along the batch if it is large enough, otherwise along the larger of m
+  // and n.
   void run_blas(GemmProblem::Arguments const& arguments) const {
     constexpr Index grain = 16;
     double const alpha = form_.alpha.value(arguments.scalars);
@@ -102,7 +103,7 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
     });
   }
 
-  // The tile to `d`, its first element, with rows `leading` apart.
+  // Computes one tile; `d` points to its first element and has leading dimension `leading`.
   void multiply(GemmProblem::Arguments const& arguments, Tile const& tile, double* d, Index leading,
                 double alpha, double beta) const {
     auto const* const a = static_cast<double const*>(arguments.a) + tile.batch * seen().a.layout.stride[0] +

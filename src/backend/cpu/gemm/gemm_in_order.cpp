@@ -1,5 +1,5 @@
-// Matrix products of any types and strides in which each element adds its products over ascending k, by the
-// same instructions wherever it lies and whatever m, n and the batch are
+// Matrix products of any data types and strides in which each element adds its products in order of ascending
+// k, by the same instructions wherever it lies and whatever m, n and the batch are
 // (docs/decisions/0028-batch-invariance.md).
 #include <algorithm>
 #include <cmath>
@@ -15,16 +15,16 @@ namespace cosmati::cpu {
 namespace {
 
 constexpr Index rows = 4;                     // of sums in registers
-constexpr Index most_m = 64, wanted_n = 128;  // of a tile
-constexpr Index step_k = 256;                 // depths that are packed at a time
-constexpr Index lines = 16;                   // along k, transposed at a time
+constexpr Index most_m = 64, wanted_n = 128;  // of the largest tile
+constexpr Index step_k = 256;                 // values of k that are packed at a time
+constexpr Index lines = 16;                   // rows along k that are transposed at a time
 constexpr int vector_bytes = 64;
 
 template <class Real>
 constexpr Index columns = vector_bytes / static_cast<Index>(sizeof(Real));
 
-// sums (rows, columns<Real>) += a (depth, rows) * b (depth, columns<Real>), whose rows are so many elements
-// apart. Edges are padded, so that there is no other loop.
+// sums (rows, columns<Real>) += a (depth, rows) * b (depth, columns<Real>); a_rows, b_rows and sums_rows are
+// leading dimensions in elements. Operands are padded to full tiles, so no other loop is needed.
 template <class Real>
 COSMATI_ALWAYS_INLINE void add_products(Real const* a, Index a_rows, Real const* b, Index b_rows, Index depth,
                                         Real* sums, Index sums_rows) {
@@ -46,7 +46,7 @@ void add(Real const* a, Index a_rows, Real const* b, Index b_rows, Index depth, 
 
 constexpr Index multiple(Index extent, Index of) { return (extent + of - 1) / of * of; }
 
-// Sums in Real: exact products of the types that it holds.
+// The kernel with sums in Real, for operand types whose products Real represents exactly.
 template <class Real>
 class InOrderKernel final : public HostKernel<GemmProblem> {
  public:
@@ -101,7 +101,7 @@ class InOrderKernel final : public HostKernel<GemmProblem> {
     }
   }
 
-  // packed[k * pitch + i] = element i * step + k * deep of the operand from `offset` on: 0 beyond `count`.
+  // packed[k * pitch + i] = element `offset` + i * step + k * deep of the operand, or 0 for i >= count.
   static void pack(TensorDescription const& operand, void const* data, Index offset, Index step, Index deep,
                    Index count, Index depth, Real* packed, Index pitch, Real* line) {
     bool const along_depth = std::abs(deep) < std::abs(step);
@@ -150,7 +150,7 @@ class InOrderKernel final : public HostKernel<GemmProblem> {
   Index padded_m_, padded_n_;
 };
 
-// Sums of integers are exact in double.
+// Double represents sums of integers exactly.
 bool sums_in_double(GemmProblem const& problem) {
   auto const wide = [](TensorDescription const& t) { return t.type == DataType::f64 || is_integer(t.type); };
   return wide(problem.a) || wide(problem.b);

@@ -1,4 +1,4 @@
-// Opens OpenBLAS with one thread and the kernels that suit the processor.
+// Opens OpenBLAS with one thread and the kernels that suit this processor.
 #include "src/backend/cpu/gemm/openblas.h"
 
 #include <dlfcn.h>
@@ -23,14 +23,14 @@ struct Library {
   std::string description;
 };
 
-// Threads of its own would spin beside ours.
+// OpenBLAS's own threads would compete with this library's.
 void* open_library() {
   EnvironmentSetting const threads("OPENBLAS_NUM_THREADS", "1");
   EnvironmentSetting const core("OPENBLAS_CORETYPE", openblas_core_type(), true);
   return dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 }
 
-// The threads of a library that somebody else in this process has opened are not ours to set.
+// If another part of this process has opened the library, its number of threads must not be changed.
 bool used_by_others(std::string& description) {
   void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
   if (handle == nullptr) return false;
@@ -43,7 +43,7 @@ bool used_by_others(std::string& description) {
   return true;
 }
 
-// It takes a buffer for each thread and, where it gets none, tries again for ever.
+// OpenBLAS allocates a buffer for each thread and retries forever if an allocation fails.
 bool leaves_too_little(std::string& description) {
   constexpr std::size_t for_each_thread = std::size_t{64} << 20;
   std::size_t const enough = (4 + std::size_t{std::thread::hardware_concurrency()}) * for_each_thread;
@@ -89,14 +89,14 @@ char const* openblas_core_type() {
   using epilogue::VectorLevel;
   bool const limited = epilogue::vector_level_limit().has_value();
   VectorLevel const level = epilogue::best_vector_level();
-  if (limited && level == VectorLevel::baseline) return "Prescott";  // SSE3: its least
+  if (limited && level == VectorLevel::baseline) return "Prescott";  // SSE3, the lowest level it supports
   if (char const* const chosen = std::getenv("OPENBLAS_CORETYPE")) {
     std::string_view const name = chosen;
     bool const avx512 = name == "SkylakeX" || name == "Cooperlake" || name == "SapphireRapids";
     return limited && level == VectorLevel::v3 && avx512 ? "Haswell" : chosen;
   }
   if (limited && level == VectorLevel::v3) return "Haswell";
-  // Version 0.3.21 takes a Zen 4 for a processor without AVX-512, at half its speed.
+  // OpenBLAS 0.3.21 treats a Zen 4 as a processor without AVX-512, at half its speed.
   return level == VectorLevel::v4 ? "SkylakeX" : nullptr;
 }
 

@@ -1,4 +1,4 @@
-// TileEpilogue: a Pointwise for each shape of tile that occurs, run on pointers to the tile's first elements.
+// TileEpilogue: one Pointwise per tile shape that occurs, run on pointers to the first elements of a tile.
 #include "src/backend/cpu/gemm/tile_epilogue.h"
 
 #include <array>

@@ -7,9 +7,9 @@ namespace {
 
 using Arguments = BatchNormProblem::Arguments;
 
-// (N, C, spatial...) as (N, C, 1, W): pixels that lie like a row, in any number of dimensions, are one.
-// oneDNN's fast loops are for two and for four or five dimensions, of five with channels innermost for none;
-// they recognize an order by the strides, also by those of extents of 1, which may be any.
+// Describes (N, C, spatial...) as (N, C, 1, W) if the pixels have a common stride. oneDNN has fast loops for
+// two, four and five dimensions, but for five not with channels innermost. It recognizes a layout by its
+// strides, including those of extents of 1, which are arbitrary in our descriptions.
 TensorDescription as_image(TensorDescription t) {
   Layout const& l = t.layout;
   Index const images = l.extent(0), channels = l.extent(1);
@@ -73,7 +73,7 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
         primitive,
         {{DNNL_ARG_SRC, source},
          {DNNL_ARG_SCALE, scale},
-         {DNNL_ARG_SHIFT, scale},  // demanded, not read
+         {DNNL_ARG_SHIFT, scale},  // required by the interface, not read
          {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, x)},
          {DNNL_ARG_MEAN, recipe.argument([](Arguments const& run, int) { return run.mean; }, statistics)},
          {DNNL_ARG_VARIANCE,

@@ -1,4 +1,4 @@
-// Convolution, its data gradient (and so the transposed convolution) and its filter gradient.
+// Convolution, its data gradient (which is also the transposed convolution) and its filter gradient.
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/post_ops.h"
@@ -10,20 +10,20 @@ namespace {
 using Arguments = ConvolutionProblem::Arguments;
 using Binding = Program::Binding;
 
-// How the primitive sees the images: as they lie, copied to NCHW or NHWC, or to the blocks of channels that
-// it prefers.
+// The layout in which the primitive receives the images: unchanged, copied to NCHW or NHWC, or in the channel
+// blocks that it prefers.
 enum class Images { as_they_lie, nchw, nhwc, blocked };
 
 struct Geometry {
   dnnl::memory::dims stride, dilation, begin, end;
   explicit Geometry(ConvolutionProblem const& p)
       : stride{p.stride[0], p.stride[1]},
-        dilation{p.dilation[0] - 1, p.dilation[1] - 1},  // oneDNN counts the gaps
+        dilation{p.dilation[0] - 1, p.dilation[1] - 1},  // oneDNN counts the zeros between taps
         begin{p.pad_begin[0], p.pad_begin[1]},
         end{p.pad_end[0], p.pad_end[1]} {}
 };
 
-// (K, C / groups, R, S), or with the groups split off the filters.
+// The filter as (K, C / groups, R, S), or with the groups as a separate first dimension.
 Descriptor filter_descriptor(ConvolutionProblem const& p) {
   if (p.groups == 1) return descriptor(p.w);
   TensorDescription w = p.w;
@@ -78,9 +78,10 @@ struct Build {
     if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
   }
 
-  // The filter gradient of a 1x1 filter with strides by "jit_1x1" first copies the pixels that the strides
-  // meet. With fewer NHWC channels than a block has (8 with AVX2, 16 with AVX-512) version 2.6 copies a whole
-  // block for each, so that the last one ends beyond the scratchpad, or in sums that lie behind it there.
+  // For the filter gradient of a strided 1x1 filter, "jit_1x1" first copies the pixels that the filter reads.
+  // If NHWC images have fewer channels than a block (8 with AVX2, 16 with AVX-512), version 2.6 copies a full
+  // block for each pixel, so the last copy overruns its buffer, past the scratchpad or into the partial sums
+  // stored behind it.
   void require_whole_blocks(dnnl::convolution_backward_weights::primitive_desc const& primitive) const {
     constexpr Index block = 16;
     Index const channels = problem.x.extent(1);
@@ -204,7 +205,7 @@ struct Build {
   Program::Slot argument_dy() {
     return recipe.argument([](Arguments const& run, int) { return run.dy; }, descriptor(problem.y));
   }
-  // True if the epilogue reads an array that may lie where the result does.
+  // True if the epilogue reads an array that may alias the result.
   bool reads_images() const {
     for (auto const& operand : problem.epilogue.expression.operands())
       if (operand.indices.size() > 1) return true;
@@ -265,11 +266,11 @@ std::string violates_plain_images(ConvolutionProblem const& p, Device const&) {
          "; images as they lie must be dense, both NCHW or both NHWC";
 }
 
-// Measured with NCHW images, in GFLOP/s of 230: as they lie, oneDNN multiplies matrices after im2col, which
-// wins where nothing needs im2col (1x1: 222 against 196) and where dx has too few channels for a vector (1
-// channel: 27 against 13). Else copies to NHWC and back pay: 8 channels 3x3 89 against 29, 12 to 20 channels
-// 100 against 58, the filter gradient of 6 to 16 channels 178 against 60. oneDNN's blocks of channels give
-// 58, 100 and 103 there.
+// Measured with NCHW images, in GFLOP/s of a peak of 230. On NCHW images oneDNN runs im2col and a matrix
+// product, which is faster where no im2col is needed (1x1: 222 against 196) and where dx has too few channels
+// for a vector (1 channel: 27 against 13). Otherwise copying to NHWC and back pays off: 8 channels 3x3, 89
+// against 29; 12 to 20 channels, 100 against 58; the filter gradient of 6 to 16 channels, 178 against 60.
+// With oneDNN's channel blocks these three reach 58, 100 and 103.
 bool few_channels(ConvolutionProblem const& p) {
   return p.direction == ConvolutionDirection::data && p.groups == 1 && p.x.extent(1) <= 3 &&
          p.x.type == DataType::f32;

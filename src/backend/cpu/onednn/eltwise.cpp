@@ -1,4 +1,4 @@
-// Activation functions that oneDNN has, over dense tensors of one layout.
+// The activation functions that oneDNN supports, on dense tensors of equal layout.
 #include "src/backend/cpu/onednn/kernels.h"
 #include "src/backend/cpu/onednn/recipe.h"
 

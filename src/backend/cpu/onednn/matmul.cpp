@@ -33,8 +33,8 @@ std::string violates_depth(GemmProblem const& problem, Device const&) {
   return problem.k() > 0 ? "" : "k is 0; it must be at least 1";
 }
 
-// A matrix stack that oneDNN can read: one of the two strides is 1, the other is at least as long as a row or
-// column.
+// True for matrices that oneDNN supports: one of the two strides is 1, and the other is at least the length
+// of a row or column.
 bool is_plain(TensorDescription const& t) {
   Layout const& l = t.layout;
   auto const rows = [&](int row, int column) {
@@ -44,7 +44,7 @@ bool is_plain(TensorDescription const& t) {
   return rows(1, 2) || rows(2, 1);
 }
 
-// Strides of extents of 1 replaced, so that oneDNN recognizes what it can read.
+// Replaces the strides of extents of 1, so that oneDNN recognizes the layout.
 TensorDescription cleaned(TensorDescription t) {
   Layout& l = t.layout;
   for (int i : {1, 2}) {
@@ -54,8 +54,8 @@ TensorDescription cleaned(TensorDescription t) {
   return t;
 }
 
-// (batch, rows, columns) as oneDNN wants it: without a batch where there is one, a batch of 1 where it is
-// shared.
+// The descriptor (batch, rows, columns), without the batch dimension if the batch is 1; an operand shared by
+// all matrices has batch extent 1.
 Descriptor matrix(TensorDescription const& description, Kind kind, Index batch) {
   TensorDescription const t = cleaned(description);
   Layout const& l = t.layout;
@@ -75,7 +75,7 @@ TensorDescription transposed(TensorDescription t) {
   return t;
 }
 
-// True if the epilogue reads an array that may lie where d does.
+// True if the epilogue reads an array that may alias d.
 bool reads_whole_arrays(Epilogue const& epilogue) {
   if (epilogue.expression.uses_source()) return true;
   for (auto const& operand : epilogue.expression.operands())
@@ -83,15 +83,15 @@ bool reads_whole_arrays(Epilogue const& epilogue) {
   return false;
 }
 
-// From here on a copy of b in blocks pays: it is read many times, and not in runs that the cache likes.
+// True if repacking b into oneDNN's blocks pays off: b is large and is reused for many rows of a.
 bool worth_packing(GemmProblem const& problem) {
   return problem.batch() == 1 && problem.m() >= 1024 && problem.n() * problem.k() >= (Index{1} << 21);
 }
 
-// What to give up where oneDNN would otherwise fall back on its naive loops.
+// What an attempt uses; the next attempt gives something up if oneDNN would fall back to its naive loops.
 struct Attempt {
-  bool fuse;   // the epilogue as post-operations
-  bool plain;  // matrices as they lie; else dense copies
+  bool fuse;   // epilogue as post-operations
+  bool plain;  // matrices in their own layouts, without dense copies
 };
 
 // d = a * b, or, where the columns of d are contiguous, d^T = b^T * a^T.
@@ -122,7 +122,7 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
                   ? std::nullopt
                   : match_post_ops(problem.epilogue, swapped ? "m" : "n", swapped ? problem.m() : problem.n(),
                                    batch == 1 ? 2 : 3, batch == 1 ? 1 : 2);
-  // oneDNN takes the channel of an element from its offset, as if there were no gaps.
+  // oneDNN derives an element's channel from its offset and assumes that there are no gaps.
   if (post && !post->operands.empty() && !target.layout.is_row_major()) post.reset();
   bool const is_accumulator = problem.epilogue.expression == epilogue::Expression();
   Kind const sum = integers ? Kind::s32 : Kind::f32;

@@ -1,4 +1,4 @@
-// What the module exports: the lists of its candidates.
+// The exports of the module: its lists of candidates.
 #include <string>
 #include <utility>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Before oneDNN is first asked for anything.
+// Must run before the first call of oneDNN.
 void limit_onednn() {
   char const* const isa = cosmati::cpu::onednn_isa();
   if (isa == nullptr) return;

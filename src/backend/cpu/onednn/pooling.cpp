@@ -19,7 +19,7 @@ std::string violates_pooling(PoolingProblem const& p, Device const& device) {
   return {};
 }
 
-// With SSE4.1 oneDNN adds operands in memory, which must then lie at multiples of 16 bytes: it crashes.
+// With SSE4.1, oneDNN adds operands directly from memory, and crashes unless they are aligned to 16 bytes.
 std::string violates_alignment(PoolingProblem const& p, Device const& device) {
   if (!lacks_avx(device)) return {};
   std::string violation;
@@ -37,7 +37,7 @@ Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
                                                         : dnnl::algorithm::pooling_avg_include_padding;
   dnnl::memory::dims const stride{p.stride[0], p.stride[1]}, window{p.window[0], p.window[1]},
       gaps{p.dilation[0] - 1, p.dilation[1] - 1}, begin{p.pad_begin[0], p.pad_begin[1]};
-  // The padding that makes the given extent; oneDNN insists that both agree.
+  // The end padding that gives the requested extent; oneDNN requires that both agree.
   dnnl::memory::dims end(2);
   for (int i = 0; i < 2; ++i) {
     auto const d = static_cast<std::size_t>(i);

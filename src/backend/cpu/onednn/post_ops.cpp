@@ -1,4 +1,4 @@
-// From an expression to post-operations: walks from the result down to the accumulator.
+// Converts an expression to post-operations by walking from the result down to the accumulator.
 #include "src/backend/cpu/onednn/post_ops.h"
 
 #include <algorithm>
@@ -11,19 +11,20 @@ using dnnl::algorithm;
 using epilogue::Node;
 using epilogue::Op;
 
-// One operation on the value of the chain.
+// One operation of the chain.
 struct Link {
   algorithm operation = algorithm::undef;
   float alpha = 0;
   float beta = 0;
-  int operand = -1;  // of a binary operation
+  int operand = -1;  // for binary operations
 };
 
 class Chain {
  public:
   explicit Chain(epilogue::Expression const& expression) : nodes_(expression.nodes()) {}
 
-  // The links from acc to the node `result`, the first to apply first; empty and false if it is not a chain.
+  // Appends the links from acc to the node `result`, in order of application. Returns false if the expression
+  // is not a chain; then `links` is unspecified.
   bool follow(int result, std::vector<Link>& links) const {
     int at = result;
     while (node(at).op != Op::accumulator) {
@@ -42,8 +43,8 @@ class Chain {
   bool is_constant(int i) const { return node(i).op == Op::constant; }
   float value(int i) const { return static_cast<float>(node(i).constant); }
 
-  // Describes the operation of `n` and returns the node that it continues from, or -1. relu is left out:
-  // oneDNN's makes 0 of a NaN.
+  // Describes the operation of `n` and returns the node that it is applied to, or -1. relu is not supported:
+  // oneDNN's maps NaN to 0.
   int step(Node const& n, Link& link) const {
     int const a = n.operand[0], b = n.operand[1];
     auto const unary = [&](algorithm operation, float alpha = 0, float beta = 0) {
@@ -91,7 +92,7 @@ std::optional<PostOps> match_post_ops(Epilogue const& epilogue, char const* chan
   std::vector<Link> links;
   if (!Chain(expression).follow(expression.result(), links)) return {};
   PostOps result;
-  // Version 2.6 gives two operations of one kind the constants of the first.
+  // oneDNN 2.6 applies the constants of the first operation to later ones of the same kind.
   for (auto link = links.begin(); link != links.end(); ++link)
     for (auto earlier = links.begin(); earlier != link; ++earlier)
       if (link->operand < 0 && link->operation == earlier->operation) return {};

@@ -1,4 +1,4 @@
-// Program: memory objects from a lock-free pool, primitives executed in order.
+// Program: memory objects from a lock-free pool, and primitives executed in order.
 #include "src/backend/cpu/onednn/program.h"
 
 #include <string>
@@ -32,7 +32,7 @@ Descriptor descriptor(TensorDescription const& description) {
   dnnl::memory::dims extents, strides;
   for (int d = 0; d < description.layout.rank(); ++d) {
     extents.push_back(description.layout.extent(d));
-    // The stride along an extent of 1 says nothing, but oneDNN compares it.
+    // The stride along an extent of 1 has no meaning, but oneDNN compares it.
     Index stride = description.layout.stride[d];
     if (description.layout.extent(d) == 1 && stride == 0) stride = 1;
     strides.push_back(stride);
@@ -56,9 +56,9 @@ std::unique_lock<std::recursive_mutex> one_maker_at_a_time() {
 }
 
 void require_code_memory() {
-  // A kernel has up to 256 KiB of code, and a primitive may have dozens: with 16 MiB left oneDNN was seen to
-  // write through null, with 48 never. A thread that got no heap of its own may still get one (64 MiB) while
-  // the kernels are made (tests/cli/check_limits.py).
+  // A kernel has up to 256 KiB of code, and a primitive may have dozens of kernels: with 16 MiB left oneDNN
+  // was seen to write through a null pointer, with 48 MiB never. A thread without a malloc arena of its own
+  // may still allocate one (64 MiB) while the kernels are generated (tests/cli/check_limits.py).
   OmpRuntime const* const runtime = omp_runtime();
   bool const alone = runtime == nullptr || runtime->max_threads() == 1;
   std::size_t const enough = std::size_t{alone ? 48U : 48U + 64U} << 20;
@@ -84,7 +84,7 @@ struct Program::Bound {
   }
 };
 
-// A few places, each empty or holding a Bound that nobody uses.
+// A fixed number of slots, each empty or holding an idle Bound.
 class Program::Pool {
  public:
   explicit Pool(Program const& program) { give(std::make_unique<Bound>(program)); }
@@ -159,7 +159,7 @@ void Program::run(std::span<void* const> arguments, std::byte* workspace) const 
       throw Error(ErrorCode::system,
                   std::string("oneDNN could not ") + what + ": status " + std::to_string(status));
   };
-  if (!pool_->has_run.load(std::memory_order_relaxed)) {  // primitives may still make kernels
+  if (!pool_->has_run.load(std::memory_order_relaxed)) {  // primitives may still generate kernels
     require_code_memory();
     pool_->has_run.store(true, std::memory_order_relaxed);
   }

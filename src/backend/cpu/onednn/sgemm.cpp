@@ -1,4 +1,5 @@
-// alpha * a * b + beta * c in f32, with scalars that are known when it runs, by oneDNN's BLAS-like function.
+// alpha * a * b + beta * c in f32, with scalars that are known only at run time, by oneDNN's BLAS-like
+// function.
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/gemm/blas_form.h"
 #include "src/backend/cpu/onednn/kernels.h"
@@ -7,7 +8,7 @@
 namespace cosmati::cpu::onednn {
 namespace {
 
-// Without them the matmul primitive does the same, with scratch from the workspace.
+// Without run-time scalars, the matmul primitive does the same with scratch memory from the workspace.
 std::string violates_need(GemmProblem const& problem, Device const&) {
   auto const& expression = problem.epilogue.expression;
   if (expression.uses_source() || !expression.scalars().empty()) return {};
@@ -32,7 +33,7 @@ class SgemmKernel final : public HostKernel<GemmProblem> {
       convert_elements(problem_.c, arguments.c, problem_.d, arguments.d, threads_);
     bool const many = problem_.batch() >= 4 * threads_;
     ThreadCount const all(threads_);
-    require_code_memory();  // the first product of a kind makes its kernel
+    require_code_memory();  // the first product of a kind generates its kernel
     ThreadCount const count(many ? 1 : threads_);
     parallel_parts(many ? threads_ : 1, [&](int part, int parts) {
       auto const [first, last] = share(problem_.batch(), part, parts);

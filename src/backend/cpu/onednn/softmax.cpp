@@ -65,7 +65,7 @@ COSMATI_ALWAYS_INLINE bool all_finite(float const* x, Index count) {
   return others == 0;
 }
 
-// holds(elements, count) for the shares of several threads.
+// True if holds(elements, count) for the share of every thread.
 template <class Holds>
 bool all_shares(float const* elements, Index count, int threads, Holds const& holds) {
   std::atomic<bool> result = true;
@@ -80,8 +80,9 @@ int scanning_threads(Index elements, Device const& device) {
   return elements < (1 << 14) ? 1 : device.threads;
 }
 
-// A row with NaN or +Inf, or of -Inf alone, is NaN all over; oneDNN writes [0, NaN, 0] for a row [1, NaN, 2].
-// One pass over x finds out whether there may be such a row; rows are looked at only then.
+// A row that contains NaN or +Inf, or only -Inf, must become all NaN; oneDNN writes [0, NaN, 0] for the row
+// [1, NaN, 2]. One pass over x detects whether such a row may exist; only then are the rows examined one by
+// one.
 class ForwardSoftmax final : public HostKernel<SoftmaxProblem> {
  public:
   ForwardSoftmax(SoftmaxProblem const& problem, Device const& device)
@@ -96,7 +97,7 @@ class ForwardSoftmax final : public HostKernel<SoftmaxProblem> {
     rows_ = make_loop_nest<1>({rows});
   }
 
-  // A byte for each row follows oneDNN's scratchpad.
+  // The workspace has one byte per row after oneDNN's scratchpad.
   static std::size_t marks(SoftmaxProblem const& problem) {
     return static_cast<std::size_t>(problem.x.layout.size() / problem.x.extent(problem.axis));
   }
@@ -105,7 +106,7 @@ class ForwardSoftmax final : public HostKernel<SoftmaxProblem> {
     auto const* const x = static_cast<float const*>(arguments.x);
     bool const plain = all_shares(x, elements_, threads_, Clones<all_finite>::call);
     std::byte* const undefined = workspace + recipe_bytes_;
-    if (!plain)  // before y is written, which may lie where x lies
+    if (!plain)  // before y, which may alias x, is written
       for (Index row = 0; row < rows_.size(); ++row)
         undefined[row] = std::byte{is_undefined(x + rows_.offset(0, row))};
     softmax_.run(arguments, workspace);

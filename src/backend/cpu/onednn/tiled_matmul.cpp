@@ -1,5 +1,5 @@
-// Large products whose epilogue oneDNN cannot apply: matmul primitives of one thread on tiles that fit its
-// cache, each followed by our own evaluator.
+// Large products whose epilogue oneDNN cannot apply: single-threaded matmul primitives on tiles that fit in
+// the L2 cache, each followed by our own epilogue evaluator.
 #include <array>
 #include <optional>
 
@@ -14,10 +14,10 @@
 namespace cosmati::cpu::onednn {
 namespace {
 
-// Some tiles more than one a thread, so that one that is held up leaves some to the others.
+// Two tiles per thread, so that other threads can take over tiles of one that is delayed.
 Index tiles_wanted(int threads) { return 2 * threads; }
 
-// The largest tiles that are as many and whose sums the second level cache holds.
+// The largest tiles that give enough tiles and whose sums fit in the L2 cache.
 TileGrid choose_grid(OrientedGemm const& product, Device const& device) {
   GemmProblem const& p = product.problem;
   TileGrid grid;
@@ -31,10 +31,10 @@ TileGrid choose_grid(OrientedGemm const& product, Device const& device) {
   return grid;
 }
 
-// A tile reads its part of the right operand as it lies, or oneDNN copies that part. To pack the whole
-// operand before costs a pass through memory, and pays where it is large and its rows are far from one
-// another: at multiples of a page, so that they push one another out of a cache, or because its columns are
-// contiguous.
+// A tile reads its part of the right operand in place, or oneDNN packs that part for each tile. Packing the
+// full operand beforehand costs a pass through memory. It pays off if the operand is large and its rows are
+// far apart: because its columns are contiguous, or because the row pitch is a multiple of the page size, so
+// that rows conflict in the cache.
 bool is_packed(GemmProblem const& p) {
   constexpr Index least_elements = Index{1} << 21, page = 4096;
   auto const& stride = p.b.layout.stride;
@@ -64,7 +64,7 @@ std::string violates_extents(GemmProblem const& problem, Device const&) {
   return problem.k() > 0 ? "" : "k is 0; it must be at least 1";
 }
 
-// Where a second pass over the result costs less than products in tiles.
+// Rejects products for which a second pass over the result is cheaper than products in tiles.
 std::string violates_worth(GemmProblem const& problem, Device const& device) {
   constexpr Index least_rows = 512, least_columns = 256;
   OrientedGemm const product(problem);
@@ -83,7 +83,8 @@ std::string violates_worth(GemmProblem const& problem, Device const& device) {
          " threads, which want " + std::to_string(wanted);
 }
 
-// oneDNN packs operands for its AVX-512 kernels only; the others would pack them again for each tile.
+// oneDNN packs operands in advance only for its AVX-512 kernels; other kernels would repack them for each
+// tile.
 std::string violates_level(GemmProblem const&, Device const& device) {
   return device.avx512 ? "" : "this processor lacks AVX-512, without which oneDNN packs no operands";
 }
@@ -93,7 +94,7 @@ std::string violates_need(GemmProblem const& problem, Device const& device) {
   return "onednn_matmul applies the epilogue " + problem.epilogue.expression.text() + " by itself";
 }
 
-// Rows and columns of a matrix of this layout; the stride along an extent of 1 becomes one that oneDNN knows.
+// The descriptor of a matrix; the stride along an extent of 1 is replaced by one that oneDNN recognizes.
 Descriptor matrix(DataType type, Index rows, Index columns, Layout const& layout) {
   Index row = layout.stride[1], column = layout.stride[2];
   if (layout.extent(2) == 1) column = row == 1 ? rows : 1;
@@ -137,7 +138,8 @@ class TiledKernel final : public HostKernel<GemmProblem> {
       if (program) program->create();
   }
 
-  // The packed panels; then what packing needs, or in its place what each thread needs for its tile.
+  // The packed panels, followed by memory shared by packing and by the threads' tiles, which do not overlap
+  // in time.
   std::size_t workspace_bytes() const {
     return panels_bytes_ + std::max(packing_bytes_, static_cast<std::size_t>(threads_) * part_bytes_);
   }
@@ -175,7 +177,7 @@ class TiledKernel final : public HostKernel<GemmProblem> {
     TensorDescription const& b = product_.problem.b;
     return pointer_to(b.type, arguments.b, column * b.layout.stride[2]);
   }
-  // Some columns of the right operand, as they lie.
+  // The first `columns` columns of the right operand, in its own layout.
   Descriptor right(Index columns) const {
     TensorDescription const& b = product_.problem.b;
     return matrix(b.type, product_.problem.k(), columns, b.layout);
@@ -192,7 +194,7 @@ class TiledKernel final : public HostKernel<GemmProblem> {
     return primitive;
   }
 
-  // `weights` in any layout becomes what oneDNN chose.
+  // `weights` in any layout is replaced by the layout that oneDNN chose.
   void add_product(Tile const& tile, Descriptor& weights) {
     auto const primitive = product(tile.rows, weights);
     weights = primitive.weights_desc();
@@ -227,7 +229,7 @@ class TiledKernel final : public HostKernel<GemmProblem> {
   TileGrid grid_;
   TileEpilogue epilogue_;
   bool packs_;
-  std::array<std::optional<Program>, 2> packing_;   // of a full panel, of the last
+  std::array<std::optional<Program>, 2> packing_;   // for full panels and for the last one
   std::array<std::optional<Program>, 4> products_;  // by shape_of
   std::size_t panel_bytes_ = 0, panels_bytes_ = 0, packing_bytes_ = 0, part_bytes_ = 0;
 };

@@ -21,7 +21,7 @@ Loaded load() {
     result.error = "libcosmati_onednn.so is neither in " + file.folder + " nor in ../lib beside it";
     return result;
   }
-  omp_runtime();  // before oneDNN opens it
+  omp_runtime();  // before oneDNN loads it
   void* const handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     result.error = dlerror();

@@ -25,9 +25,9 @@ struct OpenedRuntime {
 
 OpenedRuntime open_runtime() {
   OpenedRuntime opened;
-  // libgomp reads its settings when it is loaded. Where processors are shared its threads look a thousand
-  // times for work, some microseconds, and sleep then; by itself it would keep a processor busy for
-  // milliseconds. A wait policy of the user's holds.
+  // libgomp reads its settings when it is loaded. If processors are shared, its threads spin a thousand times
+  // (microseconds) before sleeping; by default they would spin for milliseconds. A wait policy set by the
+  // user takes precedence.
   std::optional<EnvironmentSetting> spins;
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && processors_are_shared_now())
     spins.emplace("GOMP_SPINCOUNT", "1000");

@@ -1,4 +1,4 @@
-// Reads the names that oneDNN gives to sets of instructions.
+// Maps between our vector levels and oneDNN's names of instruction sets.
 #include "src/backend/cpu/runtime/onednn_isa.h"
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ char const* onednn_isa() {
   if (!limit) return nullptr;
   OnednnLimit const users = onednn_limit();
   switch (*limit) {
-    case VectorLevel::baseline: return users.avx ? "SSE41" : nullptr;  // its least
+    case VectorLevel::baseline: return users.avx ? "SSE41" : nullptr;  // the lowest level it supports
     case VectorLevel::v3: return users.avx512 ? "AVX2" : nullptr;
     case VectorLevel::v4: break;
   }

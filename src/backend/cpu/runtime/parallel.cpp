@@ -1,5 +1,5 @@
-// Teams of threads by the OpenMP runtime, with workarounds: it would terminate the program if the system
-// refuses a thread, and its pool does not survive a fork.
+// Thread teams on the OpenMP runtime, with workarounds: libgomp terminates the program if the system refuses
+// to create a thread, and its pool does not survive a fork.
 #include "src/backend/cpu/runtime/parallel.h"
 
 #include <pthread.h>
@@ -42,24 +42,24 @@ struct Team {
   }
 };
 
-// A team may come out smaller than asked for (nested, or a limit): each member then takes several parts.
+// A team may be smaller than requested (nesting, thread limit); each member then processes several parts.
 void run_member(void* data) {
   Team& team = *static_cast<Team*>(data);
   for (int part = team.runtime->thread_num(); part < team.parts; part += team.runtime->num_threads())
     team.run(part);
 }
 
-// What this thread knows of its pool; each thread that starts teams has one of its own.
+// The state of the calling thread's pool; each thread that starts teams has its own.
 struct PoolState {
   int threads = 1;    // the largest team that the pool has had
-  bool lost = false;  // it stayed behind in the process that forked this one
-  int refused = 0;    // threads that the system gave when it refused more
+  bool lost = false;  // the pool belongs to the parent process, which forked this one
+  int refused = 0;    // threads available when the system last refused to create more
   std::chrono::steady_clock::time_point refused_until{};
 };
 thread_local PoolState pool;
 
-// A child has no threads but the one that forked: libgomp would wait for its pool there forever. So the pool
-// ends before, and parent and child each start a new one when they next need it.
+// After a fork, the child has only the forking thread, and libgomp would wait for the pool forever. So the
+// pool is shut down before the fork, and parent and child each start a new one when they next need it.
 void end_pool_before_fork() {
   constexpr int soft = 1;  // omp_pause_soft
   if (pool.threads == 1) return;
@@ -67,17 +67,17 @@ void end_pool_before_fork() {
   pool.lost = runtime->pause_all == nullptr || runtime->pause_all(soft) != 0;
   if (!pool.lost) pool.threads = 1;
 }
-// The parent still has a pool that could not be ended.
+// In the parent, a pool that could not be shut down still works.
 void keep_pool_of_parent() { pool.lost = false; }
 
-// So many threads, the caller included, can live at the same time; at most `wanted`.
+// Returns how many threads, including the caller, can exist at the same time, up to `wanted`.
 int count_threads(int wanted) {
   std::latch counted(1);
   std::vector<std::thread> threads;
   try {
     threads.reserve(static_cast<std::size_t>(wanted));
     while (static_cast<int>(threads.size()) + 1 < wanted) threads.emplace_back([&] { counted.wait(); });
-  } catch (std::system_error const&) {  // a limit of the user, of the container or of memory
+  } catch (std::system_error const&) {  // limit of the user, container or memory
   } catch (std::bad_alloc const&) {
   }
   counted.count_down();
@@ -85,8 +85,8 @@ int count_threads(int wanted) {
   return static_cast<int>(threads.size()) + 1;
 }
 
-// The members of a team of `wanted` that this thread may start now: fewer where the system refuses threads,
-// which libgomp must not find out by itself.
+// The size of the team that this thread can start now, up to `wanted`. It is smaller if the system refuses
+// threads; libgomp must not run into that itself, because it would terminate the program.
 int team_to_be_had(OmpRuntime const* runtime, int wanted) {
   if (wanted <= pool.threads && !pool.lost) return wanted;
   if (runtime == nullptr || pool.lost) return 1;
@@ -101,8 +101,9 @@ int team_to_be_had(OmpRuntime const* runtime, int wanted) {
   if (given <= pool.threads) return given;
   static int const registered = pthread_atfork(end_pool_before_fork, keep_pool_of_parent, nullptr);
   static_cast<void>(registered);
-  // The pool takes the threads at once, before anybody else does; and each thread its heap (64 MiB of address
-  // space), so that it shows whether a limit leaves enough for what comes later.
+  // Starts the pool's threads now, before something else uses the limit. Each thread also allocates its
+  // malloc arena (64 MiB of address space), so that later checks of the remaining address space account for
+  // it.
   runtime->parallel(
       [](void*) {
         void* volatile const block = std::malloc(1);
