@@ -1,5 +1,5 @@
-// Tags: a counter that starts anywhere, through a bijection (the finalizer of SplitMix64, Steele, Lea and
-// Flood 2014).
+// Launch tags: a counter with an arbitrary start, passed through a bijection (the finalizer of SplitMix64,
+// Steele, Lea and Flood 2014).
 #include "src/backend/launch_tag.h"
 
 #include <atomic>

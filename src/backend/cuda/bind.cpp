@@ -1,4 +1,4 @@
-// The composed text of the kernels in gemm/bind.h.
+// Composes the source of the kernels in gemm/bind.h.
 #include "src/backend/cuda/bind.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// The kernels of a convolution's plan: those of its program, or those around the copy engine's windows.
+// The kernels of a convolution's plan: those of its program, or for im2col by TMA the main kernel and its
+// packing passes.
 #include "src/backend/cuda/convolution.h"
 
 #include "src/backend/cuda/executor.h"

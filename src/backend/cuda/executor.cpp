@@ -1,4 +1,4 @@
-// A program's kernels on the device, and its launches.
+// Loads a program's kernels onto the device and launches them.
 #include "src/backend/cuda/executor.h"
 
 #include <utility>
@@ -48,7 +48,7 @@ class DeviceProgram final : public Kernel<Problem> {
   Problem problem_;
   program::Program program_;
   int ordinal_;
-  std::vector<Function> functions_;  // of each of the program's kernels
+  std::vector<Function> functions_;  // one per kernel of the program
 };
 
 }  // namespace

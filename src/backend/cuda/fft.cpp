@@ -1,4 +1,4 @@
-// The text of the kernels around the transforms of fft, and their launches.
+// Sources of the kernels before and after the transforms of fft, and their launches.
 #include "src/backend/cuda/fft.h"
 
 #include <fmt/format.h>

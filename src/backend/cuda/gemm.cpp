@@ -1,4 +1,4 @@
-// A plan's kernel: from the cache or the compiler to the device, and its launches.
+// Prepares a plan's kernel, from the cache or the compiler, and launches it.
 #include "src/backend/cuda/gemm.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
 
   void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
-    Current const current(ordinal_);  // once for all calls of the driver below
+    Current const current(ordinal_);  // set once for all driver calls below
     plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
       fill_epilogue(epilogue, form_, scalars_, arguments);
       enqueue(epilogue, arguments, workspace, stream);
@@ -58,7 +58,7 @@ class ComposedGemm final : public Kernel<GemmProblem> {
   GemmRecipe recipe_;
   plan::CanonicalGemm form_;
   plan::GemmGrid grid_;
-  std::size_t scalars_;  // that the expression names
+  std::size_t scalars_;  // number of scalars in the expression
   int ordinal_;
   int shared_bytes_;
   Function function_;

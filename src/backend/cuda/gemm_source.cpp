@@ -1,4 +1,4 @@
-// The composed text of a GEMM kernel.
+// Composes the source of a GEMM kernel.
 #include "src/backend/cuda/gemm_source.h"
 
 #include <fmt/format.h>
@@ -18,12 +18,13 @@ namespace cosmati::cuda {
 
 namespace {
 
-// Whose matrices the kernel multiplies, and in which words that stands in its type.
+// The kind of product (single, batch by pointers, group) and the text that stands for it in the kernel's
+// type.
 struct Whose {
-  char const* maps;  // the last parameter of TensorSource and TensorDestination
+  char const* maps;  // the last template parameter of TensorSource and TensorDestination
   char const* header;
   char const* tiled_kernel;
-  char const* walk;  // the second parameter of warp_specialized_kernel
+  char const* walk;  // the second template parameter of warp_specialized_kernel
   bool in_group;
 };
 constexpr Whose of_problem{"", "", "gemm_kernel", "", false};
@@ -82,7 +83,7 @@ jit::Source composed(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
                       specialized ? "WarpSpecializedTraits" : "GemmTraits", plan::initialiser(recipe.policy),
                       operands.a, operands.b, name_of(recipe.sum),
                       operands.epilogue.empty() ? epilogue_text(form) : operands.epilogue, destination);
-  // The host lays out parameters and shared memory for a kernel that it has not compiled.
+  // The host computes the layout of parameters and shared memory; the compiler verifies their sizes.
   text += fmt::format(
       "static_assert(sizeof(ComposedTraits::Params) == "
       "{});\nstatic_assert(sizeof(ComposedTraits::SharedStorage) == "

@@ -1,5 +1,5 @@
-// The records of a group are made once and lie in device memory; each run binds its pointers in a copy of
-// them in the workspace, and launches the product.
+// The records of a group are created once and stay in device memory. Each run copies them to the workspace,
+// binds its pointers in the copy, and launches the product.
 #include "src/backend/cuda/grouped_gemm.h"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ std::size_t scalars_of(GroupedGemmProblem const& problem) {
   return problem.members.front().epilogue.expression.scalars().size();
 }
 
-// What does not depend on pointers. A tensor map needs an address to be encoded; it is replaced.
+// Fills in what does not depend on pointers. Encoding a tensor map needs an address; it is replaced at run
+// time.
 class RecordFiller {
  public:
   RecordFiller(GemmRecipe const& recipe, plan::CanonicalGemm const& common) : recipe_(recipe) {
@@ -63,7 +64,7 @@ class RecordFiller {
   }
   static void operand(TensorMapOfProblem& to, plan::MatrixForm const& form, Index outer, Index depth,
                       OperandAccess const& access, TensorBox const& box) {
-    if (depth > 0)  // else nothing is loaded
+    if (depth > 0)  // otherwise nothing is loaded
       to.bound.map = tensor_map(form, any_address(), outer, depth, 1, access.along == Along::depth, box.row,
                                 box.slice_rows);
   }
@@ -82,7 +83,7 @@ class RecordFiller {
 
 plan::GroupImage image_of(GemmRecipe const& recipe, plan::GroupForm const& group, std::size_t scalars,
                           int ordinal) {
-  Current const current(ordinal);  // the driver encodes tensor maps in a context only
+  Current const current(ordinal);  // the driver encodes tensor maps only in a context
   return plan::with_group_parameters(recipe, group.common, scalars, [&]<class Record>(Record const&) {
     return plan::group_image<Record>(
         recipe.policy, group, RecordFiller(recipe, group.common),
@@ -129,7 +130,7 @@ class GroupedGemm final : public Kernel<GroupedGemmProblem> {
   void enqueue(GroupedGemmProblem::Arguments const& arguments, std::byte* workspace,
                Stream stream) const override {
     if (image_.count() == 0) return;
-    Current const current(ordinal_);  // once for all calls of the driver below
+    Current const current(ordinal_);  // set once for all driver calls below
     plan::bind_group(
         image_, table_.data(), workspace,
         [&](std::size_t problem, plan::BoundValues values) {
@@ -149,7 +150,7 @@ class GroupedGemm final : public Kernel<GroupedGemmProblem> {
     return reinterpret_cast<int*>(static_cast<std::byte*>(table_.data()) + image_.bytes());
   }
 
-  // In the order of image_of().
+  // Writes the values in the order of image_of().
   void write(plan::BoundValues& values, plan::CanonicalGemm const& form,
              GemmProblem::Arguments const& arguments) const {
     values.add_product(form, arguments);
@@ -163,11 +164,11 @@ class GroupedGemm final : public Kernel<GroupedGemmProblem> {
   GemmRecipe recipe_;
   plan::GroupForm group_;
   plan::GroupImage image_;
-  std::size_t scalars_;  // that the expression names
+  std::size_t scalars_;  // number of scalars in the expression
   int ordinal_;
   int shared_bytes_;
   Function bind_, product_;
-  DeviceBuffer table_;  // the records, and the first tiles: read by all runs
+  DeviceBuffer table_;  // the records and the first tiles; read-only, shared by all runs
   Index blocks_ = 0;
 };
 

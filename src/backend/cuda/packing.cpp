@@ -1,4 +1,4 @@
-// Packing kernels by element size: types of one size share them.
+// Packing kernels by element size; data types of equal size share a kernel.
 #include "src/backend/cuda/packing.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Text of the kernels of primitives, and their launches.
+// Sources of the kernels of primitives, and their launches.
 #include "src/backend/cuda/primitive.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string list_text(std::vector<PassTensor> const& tensors) {
   return "AccessList<" + text + ">";
 }
 
-// One element: the expression's names become inputs, outputs and scalars of the parameters.
+// The function of one element: names in the expression map to inputs, outputs and scalars of the parameters.
 std::string function_text(char const* name, PrimitiveFunction const& function, char const* real,
                           std::string const& more, bool coarse = false) {
   auto const& expression = function.expression;
@@ -58,14 +58,14 @@ std::string function_text(char const* name, PrimitiveFunction const& function, c
   return text + "}\n};\n";
 }
 
-// The text of families without an expression.
+// The source for kernel families without an expression.
 std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::string const& more) {
   return fmt::format(
       "struct ComposedFunction {{\nusing Real = {};\n{}static constexpr int inputs = {}, outputs = 1;\n}};\n",
       real, more, pass.inputs.size());
 }
 
-// Windows that the compiler knows have kernels of their own.
+// Windows known at compile time have their own kernels.
 bool is_tiled(plan::PrimitivePass const& pass) { return pass.parameters.policy.window.columns > 0; }
 
 char const* header_of(plan::PrimitivePass const& pass) {
@@ -97,7 +97,7 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
   bool const reduces = pass.family == PrimitiveFamily::reduce || pass.family == PrimitiveFamily::channels;
   std::string text =
       fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass));
-  // A map rounds to the output type anyway.
+  // The fast approximations suffice for a map with 16-bit outputs, which rounds its results anyway.
   bool const coarse = pass.family == PrimitiveFamily::map && pass.real == DataType::f32 &&
                       std::all_of(pass.outputs.begin(), pass.outputs.end(),
                                   [](PassTensor const& tensor) { return size_of(tensor.type) == 2; });
@@ -108,7 +108,7 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
       "using ComposedTraits = PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>;\n",
       plan::initialiser(pass.parameters.policy), list_text(pass.inputs), list_text(pass.outputs),
       reduces ? "ComposedResult" : "ComposedFunction");
-  // The host lays out the parameters for a kernel that it has not compiled.
+  // The host computes the layout of the parameters; the compiler verifies their sizes.
   text +=
       fmt::format("static_assert(sizeof(PrimitiveParameters) == {} && sizeof(PrimitiveGroup) == {});\n}}\n",
                   sizeof(PrimitiveParameters), sizeof(PrimitiveGroup));

@@ -1,4 +1,4 @@
-// Repacking kernels by element size, width and direction: types of one size share them.
+// Repacking kernels by element size, width and direction; data types of equal size share a kernel.
 #include "src/backend/cuda/repack.h"
 
 #include <algorithm>

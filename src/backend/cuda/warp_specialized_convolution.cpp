@@ -1,4 +1,4 @@
-// The text of the kernel, its tensor maps, encoded on the stack, and its launch.
+// Composes the source of the kernel, encodes its tensor maps on the stack, and launches it.
 #include "src/backend/cuda/warp_specialized_convolution.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ class WindowProductKernel final : public Kernel<Problem> {
       parameters.schedule = plan::schedule_of(parameters.schedule, place);
       places.first_block[places.count++] = place.first_block;
     }
-    // The kernel's parameters end with the places that the plan has.
+    // Passes only as many entries of the parameter array as the plan has phases.
     std::size_t const bytes =
         sizeof(places) - (most_places_of_launch - windows_.parts.size()) * sizeof(Parameters);
     GemmPolicy const& p = recipe_.policy;
@@ -108,7 +108,7 @@ class WindowProductKernel final : public Kernel<Problem> {
                      Start::early);
   }
 
-  // With a depth of 0 nothing is loaded.
+  // If K is 0, nothing is loaded and no map is needed.
   template <class Epilogue, class Destination>
   void fill_operands(GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination>& parameters,
                      plan::WindowProduct const& part, plan::ConvolutionPointers const& pointers) const {
@@ -169,12 +169,12 @@ class WindowProductKernel final : public Kernel<Problem> {
   Problem problem_;
   GemmRecipe recipe_;
   plan::WindowProducts windows_;
-  plan::Places places_;  // none: a launch for each part
+  plan::Places places_;  // empty: one launch per part
   Gpu gpu_;
   std::size_t scalars_;
   int shared_bytes_;
   TensorBox a_, b_;
-  std::optional<TensorStore> store_;  // of D by the copy engine
+  std::optional<TensorStore> store_;  // if TMA stores D
   Function function_;
   PackPasses packing_;
 };

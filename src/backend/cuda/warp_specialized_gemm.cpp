@@ -44,7 +44,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
 
   void enqueue(GemmProblem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
-    Current const current(ordinal_);  // once for all calls of the driver below
+    Current const current(ordinal_);  // set once for all driver calls below
     plan::with_epilogue_arguments(form_, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
       fill_epilogue(epilogue, form_, scalars_, arguments);
       if (form_.by_pointers)
@@ -57,7 +57,8 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   }
 
  private:
-  // A map for each matrix, whose pointers the device alone can see: a kernel writes them into the workspace.
+  // Each matrix has its own tensor map. Since the pointers are in device memory, a kernel writes the maps
+  // into the workspace.
   template <class Epilogue>
   void enqueue_by_pointers(Epilogue const& epilogue, GemmProblem::Arguments const& arguments,
                            std::byte* workspace, Stream stream) const {
@@ -86,9 +87,9 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
       multiply(plan::matrix_arguments(form_.d, arguments.d, true));
   }
 
-  // Maps of one matrix at an address that is replaced.
+  // Encodes template maps of one matrix with a placeholder address, which the kernel replaces.
   void make_models(Gpu const& gpu) {
-    Current const current(ordinal_);  // the driver encodes tensor maps in a context only
+    Current const current(ordinal_);  // the driver encodes tensor maps only in a context
     void* const any_address = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
     models_.count = std::exchange(form_.batch, 1);
     if (form_.m > 0 && form_.n > 0 && form_.k > 0) {
@@ -109,7 +110,7 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   TensorArguments operand_map(plan::MatrixForm const& operand, void const* data, Index outer,
                               OperandAccess const& access, TensorBox const& box) const {
     TensorArguments tensor;
-    if (form_.k > 0)  // else nothing is loaded
+    if (form_.k > 0)  // otherwise nothing is loaded
       tensor.map = tensor_map(operand, data, outer, form_.k, form_.batch, access.along == Along::depth,
                               box.row, box.slice_rows);
     return tensor;
@@ -132,8 +133,8 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
     });
   }
 
-  // Calls use() with what the kernel gets for an operand: a tensor map, or strides where its threads bring
-  // it.
+  // Calls use() with the kernel's argument for an operand: a tensor map, or strides if threads copy the
+  // operand.
   template <class Use>
   void with_operand(plan::MatrixForm const& operand, void const* data, Index outer,
                     OperandAccess const& access, TensorBox const& box, Use const& use) const {
@@ -167,16 +168,16 @@ class WarpSpecializedGemm final : public Kernel<GemmProblem> {
   }
 
   GemmRecipe recipe_;
-  plan::CanonicalGemm form_;          // after the passes
-  std::array<RepackPass, 2> passes_;  // over a and b
-  std::size_t scalars_;               // that the expression names
+  plan::CanonicalGemm form_;          // after repacking
+  std::array<RepackPass, 2> passes_;  // repacking of a and b
+  std::size_t scalars_;               // number of scalars in the expression
   int ordinal_;
   int shared_bytes_;
   TensorBox a_, b_;
-  std::optional<TensorStore> store_;  // of D by the copy engine
-  Index tiles_, places_;              // blocks that have work for one matrix; that run at once
+  std::optional<TensorStore> store_;  // if TMA stores D
+  Index tiles_, places_;              // blocks with work for one matrix; resident blocks
   Function function_, bind_;
-  MapParameters models_;  // of matrices by pointers
+  MapParameters models_;  // template maps for matrices given by pointers
 };
 
 }  // namespace

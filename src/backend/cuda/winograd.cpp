@@ -1,4 +1,4 @@
-// The text of the transforms around the products of winograd, and their launches.
+// Sources of the transforms before and after the products of winograd, and their launches.
 #include "src/backend/cuda/winograd.h"
 
 #include <fmt/format.h>

@@ -115,7 +115,7 @@ CufftPlan::CufftPlan(int ordinal, int rows, int columns, int count, DataType rea
           ErrorCode::system,
           fmt::format("cuFFT wants a work area of {} bytes for {} transforms of {}x{}; the plan has {}",
                       bytes, count, rows, columns, work_bytes));
-    // Brought to the device now: a first call may be one that a graph captures.
+    // A trial run loads cuFFT's kernels now, because the first real call may be captured into a graph.
     auto const reals = static_cast<std::size_t>(real_plane) * static_cast<std::size_t>(count);
     DeviceBuffer const planes(ordinal_, reals * static_cast<std::size_t>(size_of(real))),
         work(ordinal_, bytes);

@@ -1,4 +1,4 @@
-// Queries the driver for the facts that plans need.
+// Queries the driver for the device properties that plans need.
 #include "src/backend/cuda/driver/devices.h"
 
 #include <cstddef>
@@ -48,7 +48,8 @@ Gpu read_gpu(int ordinal) {
   driver().cuDeviceTotalMem_v2(&bytes, device);
   gpu.memory_bytes = static_cast<long long>(bytes);
   gpu.clock_hertz = 1e3 * ask(DeviceAttribute::clock_kilohertz);
-  // Two transfers a clock, by every memory since GDDR; some devices give no memory clock: 0.
+  // Every memory since GDDR makes two transfers per clock. Some devices report no memory clock; the result is
+  // 0.
   gpu.memory_bytes_per_second =
       2e3 * ask(DeviceAttribute::memory_clock_kilohertz) * ask(DeviceAttribute::memory_bus_bits) / 8.0;
   return gpu;

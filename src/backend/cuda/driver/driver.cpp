@@ -43,7 +43,7 @@ Loaded load() {
 #define COSMATI_BIND(name, parameters) driver.name.bind(dlsym(handle, #name));
   COSMATI_CUDA_DRIVER(COSMATI_BIND)
 #undef COSMATI_BIND
-  // Before CUDA 12.8 there was one form of it, of the same signature.
+  // Drivers before CUDA 12.8 have only the first version, with the same signature.
   if (!driver.cuEventElapsedTime_v2.present())
     driver.cuEventElapsedTime_v2.bind(dlsym(handle, "cuEventElapsedTime"));
   if (!driver.cuInit.present()) {

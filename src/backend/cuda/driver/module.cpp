@@ -1,4 +1,4 @@
-// Modules and launches by the driver's calls.
+// Modules and kernel launches through the driver API.
 #include "src/backend/cuda/driver/module.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@ Module::Module(int ordinal, void const* image) : ordinal_(ordinal) {
       Current const also_here(ordinal);
       driver().cuModuleUnload.quietly(static_cast<CUmod_st*>(loaded));
     } catch (Error const&) {
-      // The driver is gone, and the module with it.
+      // The driver has been shut down, which unloaded the module.
     }
   });
 }
@@ -32,7 +32,8 @@ Function Module::function(std::string const& name) const {
   if (result == Result::not_found)
     throw Error(ErrorCode::system, "the module that was loaded has no kernel '" + name + "'");
   check("cuModuleGetFunction", result);
-  // Drivers before CUDA 12.4 cannot be asked; there the first question for an attribute has the same effect.
+  // Loads the kernel now. Drivers before CUDA 12.4 lack cuFuncLoad; there the first attribute query has the
+  // same effect.
   if (driver().cuFuncLoad.present())
     driver().cuFuncLoad(function.handle_);
   else
@@ -89,8 +90,8 @@ void Function::launch(Blocks grid, unsigned threads, unsigned shared_bytes, void
   auto const key = [](std::intptr_t number) { return reinterpret_cast<void*>(number); };
   void* extra[] = {key(launch_buffer), const_cast<void*>(params), key(launch_buffer_size), &size,
                    key(launch_end)};
-  // In a buffer, a parameter that is aligned to more than 16 bytes, as tensor maps are, would lie behind a
-  // gap that only the module knows: it is passed by address.
+  // In a launch buffer, a parameter aligned to more than 16 bytes, such as a tensor map, would be preceded by
+  // padding that only the module knows: such a parameter is passed by address.
   constexpr std::size_t most_alignment_in_buffer = 16;
   void* parameter[] = {const_cast<void*>(params)};
   Result result;

@@ -1,4 +1,4 @@
-// Contexts, streams, events, memory and graphs by the driver's calls.
+// Contexts, streams, events, memory and graphs through the driver API.
 #include "src/backend/cuda/driver/resources.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int most_devices = 64;
 
-// Found without a lock once it is there.
+// Lock-free once the context has been retained.
 CUctx_st* primary_context(int ordinal) {
   static std::array<std::atomic<CUctx_st*>, most_devices> contexts{};
   static std::mutex mutex;
@@ -40,7 +40,7 @@ void give_back(int ordinal, Destroy const& destroy) noexcept {
     Current const current(ordinal);
     destroy(driver());
   } catch (Error const&) {
-    // The driver is gone, and what it gave with it.
+    // The driver has been shut down, which freed its resources.
   }
 }
 

@@ -1,4 +1,4 @@
-// Encodes tensor maps by the driver's function: no call to the device.
+// Encodes tensor maps with the driver's function, which does not access the device.
 #include "src/backend/cuda/driver/tensor_map.h"
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace cosmati::cuda {
 
 namespace {
 
-// Bits are moved, whatever they mean.
+// TMA moves bits, so only the size of the data type matters.
 TensorMapType type_of(int size) {
   return size == 1   ? TensorMapType::u8
          : size == 2 ? TensorMapType::u16
@@ -23,12 +23,12 @@ TensorMapSwizzle swizzle_of_row(int row_bytes) {
          : row_bytes == 32 ? TensorMapSwizzle::bytes32
                            : TensorMapSwizzle::none;
 }
-// Nobody steps along an extent of 1, but a stride has to be a multiple of 16 bytes there, too.
+// The stride along an extent of 1 is not used, but must still be a multiple of 16 bytes.
 std::uint64_t stride_bytes(Index stride, Index extent, int size) {
   return extent > 1 ? static_cast<std::uint64_t>(stride * size) : std::uint64_t{16};
 }
 
-// Extents and strides of four dimensions, as both modes take them.
+// Extents and strides of four dimensions, in the form that both TMA modes take.
 struct FourDimensions {
   std::uint64_t extents[4], strides[3];
   FourDimensions(Index const (&extent)[4], Index const (&stride)[4], int size) {
@@ -63,7 +63,8 @@ arch::TensorMap image_map(plan::ImageMap const& image, DataType element, void co
   FourDimensions const all(image.extent, image.stride, size);
   unsigned const steps[] = {1, static_cast<unsigned>(image.step[0]), static_cast<unsigned>(image.step[1]), 1};
   arch::TensorMap map{};
-  // Corners go as the dimensions do, columns first, although cuda.h says {D, H, W}: so do CUTLASS and Triton.
+  // Corners are ordered like the dimensions, columns first, although cuda.h documents {D, H, W}; CUTLASS and
+  // Triton do the same.
   driver().cuTensorMapEncodeIm2col(&map, type_of(size), 4, const_cast<void*>(data), all.extents, all.strides,
                                    image.lower, image.upper, static_cast<unsigned>(box_channels),
                                    static_cast<unsigned>(box_windows), steps, TensorMapInterleave::none,
