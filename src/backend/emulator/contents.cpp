@@ -1,4 +1,4 @@
-// What the emulator's catalogue has, without its kernels.
+// Describes the contents of the emulator's catalogue without linking its kernels.
 #include "src/backend/emulator/contents.h"
 
 #include <fmt/format.h>

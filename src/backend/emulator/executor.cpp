@@ -1,4 +1,4 @@
-// A program's launches by the kernels that its specifications name.
+// Runs the launches of a program with the kernels that its specifications name.
 #include "src/backend/emulator/executor.h"
 
 #include <utility>
@@ -50,7 +50,7 @@ class EmulatedProgram final : public HostKernel<Problem> {
   Problem problem_;
   program::Program program_;
   int threads_;
-  std::vector<RunKernel> kernels_;  // of each of the program's
+  std::vector<RunKernel> kernels_;  // one per kernel of the program
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Opens FFTW, whose planner is for one thread at a time.
+// Opens FFTW and serializes its planner, which is not thread-safe.
 #include "src/backend/emulator/fftw.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,8 @@
 namespace cosmati::emulator {
 namespace {
 
-// fftw_plan_many_dft_r2c and _c2r, fftw_execute_dft_r2c and _c2r, fftw_destroy_plan, of either precision.
+// The signatures of fftw_plan_many_dft_r2c and _c2r, fftw_execute_dft_r2c and _c2r, and fftw_destroy_plan,
+// for both precisions.
 using MakePlan = void* (*)(int rank, int const* extents, int count, void* from, int const* from_extents,
                            int from_stride, int from_distance, void* to, int const* to_extents, int to_stride,
                            int to_distance, unsigned flags);
@@ -75,7 +76,7 @@ FftwPlan::FftwPlan(int rows, int columns, int count, DataType real, bool inverse
   int const extents[] = {rows, columns}, complex_extents[] = {rows, columns / 2 + 1},
             real_extents[] = {rows, 2 * (columns / 2 + 1)};
   int const complex_plane = rows * complex_extents[1], real_plane = rows * real_extents[1];
-  // The planner looks at the address, and with `estimate` writes nothing.
+  // The planner examines the pointers; with FFTW_ESTIMATE it does not write to the arrays.
   std::vector<double> place(static_cast<std::size_t>(real_plane));
   std::lock_guard const lock(planning());
   plan_ = (of_f64_ ? library().of_f64 : library().of_f32)

@@ -1,4 +1,4 @@
-// The table of the kernels, and the one that converts operands.
+// The table of kernels, and the kernel that converts operands.
 #include "src/backend/emulator/catalogue/kernels.h"
 
 #include "src/backend/emulator/catalogue/entries.h"

@@ -1,4 +1,4 @@
-// The table of what the module has. Linked into libcosmati_emulator.so only.
+// The table of this module's contents. Linked only into libcosmati_emulator.so.
 #include "src/backend/emulator/catalogue/entries.h"
 
 cosmati::emulator::Catalogue const* cosmati_emulator_catalogue() {

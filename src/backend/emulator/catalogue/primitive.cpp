@@ -1,4 +1,4 @@
-// Element-wise kernels of the emulator, and the way to all of them.
+// The emulator's element-wise kernels, and the dispatch to all families of primitives.
 #include "src/backend/emulator/catalogue/primitive.h"
 
 #include "cosmati/primitive/gather.h"

@@ -1,4 +1,4 @@
-// Reductions, rows and channels in the emulator.
+// Reductions, row operations and channel statistics in the emulator.
 #include "cosmati/primitive/channels.h"
 #include "cosmati/primitive/row_clusters.h"
 #include "src/backend/emulator/catalogue/primitive_host.h"
@@ -6,7 +6,7 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr int values = 4;  // of a partial result
+constexpr int values = 4;  // in a partial result
 using Terms = HostFunction<false, primitive_inputs, values>;
 using Result = HostFunction<true, values, primitive_outputs>;
 template <int width, bool runs_of_terms>
@@ -27,7 +27,7 @@ void launch_channels(plan::PrimitivePass const& pass, PrimitiveParameters const&
 
 void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   PrimitivePolicy const& policy = parameters.policy;
-  if (policy.width == 1)  // where neither way has runs, they are one
+  if (policy.width == 1)  // with single elements, both directions use the same kernel
     launch_pass<&reduce_kernel<Reduce<1, true>>>(pass, parameters, host_threads);
   else if (policy.runs_of_terms)
     launch_pass<&reduce_kernel<Reduce<4, true>>>(pass, parameters, host_threads);

@@ -1,4 +1,4 @@
-// The functions of arch/emulator.h that emulated threads call: each finds the thread that runs, and asks it.
+// The functions of arch/emulator.h that emulated threads call; each acts on the thread that is running.
 #include <cstdint>
 #include <string>
 
@@ -17,7 +17,7 @@ Thread& running_thread() {
 
 namespace {
 
-// To a power of two, as all widths of accesses are.
+// `bytes` must be a power of two, as all access widths are.
 bool is_aligned(void const* address, int bytes) {
   return (reinterpret_cast<std::uintptr_t>(address) & (static_cast<unsigned>(bytes) - 1U)) == 0;
 }

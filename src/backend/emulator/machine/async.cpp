@@ -1,4 +1,4 @@
-// What a block begins with, and what it must not leave behind.
+// The asynchronous state of a block: its initial state, and what must be complete when the block ends.
 #include "src/backend/emulator/machine/async.h"
 
 #include <fmt/format.h>

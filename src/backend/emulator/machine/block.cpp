@@ -1,4 +1,4 @@
-// How emulated threads take turns, and how they leave: every stop in a kernel goes through suspend().
+// Scheduling and termination of emulated threads: every wait in a kernel goes through suspend().
 #include "src/backend/emulator/machine/block.h"
 
 #include <utility>
@@ -10,7 +10,7 @@
 namespace cosmati::emulator {
 namespace {
 
-// Takes a thread out of the kernel.
+// Thrown to make a thread leave the kernel.
 struct Unwind {};
 
 }  // namespace
@@ -129,7 +129,7 @@ void Block::run_kernel(Thread& thread) {
   try {
     work_.body(work_.params);
   } catch (Unwind const&) {
-    // Why is known to who threw it.
+    // The thrower has already recorded the reason.
   } catch (...) {
     thread.exception = std::current_exception();
   }
@@ -148,7 +148,8 @@ void Block::suspend(Thread& thread) {
   if (unwinding_) throw Unwind{};
 }
 
-// A destructor must not wait on the way out of the kernel: nobody may come, and it could not throw.
+// A destructor must not wait while the stack unwinds: the other threads may never arrive, and it could not
+// throw.
 bool Block::can_wait() const {
   if (std::uncaught_exceptions() != exceptions_) return false;
   if (unwinding_) throw Unwind{};

@@ -86,7 +86,7 @@ void Cluster::wait(Thread& thread) {
 
 void Cluster::leave(Thread const& thread) {
   if (thread.async.at_cluster && thread.async.cluster_phase == phase_) {
-    ++left_;  // it has arrived, and counts in this phase
+    ++left_;  // it has arrived, so it still counts in this phase
     return;
   }
   --alive_;

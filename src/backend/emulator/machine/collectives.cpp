@@ -1,4 +1,5 @@
-// Rendezvous of the lanes of a warp. Lanes with disjoint masks, or at different collectives, meet separately.
+// Warp collectives: rendezvous of the lanes in a mask. Lanes with disjoint masks or in different collectives
+// meet separately.
 #include <bit>
 #include <cstring>
 
@@ -16,7 +17,7 @@ Meeting& find_or_open(std::vector<Meeting>& meetings, char const* name, unsigned
   return meetings.emplace_back(Meeting{name, mask, 0});
 }
 
-// The first lane of `mask`, which loses it.
+// Returns the first lane of `mask` and removes it.
 int take_lane(unsigned& mask) {
   int const lane = std::countr_zero(mask);
   mask &= mask - 1;

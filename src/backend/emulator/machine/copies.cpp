@@ -8,7 +8,8 @@
 namespace cosmati::emulator {
 namespace {
 
-// Never becomes a call of memcpy, which ThreadSanitizer would report in the kernel's stead.
+// Volatile stores cannot be combined into memcpy, where ThreadSanitizer would report a race instead of in the
+// kernel.
 void put(unsigned char* to, int value) {
   *static_cast<unsigned char volatile*>(to) = static_cast<unsigned char>(value);
 }

@@ -1,5 +1,4 @@
-// Boost.Context's fiber and, around each of its switches, what AddressSanitizer and ThreadSanitizer must
-// know.
+// Wraps Boost.Context's fiber and announces each switch to AddressSanitizer and ThreadSanitizer.
 #include "src/backend/emulator/machine/fiber.h"
 
 #include <atomic>
@@ -11,9 +10,9 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr unsigned orders_nothing = 1;  // ThreadSanitizer's flag: a switch is no synchronization
+constexpr unsigned orders_nothing = 1;  // ThreadSanitizer's flag: a switch does not synchronize
 
-// What Boost takes for an allocator: the stack belongs to the Fiber.
+// The stack allocator for Boost.Context; the Fiber owns the stack.
 struct Lent {
   Stack const* stack;
   boost::context::stack_context allocate() const {
@@ -83,8 +82,8 @@ void Fiber::arrive(void* fake_stack) {
 
 void Fiber::name(std::string const& name) {
   if (!sanitizers::tells_races()) return;
-  // Another emulated thread than the one before, whose accesses must not count as its own. ThreadSanitizer
-  // tells no more than 255 apart: later ones go on as those before them.
+  // The fiber now runs another emulated thread, whose accesses must not be attributed to the previous one.
+  // ThreadSanitizer distinguishes at most 255 threads; beyond that, the identity is reused.
   constexpr int most_threads = 192;
   static std::atomic<int> threads{0};
   if (tsan_inside_ == nullptr || threads.fetch_add(1) < most_threads) {

@@ -1,4 +1,4 @@
-// launch(): checks what is asked for and runs the schedule on this and other host threads.
+// launch(): validates the launch configuration and runs the schedule on several host threads.
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -12,7 +12,7 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr int most_threads = 1024;     // in a block
+constexpr int most_threads = 1024;     // per block
 constexpr int most_blocks_yz = 65535;  // along y and z
 
 std::string text(Grid const& grid) {
@@ -64,7 +64,7 @@ void launch_clusters(Grid grid, Grid cluster, int threads, unsigned shared_bytes
   for (int worker = 1; worker < workers; ++worker) {
     try {
       others.emplace_back(&Schedule::run, &schedule, worker);
-    } catch (std::system_error const&) {  // the system gives no more threads: fewer do all the work
+    } catch (std::system_error const&) {  // no more threads: the existing ones do all the work
       schedule.leave_out(worker);
     }
   }

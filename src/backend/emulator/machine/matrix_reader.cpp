@@ -1,4 +1,5 @@
-// The layouts: tile/matrix_descriptor.h. The swizzle exchanges chunks by the bits of whole addresses.
+// Reads wgmma operands; tile/matrix_descriptor.h describes the layouts. The swizzle permutes chunks by bits
+// of the full address.
 #include "src/backend/emulator/machine/matrix_reader.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ std::string name_of_swizzle(Swizzle swizzle) {
                                   : fmt::format("with a swizzle of {} bytes", span_of(swizzle));
 }
 
-// The barrier that the box on its way to `offset` is for.
+// Names the barrier of the box that is being copied to `offset`.
 std::string barrier_of_box(Async const& async, std::ptrdiff_t offset) {
   for (TileLoad const& load : async.loads)
     if (offset >= load.to && offset < load.to + load.tiling.bytes())
@@ -88,7 +89,7 @@ std::string MatrixReader::mistake(Block const& block, OrdinaryWrites const& writ
 }
 
 bool MatrixReader::meets(std::ptrdiff_t offset, int bytes) const {
-  // Nearly all that is asked for lies elsewhere: the swizzle stays within 1024 bytes.
+  // A quick test that rejects nearly all queries: the swizzle stays within 1024 bytes.
   std::ptrdiff_t const begin = static_cast<std::ptrdiff_t>(descriptor_.address) & ~std::ptrdiff_t{1023};
   std::ptrdiff_t const last = static_cast<std::ptrdiff_t>(descriptor_.address) +
                               offset_by_strides(lines() - 1, line_bytes() - 1, descriptor_.strides,

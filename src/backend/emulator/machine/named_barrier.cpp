@@ -1,4 +1,4 @@
-// PTX ISA, "bar": the numbered barriers of a block.
+// PTX ISA, "bar": the named barriers of a block.
 #include <fmt/format.h>
 
 #include "src/backend/emulator/machine/block.h"

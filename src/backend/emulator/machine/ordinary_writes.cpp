@@ -1,4 +1,5 @@
-// Calls no comparing or copying function of the C library; see block.h.
+// Detects ordinary writes to shared memory. Does not call the C library to compare or copy memory; see
+// block.h.
 #include "src/backend/emulator/machine/ordinary_writes.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ OrdinaryWrites::OrdinaryWrites(SharedMemory const& memory)
 }
 
 void OrdinaryWrites::reset() {
-  // Behind the end of memory lie guard bytes, which stay as they are.
+  // The end of memory is followed by guard bytes, which do not change.
   for (std::size_t i = 0; i < copy_.size(); ++i)
     copy_[i] = i < memory_.size() ? static_cast<unsigned char>(0xff) : memory_.data()[i];
   std::fill(writer_.begin(), writer_.end(), std::uint16_t{0});
@@ -75,7 +76,7 @@ void OrdinaryWrites::publish(int writer) {
   }
 }
 
-// Boxes are whole lines.
+// Boxes consist of full lines.
 void OrdinaryWrites::take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, bool is_coming) {
   auto const begin = static_cast<std::size_t>(offset) / line;
   for (std::size_t i = begin; i < begin + (static_cast<std::size_t>(bytes) + line - 1) / line; ++i) {

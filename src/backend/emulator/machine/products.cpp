@@ -1,5 +1,5 @@
-// PTX ISA, "wgmma": the threads of a warpgroup come to a product one by one; the first that waits for it has
-// it computed, from what its operands hold at that moment.
+// PTX ISA, "wgmma": the threads of a warpgroup reach a product one by one. It is computed when the first of
+// them waits for it, from the contents of its operands at that moment.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr int warpgroup_threads = 128, depth_bytes = 32, rows = 64, most_columns = 256;
 constexpr unsigned poison = ~0U;
 
-template <class SomeWarpgroup>  // const or not
+template <class SomeWarpgroup>  // const or not const
 auto& product_at(SomeWarpgroup& warpgroup, std::int64_t index) {
   return warpgroup.products[static_cast<std::size_t>(index % Warpgroup::most_in_flight)];
 }
@@ -42,7 +42,8 @@ void compute(Product& product, SharedMemory const& memory, void const* caller) {
   product.what->compute(a, b, product.sums, product.accumulate);
 }
 
-// The sums of this product: those that are in flight in these registers, or new ones, which poison them.
+// The sums of this product: those in flight in these registers, or new ones; registers of new sums are
+// poisoned.
 Sums& sums_of(AsyncThread& thread, unsigned* registers, int count) {
   Sums* unused = nullptr;
   for (Sums& sums : thread.sums) {
@@ -60,7 +61,7 @@ Sums& sums_of(AsyncThread& thread, unsigned* registers, int count) {
   return *unused;
 }
 
-// A of the thread's next product is in `registers`; what is wrong with that, if anything.
+// Notes that `registers` hold A of the thread's next product; returns the violation, empty if there is none.
 std::string take_operand(AsyncThread& mine, unsigned const* registers) {
   auto known =
       std::find_if(mine.operands.begin(), mine.operands.end(),
@@ -78,7 +79,8 @@ std::string take_operand(AsyncThread& mine, unsigned const* registers) {
   return {};
 }
 
-// The same when the groups before `before` are waited for.
+// Releases the registers of A of all groups before `before`, which have been waited for; returns the
+// violation, empty if there is none.
 std::string release_operands(AsyncThread& mine, std::int64_t before) {
   for (OperandRegisters& operand : mine.operands) {
     if (operand.group < 0 || operand.group >= before) continue;
@@ -178,7 +180,7 @@ void warpgroup_wait(int in_flight) {
   Warpgroup& warpgroup =
       block.async()->warpgroups[static_cast<std::size_t>(thread.index / warpgroup_threads)];
   std::int64_t const before = mine.product_groups - in_flight;
-  bool is_time = false;  // others have done what they can while the products were in flight
+  bool is_time = false;  // other threads have progressed as far as they can with the products in flight
   while (warpgroup.done < mine.products && product_at(warpgroup, warpgroup.done).group < before) {
     struct Context {
       Block& block;

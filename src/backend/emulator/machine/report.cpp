@@ -1,4 +1,4 @@
-// The sentences of reports. Threads that wait for the same are named together, by ranges.
+// The text of reports. Threads that wait for the same thing are listed together, as ranges.
 #include "src/backend/emulator/machine/report.h"
 
 #include <fmt/format.h>
@@ -39,10 +39,10 @@ std::string describe_ranges(std::vector<int> const& threads) {
   return text;
 }
 
-// "threads 0-31 wait at the block barrier; thread 37 has left the kernel"
+// Returns for example "threads 0-31 wait at the block barrier; thread 37 has left the kernel".
 std::string describe_threads(Block const& block) {
   struct Group {
-    std::string state;  // as of several threads
+    std::string state;  // in plural form
     std::vector<int> threads;
   };
   std::vector<Group> groups;
@@ -63,8 +63,8 @@ std::string describe_threads(Block const& block) {
   return text;
 }
 
-// A lane that a collective waits for and that is not merely late: "warp 1: shuffle with mask 0xffffffff
-// misses lane 5 (thread 37): ".
+// Describes a lane that a collective waits for and that is not just polling: "warp 1: shuffle with mask
+// 0xffffffff misses lane 5 (thread 37)".
 std::string describe_missing_lane(Block const& block) {
   int const warps = (block.work().threads + warp_size - 1) / warp_size;
   for (int warp = 0; warp < warps; ++warp)

@@ -1,4 +1,4 @@
-// Which block runs when, and when nothing can go on. Emulated threads never move between host threads.
+// Decides which block runs when, and detects deadlocks. Emulated threads never move between host threads.
 #include "src/backend/emulator/machine/schedule.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ void Schedule::run(int worker) noexcept {
   Clusters clusters;
   try {
     run_clusters(worker, clusters);
-  } catch (...) {  // no memory for a block
+  } catch (...) {  // out of memory
     record({work_.clusters(), false, "a block cannot be opened: ", std::current_exception()});
     stop_ = Stop::failed;
   }
@@ -33,7 +33,8 @@ void Schedule::run_clusters(int worker, Clusters& clusters) {
     }
     if (stop_ != Stop::no || open_next(clusters)) continue;
     if (clusters.open.empty()) return;
-    // All wait, and no cluster is left to open: what they wait for must come from another host thread.
+    // All blocks of this worker wait and no cluster is left to start: only another host thread can make
+    // progress.
     quiet_since(worker) = before;
     if (nobody_can_go_on(before))
       stop_ = Stop::deadlock;
@@ -63,7 +64,7 @@ std::int64_t Schedule::next_index() {
   return next_++;
 }
 
-// Stops the launch where what failed is known to be the first.
+// Closes a cluster; stops the launch as soon as the first failed cluster of the grid is known.
 void Schedule::close(std::int64_t index, bool failed) {
   std::scoped_lock const lock(mutex_);
   open_.erase(index);
@@ -72,7 +73,7 @@ void Schedule::close(std::int64_t index, bool failed) {
   if (first_failed_ != none && first_failed_ < first_open) stop_ = Stop::failed;
 }
 
-// False if nothing came of it.
+// Runs all open clusters once; returns false if none made progress.
 bool Schedule::take_turns(Clusters& clusters) {
   bool progress = false;
   for (std::size_t i = 0; i < clusters.open.size();) {
@@ -111,8 +112,8 @@ void Schedule::record(Failure failure) {
 
 void Schedule::conclude() {
   if (failures_.empty()) return;
-  // Blocks that only wait come after what may be the cause of it; of several, the first of the grid is
-  // reported.
+  // Blocks that only wait are sorted after those that may be the cause; within each kind, the first block of
+  // the grid is reported.
   std::sort(failures_.begin(), failures_.end(), [](Failure const& a, Failure const& b) {
     return a.only_waits != b.only_waits ? b.only_waits : a.block < b.block;
   });

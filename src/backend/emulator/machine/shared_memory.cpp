@@ -1,4 +1,5 @@
-// Guard bytes differ from the poison, so that poison that is copied beyond the end shows as well.
+// Shared memory between guard regions. Guard bytes differ from the poison, so that poison copied beyond the
+// end is detected too.
 #include "src/backend/emulator/machine/shared_memory.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The stacks that no fiber uses at present form a list, shared by all host threads. Each holds at its top
-// what the list needs; nothing here is ever constructed or destroyed, so a launch may run at any moment of
-// the program.
+// Unused fiber stacks form a free list shared by all host threads; each list node is stored at the top of its
+// stack. No object with static storage is constructed or destroyed, so a launch may run at any time,
+// including before main() and at exit.
 #include "src/backend/emulator/machine/stack.h"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace {
 struct Unused {
   unsigned char* bottom;
   Unused* next;
-  int count;  // of this one and those after it
+  int count;  // length of the list from here on
 };
 
 constexpr int most_kept = 4096;
@@ -63,7 +63,7 @@ Stack::Stack() : bottom_(take()) {
 }
 
 Stack::~Stack() {
-  // The frames that a fiber leaves for good, at the top, never clear their red zones.
+  // Frames at the top that the fiber abandoned have never cleared their red zones.
   constexpr std::size_t left_behind = 4096;
   if (sanitizers::cosmati_asan_unpoison != nullptr)
     sanitizers::cosmati_asan_unpoison(top() - left_behind, left_behind);

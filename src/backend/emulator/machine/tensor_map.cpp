@@ -1,4 +1,4 @@
-// What legal tensor maps are: CUDA driver API, cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col.
+// Validates and encodes tensor maps: CUDA driver API, cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col.
 #include "src/backend/emulator/machine/tensor_map.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr unsigned long long mark = 0x636f736d'00000000;  // no CUtensorMap begins with it
-constexpr int change_bit = 4;                             // of the byte that holds the swizzle
+constexpr unsigned long long mark = 0x636f736d'00000000;  // no CUtensorMap begins with this
+constexpr int change_bit = 4;                             // in the byte that holds the swizzle
 constexpr unsigned long long change_mask = 3ULL << change_bit;
 
 [[noreturn]] void refuse(std::string const& text) {
@@ -19,7 +19,7 @@ constexpr unsigned long long change_mask = 3ULL << change_bit;
 
 using std::to_string;
 
-// What both modes ask for.
+// Checks the common requirements of both modes.
 void check_array(void const* address, int size, int rank, long long const* extent, long long const* stride) {
   if (size != 1 && size != 2 && size != 4 && size != 8)
     refuse("of elements of " + to_string(size) + " bytes; valid values: 1, 2, 4 and 8");
@@ -74,7 +74,7 @@ void check(WindowedTensor const& tensor) {
   check_row(tensor.channels * tensor.element_bytes, tensor.swizzle_bytes);
 }
 
-constexpr unsigned long long windowed_bit = 1ULL << 6;  // of the byte that holds the swizzle
+constexpr unsigned long long windowed_bit = 1ULL << 6;  // in the byte that holds the swizzle
 
 unsigned long long head(int rank, int element_bytes, int swizzle_bytes) {
   int const swizzle = swizzle_bytes == 0 ? 0 : swizzle_bytes == 128 ? 3 : swizzle_bytes / 32;
@@ -82,7 +82,7 @@ unsigned long long head(int rank, int element_bytes, int swizzle_bytes) {
          static_cast<unsigned>(swizzle);
 }
 
-// Two numbers in a word, and back.
+// Packs two integers into a word; unpack() reverses it.
 unsigned long long packed(int const (&pair)[2]) {
   return static_cast<unsigned long long>(static_cast<unsigned>(pair[0])) << 32 |
          static_cast<unsigned>(pair[1]);
@@ -92,12 +92,12 @@ void unpack(unsigned long long word, int (&pair)[2]) {
   pair[1] = static_cast<int>(static_cast<unsigned>(word));
 }
 
-// Windows from the lower corner to the upper one, in both directions.
+// The number of windows along axis i, from the lower to the upper corner.
 std::int64_t windows_of(Tiling const& tiling, int i) {
   return (tiling.extent[1 + i] - 1 + tiling.upper[i] - tiling.lower[i]) / tiling.step[i] + 1;
 }
 
-// The elements of a row of a box that exist, where the row's first would be at `data`.
+// The elements of a box row that lie inside the array; `data` is the address of element 0 of the array's row.
 BoxRow existing(Tiling const& tiling, std::int64_t begin, unsigned char* data) {
   auto const within = [&](std::int64_t at) {
     return static_cast<int>(std::clamp<std::int64_t>(at - begin, 0, tiling.box[0]));
@@ -110,8 +110,9 @@ BoxRow existing(Tiling const& tiling, std::int64_t begin, unsigned char* data) {
 
 }  // namespace
 
-// word 0: mark, rank, element size, mode, change, swizzle; 1: address; 2 to 6: extents; 7 to 10: strides; 11
-// to 15: box, or channels and windows of a box, corners and steps.
+// Word 0: mark, rank, element size, mode, change bit, swizzle. Word 1: address. Words 2 to 6: extents. Words
+// 7 to 10: strides. Words 11 to 15: the box or, in im2col mode, channels and windows of a box, corners and
+// steps.
 arch::TensorMap encode_tensor_map(TiledTensor const& tensor) {
   check(tensor);
   arch::TensorMap map{};
@@ -206,7 +207,7 @@ BoxRow row_of_windows(Tiling const& tiling, int const* coordinate, int const* of
 }
 
 std::string mistake_of_windows(Tiling const& tiling, int const* coordinate, int const* offset) {
-  // No manual says so: an H200 stopped with an illegal instruction at such boxes, and at no others.
+  // Undocumented: an H200 stopped with an illegal instruction at such boxes, and only at such boxes.
   if (coordinate[0] * tiling.element_bytes % 16 != 0)
     return "whose first channel is " + to_string(coordinate[0]) + ", of " + to_string(tiling.element_bytes) +
            " bytes; expected multiples of 16 bytes";

@@ -1,5 +1,5 @@
-// PTX ISA, "tensormap.replace" and "fence.proxy.tensormap": maps that a kernel changes pass through a release
-// by the thread that did, and an acquire by each thread that uses them.
+// PTX ISA, "tensormap.replace" and "fence.proxy.tensormap": after a thread has modified a map, it must
+// release the map, and each thread that uses it must acquire it.
 #include <fmt/format.h>
 
 #include <cstdint>

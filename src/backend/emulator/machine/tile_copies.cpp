@@ -1,5 +1,5 @@
-// PTX ISA, "cp.async.bulk.tensor": boxes land when their barrier is waited for, and stores read shared memory
-// when their thread waits for that.
+// PTX ISA, "cp.async.bulk.tensor": the emulator completes a load when a thread waits for its barrier, and
+// reads the shared memory of a store when the issuing thread waits for it.
 #include <fmt/format.h>
 #include <algorithm>
 #include <utility>
@@ -13,17 +13,17 @@ namespace {
 
 constexpr int chunk = 16;
 
-// Never becomes a call of memcpy; see copies.cpp.
+// Volatile, so that the stores do not become memcpy; see copies.cpp.
 void put(unsigned char* to, int value) {
   *static_cast<unsigned char volatile*>(to) = static_cast<unsigned char>(value);
 }
 
-// Where byte `byte` of the box at offset `start` of shared memory lies.
+// The offset in shared memory of byte `byte` of the box that begins at offset `start`.
 std::ptrdiff_t place(std::ptrdiff_t start, int byte, Swizzle swizzle) {
   return static_cast<std::ptrdiff_t>(swizzled(static_cast<unsigned long long>(start + byte), swizzle));
 }
 
-// What is wrong with a box of `map` at `shared`, as the thread asks for it; empty: nothing.
+// Returns what is wrong with a copy between `shared` and a box of `map`; empty if nothing is.
 std::string mistake(Thread const& thread, arch::TensorMap const& map, void const* shared, int rank,
                     bool windowed) {
   if (!is_tensor_map(map)) return "whose tensor map was not made by encode_tensor_map()";
@@ -69,7 +69,7 @@ void Async::land(TileLoad const& load, void const* caller) {
 
 namespace {
 
-// `offset`: null where the map is for tiles. `caller`: in the device's code.
+// `offset` is null for tiled mode. `caller` is the return address in device code.
 void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int rank, int const* coordinate,
                  int const* offset, unsigned blocks, void const* caller) {
   Thread& thread = running_thread();
@@ -191,7 +191,8 @@ void AsyncThread::write_stores(std::int64_t before) {
       BoxRow const existing = row_of_box(tiling, store.coordinate, row);
       if (existing.data == nullptr) continue;
       int const first = existing.first * tiling.element_bytes;
-      // The hardware writes whole units, as an H200 showed: what follows a row that ends within one is lost.
+      // The hardware writes full 16-byte units, as seen on an H200: a row that ends within a unit overwrites
+      // the bytes that follow.
       constexpr int unit = 16;  // bytes
       int const before_box = store.coordinate[0] * tiling.element_bytes;
       int const end = before_box + existing.last * tiling.element_bytes;

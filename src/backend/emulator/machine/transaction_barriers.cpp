@@ -1,5 +1,5 @@
-// PTX ISA, "mbarrier": a phase ends when all arrivals and all expected bytes have come. Copies in flight come
-// when a thread would otherwise wait, no earlier.
+// PTX ISA, "mbarrier": a phase ends when all arrivals and all expected bytes have come. Copies in flight
+// complete only when a thread would otherwise wait.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr unsigned long long alive = 0x6d62'6172'7269'6572;  // what a barrier's own bytes hold here
+constexpr unsigned long long alive = 0x6d62'6172'7269'6572;  // value of a barrier's bytes in the emulator
 constexpr int most_arrivals = (1 << 20) - 1, most_bytes = most_arrivals;
 
 std::string tell(Thread const& thread) {

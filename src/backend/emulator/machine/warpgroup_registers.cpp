@@ -1,5 +1,5 @@
-// PTX ISA, "setmaxnreg": the registers of a block are those that it was launched with; one warpgroup takes
-// more when others have given theirs back.
+// PTX ISA, "setmaxnreg": a block keeps the number of registers that it was launched with; a warpgroup can
+// acquire registers only after others have released theirs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int warpgroup_threads = 128, registers_of_processor = 65536, most_of_thread = 255;
 
-// The most that the compiler gives to a kernel of these threads.
+// The largest number of registers per thread that the compiler can assign to a kernel with this block size.
 int registers_at_start(Block const& block) {
   return std::min(most_of_thread, registers_of_processor / block.work().threads / 8 * 8);
 }
@@ -20,7 +20,7 @@ Warpgroup& warpgroup_of(Thread const& thread) {
   return thread.block.async()->warpgroups[static_cast<std::size_t>(thread.index / warpgroup_threads)];
 }
 
-// The registers of all threads of the block, if those of this warpgroup have `registers`.
+// The registers of all threads of the block if each thread of this warpgroup has `registers`.
 int registers_with(Thread const& thread, int registers) {
   int const at_start = registers_at_start(thread.block);
   int sum = at_start * (thread.block.work().threads % warpgroup_threads);
@@ -31,7 +31,7 @@ int registers_with(Thread const& thread, int registers) {
   return sum;
 }
 
-// Makes the change once all threads have come to it and the block has the registers.
+// Applies the change once all threads have reached it and the block has enough registers.
 bool make(Thread const& thread, RegisterSetting& setting) {
   if (!setting.is_made && setting.arrived == warpgroup_threads &&
       registers_with(thread, setting.registers) <=
@@ -57,7 +57,7 @@ void set_registers(int registers, bool acquires) {
   char const* const what = acquires ? "acquire_registers" : "release_registers";
   if ((thread.index / warpgroup_threads + 1) * warpgroup_threads > block.work().threads)
     return block.fail(thread, fmt::format("{}<{}>() in a warpgroup that is not whole", what, registers));
-  // What the compiler gave the kernel is not known: at most registers_at_start().
+  // The compiler's actual number of registers is unknown; it is at most registers_at_start().
   int const before = thread.async.registers != 0 ? thread.async.registers
                      : acquires                  ? 0
                                                  : registers_at_start(block);

@@ -1,4 +1,4 @@
-// PTX ISA, "wmma": what a warp may load a fragment from, and store one to.
+// PTX ISA, "wmma": checks the memory that a warp loads a fragment from or stores one to.
 #include "cosmati/arch/emulator_wmma.h"
 
 #include <fmt/format.h>

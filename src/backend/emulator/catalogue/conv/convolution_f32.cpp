@@ -9,7 +9,7 @@ void add(KernelTable& table) {
   constexpr GemmPolicy policy = emulated_policy(main_loop, Multiply::fma);
   constexpr auto stepwise = DepthDigits::stepwise;
   add_all_widths<policy, DataType::f32, f32, f32>(table);
-  // Single elements of a along m, runs of b along n, a tap a step.
+  // Loads single elements of a along m and runs of b along n; each step is one tap.
   add_product<policy, WindowSource<f32, Along::outer, 1, stepwise, true>,
               WindowSource<f32, Along::outer, 4, stepwise, false>, f32>(
       table, {DataType::f32, Along::outer, 1, true, true}, {DataType::f32, Along::outer, 4, true, false});

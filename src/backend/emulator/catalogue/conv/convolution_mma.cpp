@@ -1,4 +1,4 @@
-// The emulator's convolutions by tensor cores.
+// The emulator's convolutions on tensor cores.
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 
 namespace cosmati::emulator {

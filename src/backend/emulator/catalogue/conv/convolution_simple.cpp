@@ -1,4 +1,5 @@
-// The emulator's convolutions of f64, of bytes by dp4a and of s32, and those with a thread an element.
+// The emulator's convolutions of f64, of 8-bit integers by dp4a, of s32, and those with one thread per
+// element.
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 
 namespace cosmati::emulator {

@@ -1,4 +1,4 @@
-// Kernels by the type of the sums, and by whether channels lie together.
+// The emulator's depthwise filter gradients, by accumulator type and by whether channels are contiguous.
 #include "cosmati/conv/depthwise_filter.h"
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"

@@ -1,4 +1,4 @@
-// The kernels around the transforms, for all types of tensors.
+// The emulator's kernels before and after the Fourier transforms, for all data types.
 #include "src/backend/emulator/catalogue/entries.h"
 
 #include "cosmati/conv/fft.h"

@@ -1,4 +1,4 @@
-// Kernels by the type of the sums, the taps in a row, and the step of outputs.
+// The emulator's tiled filter gradients, by accumulator type, taps per row and output step.
 #include "cosmati/conv/filter_tiled.h"
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"

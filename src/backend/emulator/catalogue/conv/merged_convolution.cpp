@@ -1,4 +1,5 @@
-// One kernel for each type of sums, which finds its shape in the arguments.
+// The emulator's merged convolutions: one kernel per accumulator type, which reads its tile shape from the
+// arguments.
 #include "cosmati/conv/direct_merged.h"
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"

@@ -1,4 +1,5 @@
-// Kernels by the type of the sums, and by which index of the result lies together.
+// The emulator's depthwise and tiled direct convolutions, by accumulator type and by the contiguous index of
+// the result.
 #include "cosmati/conv/depthwise.h"
 #include "cosmati/conv/direct_tiled.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"

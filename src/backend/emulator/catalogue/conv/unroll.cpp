@@ -1,5 +1,5 @@
-// The emulator's unrolling kernels: by element size and direction, single elements or, of words along k, 16
-// bytes.
+// The emulator's unrolling kernels, by element size and direction: with single elements or, for 4-byte
+// elements along k, runs of 16 bytes.
 #include "cosmati/conv/unroll.h"
 
 #include "src/backend/emulator/catalogue/kernels.h"

@@ -1,4 +1,4 @@
-// The catalogue of these kernels, their tensor maps and their launch.
+// The emulator's convolutions with im2col by TMA: their catalogue, tensor maps and launches.
 #include "src/backend/emulator/catalogue/entries.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void launch_windows(
                                                            host_threads);
 }
 
-// One product is one place.
+// The parameters of a launch with one product per phase.
 using WindowPlaces =
     PlacesParameters<WindowParameters<ImageArguments, FilterArguments>, most_places_of_launch>;
 
@@ -60,7 +60,7 @@ Launch find(DataType type, Along filter_along) {
              : &launch_places<ImageSource<f16>, FilterSource<f16, Along::outer>, f32>;
 }
 
-// Nobody steps along an extent of 1, but a stride has to be a multiple of 16 bytes there, too.
+// The stride along an extent of 1 is not used, but must still be a multiple of 16 bytes.
 long long stride_bytes(Index const (&stride)[4], Index const (&extent)[4], int i, int size) {
   return extent[i] > 1 ? stride[i] * size : 16;
 }
@@ -96,7 +96,7 @@ arch::TensorMap filter_map(plan::FilterMap const& filter, int size, void const* 
   return encode_tensor_map(tensor);
 }
 
-// dy of a filter's gradient: pixels are lines.
+// The map of dy for a filter gradient: its rows are pixels.
 arch::TensorMap gradient_map(plan::CanonicalGemm const& product, void const* data, TensorBox const& box) {
   int const size = size_of(product.a.type);
   Index const extent[4] = {product.m, product.k, 1, 1}, stride[4] = {1, product.a.column_stride, 0, 0};
@@ -152,7 +152,7 @@ class EmulatedWindowProduct final : public Kernel<Problem> {
  private:
   static int blocks(Index clusters) { return static_cast<int>(std::min(clusters, Index{emulated_places})); }
 
-  // With a depth of 0 nothing is loaded.
+  // If K is 0, nothing is loaded and no map is needed.
   void fill(WindowParameters<ImageArguments, FilterArguments>& parameters, plan::WindowProduct const& part,
             reference::ElementEpilogue const& expression, Problem::Arguments const& arguments,
             std::byte* workspace) const {

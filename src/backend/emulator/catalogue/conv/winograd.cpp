@@ -1,4 +1,4 @@
-// The transforms of Winograd's convolution by tile and direction, for all types.
+// The transforms of Winograd convolution by tile size and direction, for all data types.
 #include "src/backend/emulator/catalogue/entries.h"
 
 #include "cosmati/conv/winograd.h"

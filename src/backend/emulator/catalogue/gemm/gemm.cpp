@@ -1,4 +1,4 @@
-// From a plan to the entry of the catalogue that computes it.
+// Finds the catalogue entry that computes a plan, and runs it.
 #include "src/backend/emulator/catalogue/entries.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace cosmati::emulator {
 namespace {
 
-// All that lies between the first and the last element, so that strides stay as they are.
+// Converts the full range from the first to the last element, including gaps, so that strides stay the same.
 void widen(TensorDescription const& from, void const* data, DataType type, void* to) {
   for (Index i = 0; i < from.layout.span(); ++i) store(type, to, i, load(from.type, data, i));
 }
@@ -82,7 +82,7 @@ class EmulatedGemm final : public Kernel<GemmProblem> {
   GemmProblem problem_;
   GemmRecipe recipe_;
   plan::CanonicalGemm form_;
-  KernelTypes types_;  // of the kernel's a and b
+  KernelTypes types_;  // data types of a and b in the kernel
   int threads_;
   CatalogueEntry entry_;
 };

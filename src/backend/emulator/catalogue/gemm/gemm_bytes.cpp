@@ -1,4 +1,4 @@
-// The emulator's matrix products of 8-bit integers, signed or not.
+// The emulator's matrix products of 8-bit integers, signed and unsigned.
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
 
 namespace cosmati::emulator {

@@ -1,4 +1,4 @@
-// The emulator's matrix products by tensor cores.
+// The emulator's matrix products on tensor cores by mma.sync.
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
 
 namespace cosmati::emulator {
@@ -8,7 +8,7 @@ template <class ElementA, class ElementB, class Sum>
 constexpr GemmPolicy policy = emulated_policy(MainLoop::multistage, Multiply::mma,
                                               static_cast<int>(sizeof(ElementA)));
 
-// All but 8-bit operands lie along anything.
+// Operands that are not 8 bits wide may be MN-major or K-major.
 template <class Element, class Sum = f32>
 CatalogueEntry find_any(Variant const& variant) {
   constexpr int wide = 16 / static_cast<int>(sizeof(Element));
@@ -17,7 +17,7 @@ CatalogueEntry find_any(Variant const& variant) {
                       : entry_of_width<own, Element, Element, Sum, 1>(variant.a, variant.b);
 }
 
-// 8-bit operands lie along k.
+// 8-bit operands must be K-major.
 template <class ElementA, class ElementB, class Sum>
 CatalogueEntry find_deep(Variant const& variant) {
   constexpr GemmPolicy own = policy<ElementA, ElementB, Sum>;

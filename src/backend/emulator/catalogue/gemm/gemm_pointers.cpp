@@ -1,4 +1,4 @@
-// From a plan for a batch by pointers to its emulated launches: one that makes tensor maps, and the product.
+// The emulated launches of a batch by pointers: one that creates the tensor maps, and the product.
 #include "src/backend/emulator/catalogue/gemm/gemm_pointers.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr Along depth = Along::depth;
 constexpr GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, 2);
 
-// bf16 along k.
+// K-major bf16 operands.
 using Source = TensorSource<bf16, depth, TensorMapArray>;
 using Traits = WarpSpecializedTraits<policy, Source, Source, f32, HostEpilogue, HostDestination>;
 
@@ -31,7 +31,7 @@ class EmulatedPointersGemm final : public Kernel<GemmProblem> {
         form_(plan::canonical(plan.problem, plan.recipe.swapped)),
         threads_(plan.device.threads) {
     constexpr int size = 2;
-    void const* const any_address = reinterpret_cast<void const*>(std::uintptr_t{1} << 20);  // replaced
+    void const* const any_address = reinterpret_cast<void const*>(std::uintptr_t{1} << 20);  // placeholder
     models_.count = form_.batch;
     if (form_.m == 0 || form_.n == 0 || form_.k == 0) return;
     models_.model[0] = operand_map(form_.a, any_address, form_.m, form_.k, 1, depth,
@@ -66,7 +66,8 @@ class EmulatedPointersGemm final : public Kernel<GemmProblem> {
     MapParameters maps = models_;
     void const* const arrays[] = {form_.swapped ? arguments.b : arguments.a,
                                   form_.swapped ? arguments.a : arguments.b};
-    // Maps are aligned to twice what a workspace is: the third array's place leaves room.
+    // Maps need twice the alignment of a workspace. The space reserved for the maps of D, which is unused
+    // here, leaves room.
     constexpr std::uintptr_t unit = alignof(arch::TensorMapOfDevice);
     workspace += (unit - reinterpret_cast<std::uintptr_t>(workspace) % unit) % unit;
     for (int i = 0; i < 2; ++i) {

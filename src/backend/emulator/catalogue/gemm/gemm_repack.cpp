@@ -1,4 +1,4 @@
-// Repacking kernels by element size: runs of a word, or single elements.
+// The emulator's repacking kernels by element size: runs of 4 bytes, or single elements.
 #include "src/backend/emulator/catalogue/gemm/gemm_repack.h"
 
 #include <algorithm>

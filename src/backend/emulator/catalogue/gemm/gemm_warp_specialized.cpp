@@ -1,4 +1,4 @@
-// From a plan to the emulated launch of clusters that stay: passes over the operands, tensor maps, blocks.
+// The emulated launch of a plan with persistent clusters: repacking of the operands, tensor maps, blocks.
 #include "src/backend/emulator/catalogue/gemm/gemm_warp_specialized.h"
 
 #include <algorithm>
@@ -27,9 +27,9 @@ class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
     if (form_.m == 0 || form_.n == 0 || form_.batch == 0) return;
     reference::ElementEpilogue const expression(problem_.epilogue, epilogue::gemm_indices, arguments.operands,
                                                 arguments.scalars, arguments.stores);
-    plan::CanonicalGemm const after = plan::repacked(form_, recipe_);  // the passes
+    plan::CanonicalGemm const after = plan::repacked(form_, recipe_);  // after repacking
     void const *a = nullptr, *b = nullptr;
-    if (form_.k > 0) {  // else nothing is loaded
+    if (form_.k > 0) {  // otherwise nothing is loaded
       a = repack(form_.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
                  form_.swapped ? arguments.b : arguments.a, workspace, threads_);
       b = repack(form_.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
@@ -82,7 +82,7 @@ class EmulatedWarpSpecializedGemm final : public Kernel<GemmProblem> {
 
   GemmProblem problem_;
   GemmRecipe recipe_;
-  plan::CanonicalGemm form_;  // before the passes
+  plan::CanonicalGemm form_;  // before repacking
   int threads_;
 };
 

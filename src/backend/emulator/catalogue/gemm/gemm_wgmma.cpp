@@ -23,7 +23,7 @@ void launch_wgmma(int blocks, WarpgroupGemmParameters const& parameters, int hos
                                                            host_threads);
 }
 
-// 16-bit operands lie along anything.
+// 16-bit operands may be MN-major or K-major.
 template <class Element, Partition partition = Partition::split_k>
 WarpgroupEntry find_any(Along a, Along b) {
   if (a == outer)

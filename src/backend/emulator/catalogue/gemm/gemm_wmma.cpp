@@ -1,5 +1,5 @@
-// The emulator's matrix products by WMMA: of single elements, which lie anywhere; of f16 as wide as copies
-// are, too.
+// The emulator's matrix products by WMMA: with single-element loads for any layout; for f16 also with
+// full-width copies.
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
 
 namespace cosmati::emulator {

@@ -1,4 +1,4 @@
-// From a plan for a group to its emulated launches: one that binds pointers, one for all members.
+// The emulated launches of a group: one that binds pointers, and one that computes all members.
 #include "src/backend/emulator/catalogue/entries.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void set_operand(MatrixArguments& to, plan::MatrixForm const& form, Index, Index
 }
 void set_operand(TensorMapOfProblem& to, plan::MatrixForm const& form, Index outer, Index depth, Along along,
                  TensorBox const& box) {
-  void const* const any_address = reinterpret_cast<void const*>(std::uintptr_t{1} << 20);  // replaced
+  void const* const any_address = reinterpret_cast<void const*>(std::uintptr_t{1} << 20);  // placeholder
   if (depth > 0) to.bound.map = operand_map(form, any_address, outer, depth, 1, along, box);
 }
 
@@ -92,7 +92,7 @@ class EmulatedGroupedGemm final : public Kernel<GroupedGemmProblem> {
   }
 
  private:
-  // Records have the alignment of tensor maps, a workspace half of that.
+  // Records are aligned like tensor maps, which is twice the alignment of a workspace.
   static std::byte* aligned(std::byte* workspace) {
     auto const address = reinterpret_cast<std::uintptr_t>(workspace);
     constexpr std::uintptr_t unit = alignof(WarpgroupRecord);
