@@ -1,4 +1,4 @@
-// Tensors, choices and epilogues.
+// Converts tensors, enumerated options and epilogues of the C interface.
 #include "src/c_api/describe.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ static_assert(
     static_cast<int>(DataType::u8) == COSMATI_U8 && static_cast<int>(DataType::s32) == COSMATI_S32);
 static_assert(max_rank == COSMATI_MAX_RANK);
 
-// The tensors that came with an epilogue, each to be named by it.
+// The tensors passed with an epilogue; the epilogue must use each of them by name.
 class NamedTensors {
  public:
   NamedTensors(char const* operation, cosmati_named_tensor const* tensors, std::size_t count)

@@ -1,4 +1,4 @@
-// Operations of the C interface that touch each element once, and optimizers.
+// Element-wise operations and optimizers of the C interface.
 #include "cosmati/ops/elementwise.h"
 
 #include "cosmati/ops/optimizer.h"

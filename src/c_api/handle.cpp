@@ -1,4 +1,4 @@
-// Devices and their memory.
+// Devices and device memory of the C interface.
 #include "src/c_api/handle.h"
 
 #include <charconv>
@@ -27,7 +27,7 @@ struct Place {
   int ordinal = 0;
 };
 
-// "cpu", "cuda", "cuda:1", "auto", ...
+// Parses "cpu", "cuda", "cuda:1", "auto", ...
 Place parse_place(std::string const& text) {
   if (text == "auto") return {has_cuda_device() ? Backend::cuda : Backend::cpu};
   constexpr std::string_view prefix = "cuda:";

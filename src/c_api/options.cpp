@@ -1,4 +1,4 @@
-// Parsing of options.
+// Parses options of the C interface.
 #include "src/c_api/options.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// The whole text as a number; false if it is none.
+// Parses the complete text as a number; returns false if that fails.
 template <class Number>
 bool parse(std::string const& text, Number& number) {
   char const* const end = text.data() + text.size();

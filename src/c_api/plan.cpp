@@ -1,4 +1,4 @@
-// Plans: made, asked, run.
+// Plans of the C interface: creating, querying and running them.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -18,7 +18,7 @@ static_assert(static_cast<int>(ConvolutionDirection::forward) == COSMATI_CONVOLU
               static_cast<int>(ConvolutionDirection::filter) == COSMATI_CONVOLUTION_FILTER &&
               static_cast<int>(ConvolutionDirection::bias) == COSMATI_CONVOLUTION_BIAS);
 
-// A matrix as a batch of `batch`: one, or the same again and again.
+// A matrix as a batch of `batch` matrices, all of which share its data.
 TensorDescription batched(TensorDescription const& matrix, Index batch) {
   if (matrix.layout.rank() != 2) return matrix;
   TensorDescription result = matrix;
@@ -44,7 +44,7 @@ GemmProblem problem_of(char const* operation, cosmati_gemm const& gemm) {
   return problem;
 }
 
-// The names for a transposed convolution, which is the data gradient with x and y exchanged.
+// The tensor names of a transposed convolution, which is the data gradient with x and y exchanged.
 c_api::Names transposed_names() {
   return {" (of this transposed convolution x is dy, and y is dx)", [](char const* name) {
             std::string_view const inside = name;

@@ -1,4 +1,4 @@
-// The thread's last message, and the version.
+// The last error message of each thread, and the version.
 #include "src/c_api/status.h"
 
 #include <cstring>
@@ -8,11 +8,11 @@
 namespace cosmati::c_api {
 namespace {
 
-// What cosmati_last_error() returns at most, with its final zero.
+// The maximum size of a message of cosmati_last_error(), including the terminating zero.
 constexpr std::size_t message_bytes = 4096;
 
-// The thread's message, allocated when its first call fails: in thread-local storage itself the text would
-// cost every thread of the process as much.
+// The thread's message, allocated on the first failing call: directly in thread-local storage, its buffer
+// would cost memory in every thread of the process.
 class LastMessage {
  public:
   char const* text() const { return text_ == nullptr ? constant_ : text_.get(); }
@@ -31,14 +31,14 @@ class LastMessage {
     }
     std::size_t cut = message_bytes - sizeof ending;
     while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80)
-      --cut;  // not within a character
+      --cut;  // not within a UTF-8 character
     std::memcpy(text_.get(), text, cut);
     std::memcpy(text_.get() + cut, ending, sizeof ending);
   }
 
  private:
   std::unique_ptr<char[]> text_;
-  char const* constant_ = "";  // where there is no text
+  char const* constant_ = "";  // used if there is no text
 };
 
 thread_local LastMessage last_message;

@@ -1,4 +1,4 @@
-// Folding, sharing and the canonical order of nodes.
+// Constant folding, sharing of subexpressions, and the canonical order of nodes.
 #include "src/epilogue/builder.h"
 
 #include <bit>
@@ -56,7 +56,7 @@ int Builder::make(Op op, std::array<int, 3> operand) {
   }
   if (all_constant) {
     double const folded = apply(op, value[0], value[1], value[2]);
-    if (std::isfinite(folded)) return constant(folded);  // what is not finite has no literal
+    if (std::isfinite(folded)) return constant(folded);  // infinity and NaN have no literal
   }
   if (int const simple = simplified(op, operand); simple >= 0) return simple;
   Node result;
@@ -70,7 +70,7 @@ Expression Builder::finish(Expression::Contents contents) const {
   finished.nodes.clear();
   finished.scalars.clear();
   finished.operands.clear();
-  std::vector<int> moved(nodes_.size(), -1);  // from the index here to the one in `finished`
+  std::vector<int> moved(nodes_.size(), -1);  // maps node indices here to node indices in `finished`
   auto const new_index = [&moved](int index) {
     return index < 0 ? -1 : moved[static_cast<std::size_t>(index)];
   };
@@ -88,12 +88,12 @@ Expression Builder::finish(Expression::Contents contents) const {
     moved[static_cast<std::size_t>(index)] = static_cast<int>(finished.nodes.size());
     finished.nodes.push_back(copy);
   };
-  // Operands first, by a stack of our own: a chain of sums may be a thousand nodes deep.
+  // Visits operands first, with an explicit stack: a chain of sums may be a thousand nodes deep.
   auto const visit = [&](int root) {
     std::vector<int> pending{root};
     while (!pending.empty()) {
       int const index = pending.back();
-      int missing = -1;  // the first operand that has no place yet
+      int missing = -1;  // the first operand that has not been visited
       for (int const operand : node(index).operand) {
         if (operand < 0 || new_index(operand) >= 0) continue;
         missing = operand;

@@ -1,4 +1,4 @@
-// Names and shapes of an expression against those of a problem.
+// Checks the names and shapes of an expression against those of a problem.
 #include "cosmati/epilogue/check.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string text_of(Shape const& shape) {
   return text + ")";
 }
 
-// The extents that the operand must have, "?" where the problem does not say.
+// The required extents of the operand, with "?" for extents that the problem leaves open.
 std::string needed_shape(Operand const& operand, Provided const& provided) {
   std::string text = "(";
   for (std::size_t i = 0; i < operand.indices.size(); ++i) {

@@ -1,4 +1,4 @@
-// One statement for each operation; leaves and constants stand where they are used.
+// Generates one CUDA statement per operation; leaves and constants are written where they are used.
 #include "cosmati/epilogue/cuda_text.h"
 
 #include "src/epilogue/apply.h"
@@ -10,11 +10,12 @@ namespace {
 std::string literal(double value) {
   std::string text = number_text(value);
   if (text.find_first_of(".e") == std::string::npos)
-    text += ".0";  // a long integer literal might fit no type
+    text += ".0";  // a long integer literal might not fit in any type
   return "Real(" + text + ")";
 }
 
-// The value of `op` on the names a, b, c. The forms of sigmoid and its kin neither overflow nor cancel.
+// The expression for `op` applied to a, b, c. Sigmoid and related functions are written so that they neither
+// overflow nor cancel.
 std::string value_text(Op op, std::string const& a, std::string const& b, std::string const& c, bool coarse) {
   std::string const exp = coarse ? "exponential(" : "exp(";
   auto const call = [&a](char const* function) { return std::string(function) + "(" + a + ")"; };
@@ -61,7 +62,7 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
       return a + " / (Real(1) + " + exp + "Real(-1.5957691216057308) * (" + a + " + Real(0.044715) * " + a +
              " * " + a + " * " + a + ")))";
     case Op::silu: return a + " / (Real(1) + " + exp + "-" + a + "))";
-    case Op::clamp: break;  // two statements
+    case Op::clamp: break;  // written as two statements by the caller
     case Op::round: return call("rint");
     case Op::erf: return call("erf");
     case Op::pow: return "pow(" + a + ", " + b + ")";

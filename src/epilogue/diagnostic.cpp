@@ -1,4 +1,4 @@
-// Three-line messages.
+// Three-line error messages: the text, a caret under the error, and a sentence.
 #include "src/epilogue/diagnostic.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace cosmati::epilogue {
 namespace {
 
-constexpr std::size_t window = 100;       // columns of a long text that are shown
-constexpr std::size_t before_caret = 60;  // of them at most this many before the caret
+constexpr std::size_t window = 100;       // columns shown of a long text
+constexpr std::size_t before_caret = 60;  // at most this many of them precede the caret
 
 bool is_printable(char character) { return character >= ' ' && character <= '~'; }
 

@@ -1,4 +1,4 @@
-// The reference: an expression on one element in double.
+// The reference evaluator: an expression on one element, in double precision.
 #include "cosmati/epilogue/evaluate.h"
 
 #include <array>
@@ -16,7 +16,7 @@ double minimum(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double maximum(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 double round_to_even(double x) {
-  if (!(std::fabs(x) < 4503599627370496.0)) return x;  // from 2^52 on every double is whole
+  if (!(std::fabs(x) < 4503599627370496.0)) return x;  // from 2^52 on, every double is an integer
   double const below = std::floor(x);
   double const rest = x - below;
   bool const up = rest > 0.5 || (rest == 0.5 && std::fmod(below, 2.0) != 0);

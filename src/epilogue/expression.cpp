@@ -1,4 +1,4 @@
-// Expression: equality, queries, and scalars turned into constants.
+// Expression: equality, queries, and substitution of scalars by constants.
 #include "cosmati/epilogue/expression.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool Expression::uses(Op op) const {
 
 bool operator==(Expression const& a, Expression const& b) {
   if (a.contents_ == b.contents_) return true;
-  auto const same = [](Node const& x, Node const& y) {  // 0 and -0 differ
+  auto const same = [](Node const& x, Node const& y) {  // distinguishes 0 from -0
     return x == y && std::signbit(x.constant) == std::signbit(y.constant);
   };
   return std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(), same) &&
@@ -42,7 +42,7 @@ bool operator==(Expression const& a, Expression const& b) {
 
 Expression bind_scalars(Expression const& expression, std::map<std::string, double> const& values) {
   Builder builder;
-  std::vector<int> built;  // the builder's node for each of the expression's
+  std::vector<int> built;  // maps the expression's nodes to the builder's
   auto const built_of = [&built](int node) { return node < 0 ? -1 : built[static_cast<std::size_t>(node)]; };
   for (Node const& node : expression.nodes()) {
     if (node.op == Op::constant) {

@@ -1,4 +1,4 @@
-// The table of functions.
+// The table of functions of the expression language.
 #include "cosmati/epilogue/functions.h"
 
 #include <algorithm>

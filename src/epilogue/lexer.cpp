@@ -1,4 +1,4 @@
-// Tokens: names, decimal numbers, symbols of one or two characters.
+// Splits text into tokens: names, decimal numbers, symbols of one or two characters.
 #include "src/epilogue/lexer.h"
 
 #include <charconv>

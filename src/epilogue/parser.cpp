@@ -1,4 +1,4 @@
-// Recursive descent over the grammar of parse.h, straight into the builder.
+// A recursive-descent parser for the grammar of parse.h; it passes nodes directly to the builder.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,7 +25,7 @@ std::vector<std::string> function_names() {
   return names;
 }
 
-// The function of this name or alias, as in swish(x); null if there is none.
+// The function with this name or alias, such as swish; null if there is none.
 Function const* called_function(std::string_view name) {
   if (auto const* function = find_function(name)) return function;
   int const index = find_name(name, function_names());
@@ -78,7 +78,7 @@ class Parser {
     advance();
   }
 
-  // The name that a statement defines.
+  // Parses the name that a statement defines.
   Token new_name(std::string const& statement) {
     Token const name = token_;
     if (name.kind != TokenKind::name) fail_here("expected a name after " + statement + ", found " + found());
@@ -216,7 +216,7 @@ class Parser {
     fail_at(name.column, unknown_name("function", name.text, function_names(), "valid functions"));
   }
 
-  // What a name without parentheses stands for.
+  // The node that a name without parentheses refers to.
   int named(Token const& name) {
     std::string const key(name.text);
     if (auto const* function = find_function(name.text))
@@ -295,8 +295,8 @@ class Parser {
   Token token_;
   Builder builder_;
   Expression::Contents contents_;
-  std::map<std::string, int> lets_;     // their nodes
-  std::map<std::string, int> scalars_;  // their slots in contents_
+  std::map<std::string, int> lets_;     // their nodes by name
+  std::map<std::string, int> scalars_;  // their slots in contents_ by name
   std::map<std::string, int> operands_;
   std::set<std::string> stores_;
   bool source_seen_ = false;

@@ -1,5 +1,5 @@
-// The canonical text of an expression: as few parentheses as the grammar allows, a `let` for each shared
-// value.
+// Prints the canonical text of an expression, with as few parentheses as the grammar allows and a `let` for
+// each shared value.
 #include "src/epilogue/text.h"
 
 #include <algorithm>
@@ -12,11 +12,10 @@
 namespace cosmati::epilogue {
 namespace {
 
-// How tightly the outermost operation of a text binds.
+// The precedence of the outermost operation of a text.
 enum Binding { comparison = 1, sum, product, unary, primary };
 
-constexpr int deepest_nesting =
-    32;  // beyond it a value gets a `let`, so that the text stays within max_nesting
+constexpr int deepest_nesting = 32;  // deeper values get a `let`, so that the text stays within max_nesting
 
 Binding binding_of(Op op) {
   switch (op) {
@@ -75,7 +74,7 @@ class Printer {
     return "t" + std::to_string(next_name_++);
   }
 
-  // The operand's text, in parentheses if it binds less than `required`.
+  // The operand's text, in parentheses if its precedence is below `required`.
   std::string operand_text(int node, Binding required, int& nesting) const {
     Fragment const& fragment = at(node);
     bool const bare = fragment.binding >= required;
@@ -103,7 +102,7 @@ class Printer {
     if (node.op == Op::negate) {
       result.text = "-" + operand_text(a, unary, result.nesting);
       ++result.nesting;
-    } else if (result.binding != primary) {  // left-associative; comparisons do not chain
+    } else if (result.binding != primary) {  // left-associative; comparisons cannot be chained
       auto const tighter = static_cast<Binding>(result.binding + 1);
       std::string const left =
           operand_text(a, result.binding == comparison ? tighter : result.binding, result.nesting);

@@ -1,6 +1,6 @@
-// The loops of the vectorized evaluator, compiled for each level of instructions of x86-64 and chosen when a
-// program is made. COSMATI_NO_TARGET_CLONES leaves the build's own level only. To become vector instructions
-// the square root needs -fno-math-errno, and g++'s loops -O3 and -fno-trapping-math.
+// The loops of the vectorized evaluator, compiled for each x86-64 level and selected when a program is
+// created. COSMATI_NO_TARGET_CLONES keeps only the build's own level. Vectorization requires -fno-math-errno
+// for the square root, and with g++ also -O3 and -fno-trapping-math.
 #include "src/epilogue/vector_code.h"
 #include "src/epilogue/vector_math.h"
 
@@ -10,16 +10,16 @@
 #define COSMATI_HAS_LEVELS 0
 #endif
 
-// A target may be the very array of an input, so that the compiler must be told that no iteration waits for
-// another.
+// The target may be the same array as an input; the pragma tells the compiler that iterations are
+// nevertheless independent.
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"  // calls of the C++ library's functions stay loops of calls
+#pragma clang diagnostic ignored "-Wpass-failed"  // calls to math functions are not vectorized
 #define COSMATI_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave(disable)")
 #else
 #define COSMATI_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// g++ takes vectors of half the width by itself.
+// By default g++ uses only 256-bit vectors at this level.
 #if defined(__clang__)
 #define COSMATI_V4 "arch=x86-64-v4"
 #else
@@ -87,7 +87,7 @@ template <class Real>
 COSMATI_INLINE void execute(Instruction const& instruction, Lane<Real> const* values, Real* t,
                             int any_width) {
   namespace math = vector_math;
-  int const w = any_width & -lane_width;  // tells the compiler that no rest is left
+  int const w = any_width & -lane_width;  // tells the compiler that there is no remainder
   Lane<Real> const a = values[instruction.input[0]];
   Lane<Real> const b = instruction.input[1] >= 0 ? values[instruction.input[1]] : a;
   Lane<Real> const c = instruction.input[2] >= 0 ? values[instruction.input[2]] : a;

@@ -1,4 +1,4 @@
-// The processor's level of instructions, and the user's limit to it.
+// The processor's x86-64 level, and the user's limit on it.
 #include "cosmati/epilogue/vector_level.h"
 
 #include <algorithm>

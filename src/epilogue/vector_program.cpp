@@ -1,4 +1,4 @@
-// From an expression to instructions with registers, and their run over blocks of elements.
+// Compiles an expression to register-based instructions, and runs them on blocks of elements.
 #include "cosmati/epilogue/vector_program.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using detail::Lane;
 using detail::lane_width;
 using detail::VectorCode;
 
-// Gives each node of an expression a value of the program.
+// Assigns each node of an expression to a value of the program.
 template <class Real>
 class Compiler {
  public:
@@ -93,7 +93,8 @@ class Compiler {
     return emit(Op::multiply, at(operand[0]), at(operand[1]), at(addend));
   }
 
-  // Products that only one sum needs become part of it; of two such products the first.
+  // A product that is used by a single sum is fused into it; if both operands of a sum qualify, the first one
+  // is.
   bool is_product_of(int product, int sum) { return may_fuse(product) && fused_into(product) == sum; }
   bool is_fused(int product) const { return may_fuse(product) && fused_into(product) >= 0; }
   bool may_fuse(int product) const {
@@ -112,7 +113,7 @@ class Compiler {
     return -1;
   }
 
-  // A register is free again after the last instruction that reads it; stored values and the result stay.
+  // A register is reused after the last instruction that reads it; stored values and the result are kept.
   void assign_registers() {
     std::vector<int> last_use(static_cast<std::size_t>(code_.value_count()), -1);
     int const count = static_cast<int>(code_.instructions.size());
@@ -185,7 +186,7 @@ class Run {
     lanes_[value] = {slot(value), true};
   }
 
-  // Calls visit(value, stream) for each input that the expression reads, scalars apart.
+  // Calls visit(value, stream) for each input of the expression except scalars.
   template <class Visit>
   void for_each_stream(Visit visit) {
     if (code_.uses_accumulator) visit(0, arguments_.accumulator);
@@ -194,7 +195,7 @@ class Run {
       visit(value, arguments_.operands[value - code_.first_operand]);
   }
 
-  // What is the same for all elements is computed once.
+  // Computes the values that are the same for all elements.
   void prepare() {
     for (int value = 0; value < inputs_before_scalars; ++value) lanes_[value] = {nullptr, true};
     for_each_stream([this](int value, Stream<Real> stream) {
@@ -218,7 +219,7 @@ class Run {
     return instruction.target < 0 ? result : registers_ + instruction.target * VectorCode<Real>::block;
   }
 
-  // Elements offset to offset + width - 1, straight from and to the caller's arrays.
+  // Runs elements offset to offset + width - 1 directly on the caller's arrays.
   void run_block(Index offset, int width) {
     for_each_stream([this, offset](int value, Stream<Real> stream) {
       if (!lanes_[value].uniform) lanes_[value].data = stream.data + offset;
@@ -226,7 +227,7 @@ class Run {
     execute_to(arguments_.result + offset, offset, width, width);
   }
 
-  // Fewer elements than the loops take: inputs and result go through padded copies.
+  // Runs a remainder shorter than a vector, on padded copies of the inputs and the result.
   void run_rest(Index offset, int rest) {
     for_each_stream([this, offset, rest](int value, Stream<Real> stream) {
       if (lanes_[value].uniform) return;
@@ -238,8 +239,8 @@ class Run {
     std::copy_n(result_slot_, rest, arguments_.result + offset);
   }
 
-  // Runs `width` elements, and writes them to `result` and the first `live` of them to the stores. The stores
-  // come before the result, which may replace an input.
+  // Runs `width` elements, and writes all of them to `result` but only the first `live` to the stores. The
+  // stores are written before the result, which may alias an input.
   void execute_to(Real* result, Index offset, int width, int live) {
     int value = code_.first_result;
     std::size_t const count = code_.instructions.size() - (code_.direct ? 1 : 0);
@@ -264,8 +265,8 @@ class Run {
 
   VectorCode<Real> const& code_;
   VectorArguments<Real> const& arguments_;
-  Real* slots_;        // lane_width elements for each value: broadcast, or the padded rest of a run
-  Real* result_slot_;  // likewise for the result
+  Real* slots_;        // lane_width elements per value: broadcast, or the padded remainder
+  Real* result_slot_;  // the same for the result
   Real* registers_;
   Lane<Real>* lanes_;
 };

@@ -1,5 +1,5 @@
-// The part of fmt that is no template of its caller, compiled once for all: Debian has it as a shared library
-// alone, which the program is not to need.
+// The non-template part of fmt, compiled once. Debian packages it only as a shared library, on which the
+// program must not depend.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -33,13 +33,13 @@ constexpr Features blackwell{.wmma = true,
 
 struct Capability {
   int number;      // 10 * major + minor
-  int shared_kib;  // of a multiprocessor; a block may have 1 KiB less from 8.0 on, which the system takes
-  int threads;     // of a multiprocessor
-  int blocks;      // of a multiprocessor
-  int fma_f32, fma_f64, fma_half2;  // instructions of one lane, a clock and multiprocessor
-  int mma_f16, mma_f32, mma_f64;    // multiply-adds of mma.sync; 0: f64 is made of multiply-adds of one lane
+  int shared_kib;  // per multiprocessor; from 8.0 on a block may have 1 KiB less, which the system reserves
+  int threads;     // per multiprocessor
+  int blocks;      // per multiprocessor
+  int fma_f32, fma_f64, fma_half2;  // lanes of an instruction per clock and multiprocessor
+  int mma_f16, mma_f32, mma_f64;    // multiply-adds by mma.sync; 0: f64 runs on scalar multiply-adds
   Features const& features;
-  char const* card;  // a GPU of this capability, or the most similar one that is known by name
+  char const* card;  // a GPU of this capability, or the most similar one in the table of GPUs
 };
 
 // Shared memory and blocks: cuda_occupancy.h of CUDA 13.0 (cudaOccAlignUpShmemSizeVoltaPlus and

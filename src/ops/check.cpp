@@ -30,7 +30,7 @@ class PlaceSearch {
       if (layout.extent(d) > 1) order_.push_back(d);
     std::sort(order_.begin(), order_.end(),
               [&](int a, int b) { return layout.stride[a] > layout.stride[b]; });
-    reach_.assign(order_.size() + 1, 0);  // of the dimensions from `at` on
+    reach_.assign(order_.size() + 1, 0);  // the reach of the dimensions from `at` on
     for (std::size_t at = order_.size(); at-- > 0;)
       reach_[at] = reach_[at + 1] + (layout.extent(order_[at]) - 1) * layout.stride[order_[at]];
   }

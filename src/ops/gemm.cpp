@@ -47,7 +47,7 @@ GemmProblem matrix_of_batch(GemmProblem const& problem) {
   one.by_pointers = false;
   for (TensorDescription* tensor : {&one.a, &one.b, &one.c, &one.d})
     if (tensor->present()) tensor->layout.shape[0] = 1;
-  // Matrices of a strided batch may begin at any element.
+  // The matrices of a strided batch may begin at any element, so only element alignment remains.
   auto const begin_anywhere = [](TensorDescription& tensor) { tensor.alignment = size_of(tensor.type); };
   for (TensorDescription& store : one.epilogue.stores) {
     store.layout.shape[0] = 1;

@@ -90,7 +90,7 @@ std::vector<std::string> valid_keys() {
   return names;
 }
 
-// One file.
+// Parses one description file.
 class GpuFile {
  public:
   explicit GpuFile(std::string path) : file_(std::move(path)) {}

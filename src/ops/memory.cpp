@@ -1,4 +1,4 @@
-// Allocation and copies, by the driver or on the host.
+// Allocation and copies, with the driver or on the host.
 #include "cosmati/ops/memory.h"
 
 #include <algorithm>

@@ -49,7 +49,7 @@ void check_extent(PoolingProblem const& problem, int i) {
 void check_has_tap(PoolingProblem const& problem, int i, Index window) {
   Index const image = problem.x.extent(2 + i), dilation = problem.dilation[i];
   Index const start = window * problem.stride[i] - problem.pad_begin[i];
-  Index const tap = start < 0 ? (-start + dilation - 1) / dilation : 0;  // the first not before the image
+  Index const tap = start < 0 ? (-start + dilation - 1) / dilation : 0;  // the first tap inside the image
   if (tap < problem.window[i] && start + tap * dilation < image) return;
   refuse(operation,
          fmt::format("window {} along dimension {} has no tap inside the image: extent {}, padding {} + {}, "

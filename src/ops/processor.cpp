@@ -17,7 +17,7 @@
 namespace cosmati {
 namespace {
 
-// Each includes the previous ones.
+// Each instruction set includes the previous ones.
 constexpr char const* instruction_sets[] = {"SSE2", "AVX2", "AVX512", "AVX512_VNNI", "AVX512_BF16"};
 
 bool set_instructions(Device& device, std::string_view name) {

@@ -1,4 +1,4 @@
-// Queues, events and recordings: by the CUDA driver on the backend cuda, plain calls on others.
+// Queues, events and recordings: CUDA driver calls on the cuda backend, plain calls on the others.
 #include "cosmati/ops/queue.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ HostMemory::HostMemory(Device const& device, std::size_t bytes)
 
 bool HostMemory::shared() const {
   bool const more = memory_.use_count() > 1;
-  std::atomic_thread_fence(std::memory_order_acquire);  // what the other owner did to the memory is done
+  std::atomic_thread_fence(std::memory_order_acquire);  // the previous owner's accesses are complete
   return more;
 }
 

@@ -118,7 +118,7 @@ Index checked_size(Shape const& shape, DataType type) {
                 fmt::format("a tensor has 0 to {} dimensions, not {}", max_rank, shape.rank));
   Index size = 1;
   Index limit =
-      largest_bytes / size_of(type);  // extents of 0 do not excuse the others: strides multiply them
+      largest_bytes / size_of(type);  // checked even if an extent is 0: the strides must not overflow
   for (int d = 0; d < shape.rank; ++d) {
     Index const extent = shape.extent[d];
     if (extent < 0)
