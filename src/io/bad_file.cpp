@@ -1,4 +1,4 @@
-// Messages about bad files.
+// Error messages for invalid files.
 #include "src/io/bad_file.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::string in_quotes(std::string_view text) {
 
 Index checked_bytes(Shape const& shape, int element_bytes, std::string const& name) {
   Index product = element_bytes;
-  Index limit = (Index{1} << 62) / element_bytes;  // extents of 0 do not excuse the others
+  Index limit = (Index{1} << 62) / element_bytes;  // an extent of 0 does not permit the others to overflow
   for (int d = 0; d < shape.rank; ++d) {
     Index const extent = shape.extent[d];
     if (extent < 0 || extent > limit)

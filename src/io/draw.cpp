@@ -1,4 +1,4 @@
-// Drawing on a picture in memory.
+// Drawing on an image in memory.
 #include "src/io/draw.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr int cell_width = glyph_width + 1;
 
-// Cuts the part of a segment away where `direction` * t + `start` is below 0; false if nothing is left.
+// Removes the part of a segment where `direction` * t + `start` is negative; returns false if nothing
+// remains.
 bool clip(double start, double direction, double& begin, double& end) {
   if (direction == 0) return start >= 0;
   double const crossing = -start / direction;
@@ -52,14 +53,14 @@ void Canvas::rectangle(int x, int y, int width, int height, Color color) {
   fill_rectangle(x + width - 1, y, 1, height, color);
 }
 
-// One pixel for each step along the longer axis, after cutting the segment down to the canvas (Liang and
-// Barsky, 1984).
+// Draws one pixel per step along the longer axis, after clipping the segment to the canvas (Liang and Barsky,
+// 1984).
 void Canvas::line(int from_x, int from_y, int to_x, int to_y, Color color) {
   double const dx = static_cast<double>(to_x) - from_x;
   double const dy = static_cast<double>(to_y) - from_y;
   double begin = 0;
   double end = 1;
-  // A pixel of margin, so that cutting does not move the ends within the canvas.
+  // A margin of one pixel, so that clipping does not move end points that are within the canvas.
   if (!clip(from_x + 1.0, dx, begin, end) ||
       !clip(image_.width - static_cast<double>(from_x), -dx, begin, end) ||
       !clip(from_y + 1.0, dy, begin, end) ||

@@ -1,4 +1,4 @@
-// Files as bytes, over POSIX calls.
+// Reading, writing and mapping of files with POSIX calls.
 #include "src/io/file.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class Descriptor {
 
   explicit operator bool() const { return value_ >= 0; }
   int get() const { return value_; }
-  // 0, or -1 with errno: some file systems report only here that the data did not reach them.
+  // Returns 0, or -1 with errno set: some file systems report write errors only here.
   int close() {
     int const closed = ::close(value_);
     value_ = -1;
@@ -58,8 +58,8 @@ int flush(int descriptor) {
   return result;
 }
 
-// The file that a chain of links ends at, so that replacing it does not replace a link; `path` where there is
-// none.
+// The file that a chain of symbolic links leads to, so that writing replaces the file and not the link;
+// `path` if it is not a link.
 std::string link_target(std::string const& path) {
   std::error_code error;
   if (!std::filesystem::is_symlink(path, error)) return path;
@@ -67,15 +67,15 @@ std::string link_target(std::string const& path) {
   return error ? path : target.string();
 }
 
-// Makes the new name last: a rename is safe only when its directory is on the disk too.
+// Makes a rename durable, which requires that the directory is on the disk too.
 void flush_directory(std::string const& directory) {
   Descriptor const folder(directory, O_RDONLY | O_DIRECTORY);
-  if (!folder) return;  // a directory that may be written but not read
+  if (!folder) return;  // the directory is writable but not readable
   if (flush(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
     system_error(directory, "cannot flush");
 }
 
-// A name in the target's directory that nobody else uses, removed unless `keep` was called.
+// A file with an unused name in the target's directory, removed unless `keep` is called.
 class TemporaryFile {
  public:
   TemporaryFile(std::string const& directory, std::string const& target, mode_t mode)
@@ -104,7 +104,8 @@ class TemporaryFile {
   bool made_ = false;
 };
 
-// A file of another user that may not be written is not to be replaced either, which the folder might allow.
+// Refuses to replace another user's file that is not writable, even if the permissions of its directory would
+// allow it.
 void check_replaceable(std::string const& path, std::string const& target, struct stat const& status) {
   if (status.st_uid == ::geteuid()) return;
   errno = EACCES;
@@ -113,9 +114,9 @@ void check_replaceable(std::string const& path, std::string const& target, struc
 }
 
 constexpr std::size_t longest_stream = std::size_t{256} << 20;  // bytes of a pipe or device
-constexpr std::size_t largest_copy = std::size_t{256} << 20;    // bytes of a file that is read and not mapped
+constexpr std::size_t largest_copy = std::size_t{256} << 20;    // bytes of a file that is read, not mapped
 
-// Returns when the pipe has had a writer.
+// Waits until the pipe has had a writer.
 void await_writer(int descriptor, std::string const& path) {
   constexpr int milliseconds = 5000;
   pollfd waiting{descriptor, POLLIN, 0};
@@ -149,7 +150,7 @@ void write_directly(std::string const& path, std::function<void(FileWriter&)> co
 }  // namespace
 
 std::string read_file(std::string const& path) {
-  // Opening a pipe without a writer would keep us waiting.
+  // O_NONBLOCK: opening a pipe without a writer would block.
   Descriptor const file(path, O_RDONLY | O_NONBLOCK);
   if (!file) bad_file(path, "cannot be opened: " + reason_of(errno));
   struct stat status {};
@@ -157,7 +158,7 @@ std::string read_file(std::string const& path) {
   std::string contents;
   if (S_ISREG(status.st_mode)) contents.reserve(static_cast<std::size_t>(status.st_size));
   char buffer[65536];
-  bool ended = !S_ISFIFO(status.st_mode);  // at the next read of nothing
+  bool ended = !S_ISFIFO(status.st_mode);  // whether a read of 0 bytes means the end
   for (;;) {
     ssize_t const got = ::read(file.get(), buffer, sizeof buffer);
     if (got > 0) {
@@ -170,7 +171,7 @@ std::string read_file(std::string const& path) {
       if (ended) return contents;
       await_writer(file.get(), path);
       ended = true;
-    } else if (errno == EAGAIN) {  // there is a writer, which has nothing yet
+    } else if (errno == EAGAIN) {  // a writer exists but has not written yet
       pollfd waiting{file.get(), POLLIN, 0};
       ::poll(&waiting, 1, -1);
     } else if (errno != EINTR) {
@@ -181,7 +182,7 @@ std::string read_file(std::string const& path) {
 
 MappedFile::MappedFile(std::string const& path) {
   Descriptor const file(path,
-                        O_RDONLY | O_NONBLOCK);  // a pipe without a writer must not block: it is refused
+                        O_RDONLY | O_NONBLOCK);  // a pipe must not block here; it is rejected below
   if (!file) bad_file(path, "cannot be opened: " + reason_of(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) bad_file(path, "cannot be examined: " + reason_of(errno));

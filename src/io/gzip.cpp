@@ -1,4 +1,4 @@
-// Incremental inflation with zlib.
+// Incremental decompression with zlib.
 #include "src/io/gzip.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace cosmati::io {
 namespace {
 
-constexpr std::size_t longest_step = 1u << 30;  // zlib counts in 32 bits
+constexpr std::size_t longest_step = 1u << 30;  // zlib counts with 32 bits
 
 bool begins_as_gzip(std::span<std::byte const> input) {
   return input.size() >= 2 && input[0] == std::byte{0x1f} && input[1] == std::byte{0x8b};
@@ -65,7 +65,7 @@ std::size_t ByteReader::inflate_into(std::span<std::byte> to) {
     input_ = input_.subspan(in - stream.avail_in);
     done += out - stream.avail_out;
     if (status == Z_STREAM_END) {
-      // A gzip file may consist of several members, and be padded with zeros.
+      // A gzip file may consist of several members and may be padded with zeros.
       if (begins_as_gzip(input_)) {
         inflateReset(&stream);
         continue;

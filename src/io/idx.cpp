@@ -1,4 +1,4 @@
-// IDX files.
+// Reads and writes IDX files.
 #include "src/io/idx.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,8 @@ void read_header_bytes(ByteReader& reader, std::span<std::byte> to, std::string 
   if (reader.read(to) < to.size()) bad_file(name, "ends within its IDX header");
 }
 
-// Exactly `promised` bytes; the buffer at most doubles at a time, and only after it has been filled.
+// Reads exactly `promised` bytes. The buffer at most doubles at a time, and only after it has been filled, so
+// that a false header cannot cause a huge allocation.
 std::vector<std::byte> read_data(ByteReader& reader, std::size_t promised, std::string const& what,
                                  std::string const& name) {
   constexpr std::size_t first_piece = 65536;

@@ -1,4 +1,4 @@
-// JSON Lines.
+// Reads and writes JSON Lines.
 #include "src/io/json_lines.h"
 
 #include <algorithm>

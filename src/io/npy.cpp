@@ -1,4 +1,4 @@
-// .npy files: magic, version, header, data.
+// Reads and writes .npy files: magic, version, header, data.
 #include "src/io/npy.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t data_alignment = 64;
 
-// What precedes the data of a file of version 1.0; padded so that the data is aligned.
+// Everything before the data of a version 1.0 file, padded so that the data is aligned.
 std::string prologue(TensorDescription const& description) {
   std::string header = print_npy_header(description);
   std::size_t const before = magic.size() + 4;

@@ -1,4 +1,4 @@
-// A parser for the few forms of Python literals that a .npy header may hold.
+// A parser for the subset of Python literals that a .npy header may contain.
 #include "src/io/npy_header.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ class Parser {
   void expect(char character) {
     if (!accept(character)) fail(fmt::format("'{}'", character));
   }
-  // Without escapes: no legal value has any.
+  // Parses a string without escapes, which no valid value contains.
   std::string_view string() {
     skip_spaces();
     if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail("a string in quotes");
@@ -113,7 +113,7 @@ class Parser {
         bad_file(file_, fmt::format("its shape has more than {} dimensions", max_rank));
       shape.extent[shape.rank++] = extent();
       if (accept(',')) continue;
-      if (shape.rank == 1) fail("the comma of a tuple");  // (5) is a number in Python, (5,) a shape
+      if (shape.rank == 1) fail("the comma of a tuple");  // in Python (5) is an integer, (5,) a tuple
       expect(')');
       break;
     }
@@ -124,7 +124,7 @@ class Parser {
     if (at_ < text_.size() && text_[at_] == '[')
       bad_file(file_, "its elements are records, not plain numbers");
     std::string_view const type = string();
-    for (std::size_t i = std::size(element_kinds); i-- > 0;) {  // the last kind of a type is its plain one
+    for (std::size_t i = std::size(element_kinds); i-- > 0;) {  // the canonical kind of a type is last
       ElementFacts const& known = element_kinds[i];
       if (type.size() != 3 || type.substr(1) != known.numpy + 1) continue;
       bool const single = known.bytes == 1;

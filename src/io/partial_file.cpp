@@ -1,4 +1,4 @@
-// Appending, flushing and renaming by system calls.
+// Files that grow under a temporary name: appending, flushing and renaming by system calls.
 #include "src/io/partial_file.h"
 
 #include <fcntl.h>
@@ -19,14 +19,14 @@
 namespace cosmati::io {
 namespace {
 
-constexpr std::size_t line_bytes = 160;  // of a ProgressFile, filled up with spaces: one write replaces it
+constexpr std::size_t line_bytes = 160;  // of a ProgressFile, padded with spaces: a single write replaces it
 
 [[noreturn]] void fail(std::string const& path, char const* what) {
   throw Error(ErrorCode::system, path + ": " + what + ": " + std::strerror(errno));
 }
 
-// A file of our own for reading and writing. Whatever else has that name would be overwritten, or keep us
-// waiting: a link, a pipe, a file that somebody else has put there.
+// Opens a file of this user for reading and writing. Refuses anything else with that name, which might be
+// overwritten or block: a symbolic link, a pipe, another user's file.
 int open_own(std::string const& path, struct stat& status, int create = O_CREAT) {
   int const descriptor = ::open(path.c_str(), O_RDWR | create | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (descriptor < 0 && errno == ELOOP)
@@ -137,13 +137,13 @@ ProgressFile::ProgressFile(std::string path) : path_(std::move(path)) {
   do {
     if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = open_own(path_, mine);
-    // Where the file system has no locks, one run at a time is the user's care.
+    // If the file system has no locks, the user must make sure that there is only one run at a time.
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor_);
       throw Error(ErrorCode::unavailable, path_ + ": another process is writing these files");
     }
-    // Who had the lock before may have removed the file: then what is locked is no longer what the name
-    // means.
+    // The previous holder of the lock may have removed the file; then the locked file is no longer the one
+    // that the name refers to.
   } while (::lstat(path_.c_str(), &named) != 0 || mine.st_ino != named.st_ino || mine.st_dev != named.st_dev);
 }
 

@@ -1,4 +1,4 @@
-// pwrite(), or copies into mapped pages.
+// Writes at given offsets with pwrite() or by copying into mapped pages.
 #include "src/io/placed_writer.h"
 
 #include <linux/magic.h>
@@ -12,7 +12,7 @@
 
 #include "src/io/write_all.h"
 
-#ifndef MADV_POPULATE_WRITE  // Linux 5.14
+#ifndef MADV_POPULATE_WRITE  // since Linux 5.14
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -20,7 +20,7 @@ namespace cosmati::io {
 namespace {
 
 constexpr unsigned long long window_bytes = 1ULL << 30;
-constexpr std::size_t shortest_copy = 32768;  // below, a system call for the pages costs more than it saves
+constexpr std::size_t shortest_copy = 32768;  // for less, populating pages costs more than it saves
 
 }  // namespace
 
@@ -33,7 +33,7 @@ PlacedWriter::~PlacedWriter() {
   for (auto const& [number, address] : windows_) ::munmap(address, window_bytes);
 }
 
-// Null where the system maps nothing.
+// The mapped window of this number; null if mapping fails.
 std::byte* PlacedWriter::window(unsigned long long number) {
   std::lock_guard const lock(mutex_);
   auto const [place, first] = windows_.try_emplace(number);
@@ -50,14 +50,14 @@ std::byte* PlacedWriter::window(unsigned long long number) {
   return place->second;
 }
 
-// The file's memory from `at` on, up to which the file already reaches; null where it cannot be had.
+// The mapped memory of [at, at + bytes), which must be within the file; null if it cannot be populated.
 std::byte* PlacedWriter::pages(unsigned long long at, std::size_t bytes) {
   std::byte* const begin = window(at / window_bytes);
   if (begin == nullptr) return nullptr;
   std::byte* const result = begin + at % window_bytes;
   auto const into_page = at % static_cast<unsigned long long>(::sysconf(_SC_PAGESIZE));
   if (::madvise(result - into_page, bytes + into_page, MADV_POPULATE_WRITE) == 0) return result;
-  mapped_ = false;  // no such call, or no memory: then pwrite() says why
+  mapped_ = false;  // unsupported or out of memory: fall back to pwrite(), which reports errors
   return nullptr;
 }
 
@@ -71,7 +71,7 @@ bool PlacedWriter::write_rows(unsigned long long at, std::size_t stride, std::si
   auto const* from = static_cast<std::byte const*>(data);
   if (stride == row_bytes) row_bytes *= rows, rows = 1;
   std::size_t const reach = stride * (rows - 1) + row_bytes;
-  // In parts that lie in one window each.
+  // Splits the write into parts that each lie within one window.
   auto const left = static_cast<std::size_t>(window_bytes - at % window_bytes);
   if (mapped_ && reach > left) {
     if (rows == 1) return write(at, from, left) && write(at + left, from + left, row_bytes - left);
@@ -80,7 +80,7 @@ bool PlacedWriter::write_rows(unsigned long long at, std::size_t stride, std::si
     return true;
   }
   if (mapped_ && reach >= shortest_copy) {
-    // The last byte makes the file long enough, and is the first to find a limit.
+    // Writing the last byte first extends the file and detects size limits early.
     if (!write_all_at(descriptor_, at + reach - 1, from + rows * row_bytes - 1, 1)) return false;
     if (std::byte* const to = pages(at, reach)) {
       for (std::size_t row = 0; row < rows; ++row)

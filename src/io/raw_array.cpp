@@ -1,4 +1,4 @@
-// Elements of files to and from tensors.
+// Converts between the elements of files and tensors.
 #include "src/io/raw_array.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ Number load_element(std::byte const* at, bool swap) {
   return number;
 }
 
-// A 64-bit integer that a double does not hold exactly, as text for the message; everything else as a double.
+// An element as a double; a 64-bit integer that a double cannot represent also as text for the error message.
 struct Value {
   double value;
   std::string inexact;
@@ -33,7 +33,7 @@ struct Value {
 template <class Integer>
 Value exact_value(Integer integer) {
   auto const value = static_cast<double>(integer);
-  // 2^63 and 2^64 come from rounding up, and must not be cast back.
+  // 2^63 and 2^64 result from rounding up, and must not be cast back.
   bool const in_range = value < std::ldexp(1.0, std::is_signed_v<Integer> ? 63 : 64);
   if (in_range && static_cast<Integer>(value) == integer) return {value, {}};
   return {value, fmt::format("{}", integer)};
@@ -62,7 +62,7 @@ Value load_value(ElementKind kind, std::byte const* at, bool swap) {
 
 bool holds_integers(ElementKind kind) { return kind <= ElementKind::u64; }
 
-// The indices of the element at `position` in memory of a dense layout.
+// The indices of the element at `position` in a dense layout.
 std::string indices_of(Layout const& layout, Index position) {
   Shape at = layout.shape;
   for (int d = 0; d < at.rank; ++d) at[d] = position / layout.stride[d] % layout.extent(d);

@@ -1,4 +1,4 @@
-// safetensors files: the length of the header, the header, the data.
+// Reads and writes safetensors files: length of the header, header, data.
 #include "src/io/safetensors.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t longest_header = 100'000'000;
 constexpr std::size_t length_bytes = 8;
 
-// The header's text, after checking its length.
+// Returns the header's text after checking its length.
 std::string_view header_text(std::span<std::byte const> file, std::string const& name) {
   if (file.size() < length_bytes)
     bad_file(name, fmt::format(
@@ -49,7 +49,7 @@ void check_extent(SafetensorsEntry const& entry, std::size_t data_bytes, std::st
                          name_of(entry.kind), to_string(entry.shape), promised, entry.end - entry.begin));
 }
 
-// `entries` in order of their offsets.
+// Checks that the entries, sorted by offset, cover the data without gaps or overlaps.
 void check_cover(std::vector<SafetensorsEntry> const& entries, std::size_t data_bytes,
                  std::string const& name) {
   std::size_t expected = 0;

@@ -1,5 +1,5 @@
-// A state machine over the events of a JSON parser: what the format does not name is refused where it
-// appears.
+// A state machine on the events of a JSON parser: anything that the format does not define is rejected where
+// it appears.
 #include "src/io/safetensors_header.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       if (shape.rank == max_rank)
         bad_file(file_, "tensor " + in_quotes(header_.entries.back().name) + " has more than " +
                             std::to_string(max_rank) + " dimensions");
-      // What does not fit an Index is far too large in any case; the check of the shape names it.
+      // Clamps values that do not fit in an Index; the check of the shape reports them as too large.
       Json::number_unsigned_t constexpr largest = ~0ULL >> 1;
       shape.extent[shape.rank++] = static_cast<Index>(std::min(value, largest));
     } else if (level_ == Level::offsets) {

@@ -1,4 +1,4 @@
-// Sizes with units.
+// Parses and prints sizes with units.
 #include "src/io/size_text.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ long long size_from_environment(char const* name, long long otherwise) {
   long long number = -1;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view const unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  std::size_t const power = unit.empty() ? 0 : units.find(unit[0]) + 1;  // 0 as well if there is no such unit
+  std::size_t const power = unit.empty() ? 0 : units.find(unit[0]) + 1;  // also 0 if the unit is unknown
   if (error != std::errc() || number < 0 || unit.size() > 1 || (!unit.empty() && power == 0) ||
       number > (1LL << 62) >> (10 * power))
     throw Error(

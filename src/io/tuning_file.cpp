@@ -1,4 +1,4 @@
-// Reading, and adding under a lock.
+// Reads tuning files, and adds lines under a lock.
 #include "src/io/tuning_file.h"
 
 #include <fcntl.h>
@@ -20,11 +20,12 @@ namespace {
   throw Error(ErrorCode::system, path + ": " + what + ": " + std::generic_category().message(errno));
 }
 
-// An exclusive lock on the file that `path` names; gone with the object, or with the process.
+// An exclusive lock on the file that `path` names, released by the destructor or at the end of the process.
 class Lock {
  public:
   explicit Lock(std::string const& path) {
-    // Whoever held the lock has replaced the file by another: then the lock is on one that has no name.
+    // The previous holder of the lock may have replaced the file; then the lock is on a file without a name,
+    // and is retried.
     while (!lock(path)) ::close(descriptor_);
   }
   ~Lock() { ::close(descriptor_); }

@@ -1,4 +1,4 @@
-// Writes in as many parts as the system takes.
+// Repeats write calls until all bytes are written.
 #include "src/io/write_all.h"
 
 #include <pthread.h>
@@ -11,8 +11,8 @@
 namespace cosmati::io {
 namespace {
 
-// While it lives, SIGXFSZ does not reach this thread, and one that came of a write is taken back. Nothing
-// changes for the rest of the process.
+// Blocks SIGXFSZ for the current thread during its lifetime, and discards one that a write has raised. The
+// rest of the process is not affected.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() {
@@ -42,7 +42,7 @@ class WithoutSizeSignal {
   bool waiting_before_ = false, exceeded_ = false;
 };
 
-// call(next, bytes), which writes some of them, until all are written.
+// Calls call(next, bytes), which may write only some of the bytes, until all are written.
 template <class Call>
 bool write_by(Call const& call, void const* data, std::size_t bytes) {
   WithoutSizeSignal guard;

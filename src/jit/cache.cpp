@@ -1,4 +1,4 @@
-// The kernel cache.
+// The kernel cache: lookup, compilation and storage.
 #include "src/jit/cache.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace cosmati::jit {
 namespace {
 
-constexpr int recount_interval = 64;  // entries stored, before those of other processes are counted again
+constexpr int recount_interval = 64;  // entries stored before those of other processes are counted again
 
 }  // namespace
 
@@ -84,7 +84,7 @@ std::optional<Cubin> KernelCache::find(std::string const& key) {
 }
 
 Cubin KernelCache::find_or_compile(Source const& source, std::string const& key) {
-  // Another thread may have finished it between our look and our turn.
+  // Another thread may have compiled it between our lookup and our turn.
   if (std::optional<Cubin> found = find(key)) return std::move(*found);
   Cubin cubin = compiler_(source);
   store(key, cubin);
@@ -103,7 +103,7 @@ void KernelCache::store(std::string const& key, Cubin& cubin) {
   try {
     store_entry(settings_.folder, name, file);
     keep_within_size(name, bytes);
-  } catch (std::exception const& error) {  // whatever it is, the kernel is there
+  } catch (std::exception const& error) {  // the cache failed, but the kernel is usable
     warn(cubin, error.what());
   }
 }

@@ -1,4 +1,4 @@
-// The kernel cache's folder, over POSIX calls.
+// The folder of the kernel cache, accessed by POSIX calls.
 #include "src/jit/cache_folder.h"
 
 #include <dirent.h>
@@ -22,9 +22,9 @@
 namespace cosmati::jit {
 namespace {
 
-constexpr long long largest_entry = 1LL << 30;  // bytes; what is larger is not ours
+constexpr long long largest_entry = 1LL << 30;  // bytes; larger files are not cache entries
 constexpr std::time_t touch_interval = 60;      // seconds
-constexpr std::time_t longest_write = 3600;     // seconds; a temporary file that is older has no writer
+constexpr std::time_t longest_write = 3600;     // seconds; the writer of an older temporary file is gone
 
 class Descriptor {
  public:
@@ -46,8 +46,8 @@ std::string environment(char const* name) {
   return value == nullptr ? "" : value;
 }
 
-// By read, not by mmap: nothing that happens to the file meanwhile can end this program. Empty: nothing to be
-// had.
+// Reads with read() instead of mmap(), so that a concurrent truncation of the file cannot crash this program.
+// Returns an empty vector on failure.
 std::vector<std::byte> read_regular(int descriptor, long long size) {
   std::vector<std::byte> contents(static_cast<std::size_t>(size));
   std::size_t got = 0;
@@ -60,8 +60,8 @@ std::vector<std::byte> read_regular(int descriptor, long long size) {
   return contents;
 }
 
-// Why what is there may have been made by somebody else: machine code is only taken from this user and root.
-// Empty: nothing speaks against it.
+// Returns why a file or folder is not trusted: machine code is accepted only from this user and root. Empty
+// if it is trusted.
 std::string distrust(struct stat const& status) {
   uid_t const user = ::geteuid();
   if (status.st_uid != user && status.st_uid != 0)
@@ -71,7 +71,7 @@ std::string distrust(struct stat const& status) {
   return {};
 }
 
-// As src/io/file.cpp names them.
+// True for the temporary names that src/io/file.cpp creates.
 bool is_temporary_name(std::string_view name) {
   return name.starts_with(".cosmati-") && name.ends_with(".tmp");
 }
@@ -86,7 +86,7 @@ bool used_before(File const& a, File const& b) {
   return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
 }
 
-// The regular files directly in `folder` whose names `wanted` accepts.
+// Lists the regular files directly in `folder` whose names `wanted` accepts.
 std::vector<File> list(std::string const& folder, bool (*wanted)(std::string_view)) {
   std::vector<File> files;
   DIR* const directory = ::opendir(folder.c_str());
@@ -108,7 +108,7 @@ long long bytes_of(std::vector<File> const& files) {
   return bytes;
 }
 
-// Where another process removed it first, all is well.
+// Failure is ignored: another process may have removed the file first.
 void remove(std::string const& folder, std::string const& name) { ::unlink((folder + "/" + name).c_str()); }
 
 }  // namespace
@@ -116,7 +116,7 @@ void remove(std::string const& folder, std::string const& name) { ::unlink((fold
 std::string cache_folder(std::string const& chosen) {
   if (!chosen.empty()) return chosen;
   if (std::string const own = environment("COSMATI_CACHE"); !own.empty()) return own;
-  // The XDG specification: a relative path is to be ignored.
+  // The XDG specification requires that relative paths are ignored.
   if (std::string const all = environment("XDG_CACHE_HOME"); all.starts_with('/')) return all + "/cosmati";
   if (std::string const home = environment("HOME"); !home.empty()) return home + "/.cache/cosmati";
   return {};
@@ -137,7 +137,7 @@ std::optional<Cubin> load_entry(std::string const& folder, std::string_view key,
     return std::nullopt;
   }
   std::string const name = entry_name(key);
-  // Without O_NONBLOCK a pipe of this name would keep us waiting.
+  // O_NONBLOCK: a pipe with this name would block.
   Descriptor const file(::openat(place.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_size > largest_entry)
@@ -148,7 +148,7 @@ std::optional<Cubin> load_entry(std::string const& folder, std::string_view key,
   }
   std::optional<Entry> entry = parse_entry(read_regular(file.get(), status.st_size));
   if (!entry || entry->key != key) return std::nullopt;
-  // Fails on what we may read but not own: such an entry grows old sooner, no more.
+  // Fails for entries that are readable but not owned, which are then only evicted earlier.
   if (touch && std::time(nullptr) - status.st_mtime > touch_interval) ::futimens(file.get(), nullptr);
   return std::move(entry->cubin);
 }
@@ -157,7 +157,7 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
     std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
-    // Whatever the umask is, nobody else may write it: see distrust().
+    // Whatever the umask is, nobody else may write to the folder: see distrust().
     if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
       throw Error(ErrorCode::system,
                   fmt::format("{}: cannot be created: {}", folder, std::generic_category().message(errno)));
@@ -165,7 +165,7 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
   std::string const path = fmt::format("{}/{}", folder, name);
   struct stat status {};
   if (::stat(folder.c_str(), &status) == 0)
-    if (!distrust(status).empty()) return;  // which load_entry() has said
+    if (!distrust(status).empty()) return;  // load_entry() has reported it
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw Error(ErrorCode::system, path + ": is not a regular file, and is left alone");
   io::write_atomically(path, file);
@@ -174,8 +174,8 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
 }
 
 long long trim(std::string const& folder, long long most_bytes, std::string_view keep) {
-  // The lock is the folder's own, and ends with its holder. Where there are no locks, two may remove the same
-  // files.
+  // The lock is on the folder itself, and is released when its holder exits. Without lock support, two
+  // processes may remove the same files, which is harmless.
   Descriptor const lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   bool const busy = lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   std::vector<File> entries = list(folder, is_entry_name);

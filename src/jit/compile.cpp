@@ -1,4 +1,4 @@
-// Compiling by NVRTC.
+// Compiles kernels with NVRTC.
 #include "src/jit/compile.h"
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ std::string supported_architectures() {
               fmt::format("{}: {}: {}\n{}", subject, library.name, library.error_string(result), log));
 }
 
-// These numbers are for people: a kernel without them runs.
+// A warning only: these numbers are informative, and the kernel runs without them.
 std::string unknown_resources(Cubin const& cubin) {
   return fmt::format("{}the machine code by {} does not tell registers and memory of {}: they read 0",
                      cubin.compiler_warnings.empty() ? "" : "\n", cubin.compiler, cubin.lowered_name);
@@ -84,9 +84,10 @@ std::string unknown_resources(Cubin const& cubin) {
 }  // namespace
 
 std::vector<std::string> compile_options(Source const& source) {
-  // For the f32 GEMM with a 128x128 tile NVRTC 13 takes 232 ms: 27 in the front end (12 for our headers), 116
-  // in the optimizer, 88 in the assembler. No option helps: -minimal saves 5 and older libraries refuse it;
-  // --split-compile, -pch, --no-source-include and -default-device save nothing; -lineinfo costs 3.
+  // For the f32 GEMM with a 128x128 tile, NVRTC 13 takes 232 ms: 27 in the front end (12 for our headers),
+  // 116 in the optimizer, 88 in the assembler. No option helps: -minimal saves 5 ms, but older libraries
+  // reject it; --split-compile, -pch, --no-source-include and -default-device save nothing; -lineinfo costs
+  // 3.
   std::vector<std::string> options = {"--gpu-architecture=" + source.architecture, "--std=c++20"};
   options.insert(options.end(), source.options.begin(), source.options.end());
   return options;

@@ -1,4 +1,4 @@
-// The log's text and the lines that it names.
+// Formats the compiler's log with the source lines that it refers to.
 #include "src/jit/compiler_log.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace cosmati::jit {
 namespace {
 
-constexpr std::size_t longest_log = 12000;  // a template error can fill screens
+constexpr std::size_t longest_log = 12000;  // a template error can be very long
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -23,7 +23,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// Adds the numbers n of "BEFOREn" + AFTER in `text`.
+// Adds each number n that appears in `text` between `before` and `after`.
 void add_line_numbers(std::string_view text, std::string const& before, std::string_view after,
                       std::set<std::size_t>& numbers) {
   for (std::size_t at = text.find(before); at != std::string_view::npos; at = text.find(before, at + 1)) {

@@ -1,4 +1,4 @@
-// Digests of kernels.
+// Computes digests of kernels.
 #include "src/jit/digest.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 bool is_in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// The end of what begins at `at`: a literal in quotes, or one character.
+// The end of the token that begins at `at`: a quoted literal or a single character.
 std::size_t end_of_token(std::string_view text, std::size_t at) {
   char const quote = text[at];
   bool const separates_digits = quote == '\'' && at > 0 && is_in_word(text[at - 1]);
@@ -30,7 +30,7 @@ std::size_t end_of_token(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// The end of the blanks and comments at `at`; `at` itself where there are none.
+// The end of the white space and comments that begin at `at`; `at` itself if there are none.
 std::size_t end_of_blanks(std::string_view text, std::size_t at) {
   for (;;) {
     std::string_view const rest = text.substr(at);
@@ -47,7 +47,7 @@ std::size_t end_of_blanks(std::string_view text, std::size_t at) {
   }
 }
 
-// The code of every header of the library, computed once.
+// A digest of the code of each header of the library, computed once.
 std::map<Header const*, std::string> const& codes_of_headers() {
   static std::map<Header const*, std::string> const codes = [] {
     std::map<Header const*, std::string> all;

@@ -1,4 +1,4 @@
-// Which of the embedded headers a source needs.
+// Determines which of the embedded headers a source needs.
 #include "src/jit/embedded.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ void skip_blanks(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
 }
 
-// The name in `#include "name"`; empty if the line is another.
+// The name in `#include "name"`; empty if the line is not such a directive.
 std::string_view included_by(std::string_view line) {
   skip_blanks(line);
   if (!line.starts_with('#')) return {};

@@ -1,4 +1,4 @@
-// Keys and files of the kernel cache.
+// Keys and entry files of the kernel cache.
 #include "src/jit/entry.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ void append_bytes(std::string& file, void const* data, std::size_t bytes) {
   file.append(static_cast<char const*>(data), bytes);
 }
 
-// Takes fields from the front; after one that does not fit, all are empty.
+// Reads fields in sequence; after one that does not fit, all further fields are empty.
 class Reader {
  public:
   explicit Reader(std::span<std::byte const> rest) : rest_(rest) {}
@@ -73,7 +73,7 @@ class Reader {
   bool fits_ = true;
 };
 
-// Lengths keep one field from reading as two.
+// The length makes the sequence of fields unambiguous.
 void append_field(std::string& key, char const* what, std::string_view value) {
   key += fmt::format("{} {}\n", what, value.size());
   key.append(value);

@@ -12,7 +12,7 @@
 namespace cosmati::jit {
 namespace {
 
-constexpr int oldest_major = 12;  // the first with C++20
+constexpr int oldest_major = 12;  // the first version with C++20
 
 constexpr char const* names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 constexpr char const* folders[] = {"/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",

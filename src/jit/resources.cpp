@@ -1,5 +1,5 @@
-// A cubin is an ELF file. NVIDIA does not describe its own sections; what is read here was compared with
-// ptxas -v of CUDA 13.0 for sm_80, sm_90a and sm_100a.
+// Reads a kernel's resources from a cubin, which is an ELF file. NVIDIA does not document its sections; this
+// code was checked against ptxas -v of CUDA 13.0 for sm_80, sm_90a and sm_100a.
 #include "src/jit/resources.h"
 
 #include <elf.h>
@@ -17,10 +17,10 @@ namespace {
 using Bytes = std::span<std::byte const>;
 
 constexpr std::string_view shared_prefix = ".nv.shared.", constant_prefix = ".nv.constant";
-constexpr int first_with_reserve = 90;  // since sm_90 the driver's bytes are counted in .nv.shared.KERNEL
-constexpr std::uint64_t reserved_bytes = 1024;  // a block
+constexpr int first_with_reserve = 90;  // from sm_90 on, .nv.shared.KERNEL includes the driver's bytes
+constexpr std::uint64_t reserved_bytes = 1024;  // per block
 
-// Empty if it does not lie inside.
+// Returns an empty span if the range is not within the file.
 Bytes part_of(Bytes file, std::uint64_t offset, std::uint64_t bytes) {
   if (offset > file.size() || bytes > file.size() - offset) return {};
   return file.subspan(offset, bytes);
@@ -34,7 +34,7 @@ std::optional<Entry> entry_of(Bytes table, std::uint64_t index) {
   return entry;
 }
 
-// Up to the zero, or to the end.
+// The text from `offset` up to a zero or the end.
 std::string_view text_at(Bytes texts, std::uint64_t offset) {
   if (offset >= texts.size()) return {};
   std::string_view const rest(reinterpret_cast<char const*>(texts.data()) + offset, texts.size() - offset);
@@ -53,7 +53,7 @@ class Elf {
     sections_ = part_of(file, header->e_shoff, std::uint64_t{header->e_shnum} * sizeof(Elf64_Shdr));
   }
 
-  // 90 for sm_90 and sm_90a. CUDA 13 counts the layout as version 8 and moves the number.
+  // Returns 90 for sm_90 and sm_90a. CUDA 13 uses ABI version 8, which stores the number in another byte.
   int architecture() const {
     return static_cast<int>((header_.e_flags >> (header_.e_ident[EI_ABIVERSION] >= 8 ? 8 : 0)) & 0xff);
   }
@@ -87,8 +87,8 @@ struct Counts {
   std::uint64_t local_bytes = 0, shared_bytes = 0, constant_bytes = 0;
 };
 
-// Attributes of all functions: each a format, a number, and a value of 16 bits or, of format 4, that many
-// bytes; those read here hold a symbol and a count.
+// Reads the attributes of all functions. Each has a format, a number and a 16-bit value, which for format 4
+// is the length of the data that follows; those read here contain a symbol and a count.
 void add_attributes(Elf const& elf, std::uint64_t index, Elf64_Shdr const& section, std::string_view kernel,
                     Counts& counts) {
   constexpr std::uint8_t sized = 4;
@@ -109,13 +109,13 @@ void add_attributes(Elf const& elf, std::uint64_t index, Elf64_Shdr const& secti
     auto const pair = entry_of<Count>(value, 0);
     if (!pair || elf.symbol_name(section.sh_link, pair->symbol) != kernel) continue;
     if (attribute->number == register_count) counts.registers = pair->count;
-    // The stack of a kernel that calls functions holds their frames too.
+    // The stack of a kernel that calls functions includes their frames.
     if (attribute->number == frame_bytes || attribute->number == least_stack_bytes)
       counts.local_bytes = std::max<std::uint64_t>(counts.local_bytes, pair->count);
   }
 }
 
-// Whether `name` is ".nv.constantBANK.KERNEL"; bank 0 holds the parameters.
+// True if `name` is ".nv.constantBANK.KERNEL" and the bank is not 0, which holds the parameters.
 bool is_constants_of(std::string_view name, std::string_view kernel) {
   if (!name.starts_with(constant_prefix)) return false;
   std::string_view const bank = name.substr(constant_prefix.size());

@@ -1,4 +1,4 @@
-// Tasks on threads.
+// Runs tasks on several threads.
 #include "src/jit/run_all.h"
 
 #include <algorithm>

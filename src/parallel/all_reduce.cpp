@@ -1,4 +1,4 @@
-// Sums over devices whose memory is the host's: threads meet, the last one to come adds for all.
+// All-reduce over devices whose memory is host memory: the last thread to arrive adds for all.
 #include "src/parallel/all_reduce.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Meeting {
  public:
   Meeting(std::size_t members, ProcessGroup* group) : arrays_(members), group_(group) {}
 
-  // The arrays of all members, weighted, become their sum.
+  // Replaces the arrays of all members, which are already weighted, by their sum.
   void meet(std::size_t member, float* data, std::size_t count) {
     std::unique_lock lock(mutex_);
     check();
@@ -53,12 +53,12 @@ class Meeting {
   void check() const {
     if (failure_) std::rethrow_exception(failure_);
   }
-  // All members say why, whoever is heard first.
+  // All members report the first failure, whichever member is asked first.
   void fail(std::exception_ptr reason) {
     if (!failure_) failure_ = std::move(reason);
     all_came_.notify_all();
   }
-  // In the order of the members, so that the bits do not depend on who came last.
+  // Adds in the order of the members, so that results do not depend on the order of arrival.
   void add() {
     float* const sum = arrays_[0];
     for (std::size_t member = 1; member < arrays_.size(); ++member)
@@ -76,9 +76,9 @@ class Meeting {
   std::condition_variable all_came_;
   std::vector<float*> arrays_;
   ProcessGroup* group_;
-  std::size_t arrived_ = 0, first_ = 0, count_ = 0;  // the first that came, and how many it brought
+  std::size_t arrived_ = 0, first_ = 0, count_ = 0;  // arrived members; the first of them and its count
   unsigned long long meeting_ = 0;
-  std::exception_ptr failure_;  // why nothing is added any more
+  std::exception_ptr failure_;  // set once no further sums are possible
 };
 
 class HostAllReduce final : public AllReduce {

@@ -1,4 +1,4 @@
-// One function at a time, on all threads.
+// Runs one function at a time on all threads.
 #include "src/parallel/crew.h"
 
 #include <utility>
@@ -8,7 +8,7 @@ namespace cosmati::parallel {
 Crew::Crew(int members, std::function<void()> on_failure) : on_failure_(std::move(on_failure)) {
   try {
     for (int member = 0; member < members; ++member) threads_.emplace_back([this, member] { work(member); });
-  } catch (...) {  // the system refuses a thread
+  } catch (...) {  // the system refuses to create a thread
     dismiss();
     throw;
   }

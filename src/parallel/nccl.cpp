@@ -1,4 +1,4 @@
-// Opens NCCL, and sums by it. What its environment variables say is left to it.
+// Opens NCCL and uses it for sums. NCCL reads its environment variables itself.
 #include "src/parallel/nccl.h"
 
 #include <dlfcn.h>
@@ -76,8 +76,9 @@ class NcclAllReduce final : public AllReduce {
                                   cuda::handle_of(stream)),
           mine);
   }
-  // From another device's thread: after what is being enqueued, which takes microseconds; but what waits for
-  // a device that is gone, as the first of all sums may, only the abort itself ends.
+  // Called by another device's thread. Waits up to a second for a call that is being enqueued, which normally
+  // takes microseconds. A call that waits for a failed device, as the first sum may, ends only by the abort
+  // itself.
   void abort() noexcept override {
     std::unique_lock const lock(enqueuing_, std::chrono::seconds(1));
     if (ncclComm* const mine = communicator_.exchange(nullptr)) give_back(library().ncclCommAbort, mine);
@@ -89,10 +90,10 @@ class NcclAllReduce final : public AllReduce {
       cuda::Current const current(ordinal_);
       function(communicator);
     } catch (Error const&) {
-      // The driver is gone, and what it gave with it.
+      // The driver has been shut down, which freed its resources.
     }
   }
-  // Operations live as long as the communicator.
+  // NCCL operations live as long as the communicator, so they are created once per weight.
   Operation weighted(double weight, ncclComm* communicator) {
     if (weight == 1) return Operation::sum;
     auto const scalar = static_cast<float>(weight);

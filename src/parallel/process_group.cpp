@@ -1,4 +1,4 @@
-// Tells from the environment whether mpirun started this process, and opens the module that links MPI.
+// Detects from the environment whether mpirun started this process, and opens the module that links MPI.
 #include "src/parallel/process_group.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ bool number_from(char const* name, int& value) {
   return true;
 }
 
-// What launchers set: rank, number of processes, and both on this machine.
+// The variables that launchers set: rank, number of processes, and both within this machine.
 struct Names {
   char const *rank, *size, *local_rank, *local_size;
 };
@@ -35,7 +35,7 @@ ProcessGroup* open_module() {
   if (!place_of_this_process().launched) return nullptr;
   std::string reason = "libcosmati_mpi.so is neither beside the library nor in ../lib";
   if (ModuleFile const file = module_file("libcosmati_mpi.so"); !file.path.empty()) {
-    // Open MPI's own modules look for its symbols among the global ones.
+    // RTLD_GLOBAL: Open MPI's own modules look up its symbols among the global ones.
     void* const handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     auto const entry = handle == nullptr
                            ? nullptr

@@ -1,5 +1,5 @@
-// Each frame is encoded as a picture of its own, by libpng; its compressed rows (IDAT) become those of a
-// frame.
+// Encodes each frame as a separate PNG with libpng; its compressed rows (IDAT) become those of an animation
+// frame (fdAT).
 #include "src/io/image/animated_png.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::uint32_t big_endian_at(std::string_view text, std::size_t at) {
   return value;
 }
 
-// Length, name, data, and the CRC of name and data.
+// A PNG chunk: length, name, data, and the CRC of name and data.
 std::string chunk(std::string_view name, std::string_view data) {
   std::string const checked = std::string(name) + std::string(data);
   auto const sum =
@@ -37,7 +37,7 @@ std::string chunk(std::string_view name, std::string_view data) {
          big_endian(static_cast<std::uint32_t>(sum));
 }
 
-// The data of all chunks of that name, one behind the other.
+// The concatenated data of all chunks with that name.
 std::string data_of(std::string_view png, std::string_view name) {
   std::string data;
   for (std::size_t at = signature_bytes; at + length_bytes + name_bytes + sum_bytes <= png.size();) {
@@ -58,7 +58,7 @@ void write_animated_png(std::string const& path, Index count, int frames_per_sec
                             "second",
                             count, frames_per_second));
   write_atomically(path, [&](FileWriter& file) {
-    std::uint32_t sequence = 0;  // of frame headers and of rows behind the first frame, counted together
+    std::uint32_t sequence = 0;  // numbers frame headers and the rows of all frames but the first, together
     std::string head;
     for (Index i = 0; i < count; ++i) {
       Image const image = frame(i);
@@ -75,7 +75,7 @@ void write_animated_png(std::string const& path, Index count, int frames_per_sec
                                 "channels of frame 0",
                                 i, path, image.width, image.height));
       }
-      // Where it lies (all of the picture), how long it is seen, and that the next one replaces it.
+      // The frame's rectangle (the full image), its duration, and that the next frame replaces it.
       file.write(chunk("fcTL", big_endian(sequence++) + big_endian(static_cast<std::uint32_t>(image.width)) +
                                    big_endian(static_cast<std::uint32_t>(image.height)) + big_endian(0) +
                                    big_endian(0) + big_endian(1, 2) +

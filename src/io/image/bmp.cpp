@@ -1,5 +1,5 @@
-// BMP files: a file header of 14 bytes, an information header of 40 or more, a palette, rows padded to 4
-// bytes.
+// Reads and writes BMP files: a file header of 14 bytes, an information header of 40 bytes or more, a
+// palette, and rows padded to 4 bytes.
 #include <fmt/format.h>
 
 #include <array>
@@ -78,8 +78,8 @@ class Decoder {
                           width_, height_, bits_, data_bytes, data_at_, file_.size()));
   }
 
-  // 32 bits with masks (compression 3) are accepted where the masks say what 32 bits without masks mean; with
-  // a mask for alpha, the fourth byte is one.
+  // Accepts 32 bits with masks (compression 3) if the masks equal the default layout of 32 bits; the fourth
+  // byte is alpha if there is a mask for it.
   void read_masks() {
     constexpr unsigned with_masks = 3;
     if (compression_ == 0) return;
@@ -190,7 +190,7 @@ std::string bmp_prologue(int width, int height) {
   append_u32(header, static_cast<std::size_t>(width));
   append_u32(header, static_cast<std::size_t>(height));
   append_u16(header, 1);   // planes
-  append_u16(header, 24);  // bits a pixel
+  append_u16(header, 24);  // bits per pixel
   append_u32(header, 0);   // no compression
   append_u32(header, data_bytes);
   for (int i = 0; i < 4; ++i) append_u32(header, 0);  // resolution in both directions, palette sizes

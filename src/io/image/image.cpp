@@ -1,4 +1,4 @@
-// What does not depend on the format of a picture's file.
+// Image functions that do not depend on the file format.
 #include "src/io/image/image.h"
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@
 namespace cosmati::io {
 namespace {
 
-// One term of a weighted mean along one axis.
+// One term of a weighted average along one axis.
 struct Tap {
   int index;
   double weight;
 };
 
-// For each of `to` pixels along an axis, the pixels of `from` that it is the weighted mean of.
+// For each output pixel along an axis, the input pixels that it averages, and their weights.
 using Taps = std::vector<std::vector<Tap>>;
 
 Taps area_taps(int from, int to) {

@@ -1,5 +1,6 @@
-// PNG files, by libpng. Its errors leave by longjmp, so the functions between setjmp and a call of libpng own
-// nothing: all that must be freed belongs to Reader or Writer, whose destructors run in the caller.
+// Reads and writes PNG files with libpng. libpng reports errors with longjmp, so functions between setjmp and
+// a libpng call must not own resources: everything that needs freeing belongs to Reader or Writer, whose
+// destructors run in the caller.
 #include <fmt/format.h>
 #include <png.h>
 
@@ -53,8 +54,8 @@ void take_bytes(png_structp png, png_bytep to, std::size_t count) {
   reader->input = reader->input.subspan(count);
 }
 
-// Up to the pixels; false if libpng refused. Ancillary chunks, which may inflate to megabytes, are skipped,
-// except tRNS: it holds transparency.
+// Reads everything before the pixels; returns false if libpng reports an error. Ancillary chunks, which may
+// decompress to megabytes, are skipped, except tRNS, which holds transparency.
 bool read_info(Reader& reader) {
   if (setjmp(png_jmpbuf(reader.png))) return false;
   png_set_read_fn(reader.png, &reader, take_bytes);
@@ -64,7 +65,7 @@ bool read_info(Reader& reader) {
   return true;
 }
 
-// Sets the decoding to 8 bits a sample, without palette.
+// Configures decoding to 8 bits per sample, without palette.
 bool set_transformations(Reader& reader) {
   if (setjmp(png_jmpbuf(reader.png))) return false;
   png_set_expand(reader.png);
@@ -85,10 +86,10 @@ bool read_rows(Reader& reader, png_bytepp rows) {
   bad_file(name, fmt::format("is not a sound PNG file: {}", reader.message.text));
 }
 
-constexpr long long default_most_bytes = 256LL << 20;  // unless COSMATI_MAX_IMAGE says otherwise
+constexpr long long default_most_bytes = 256LL << 20;  // if COSMATI_MAX_IMAGE is not set
 constexpr std::size_t most_channels = 4;
 
-// Deflate makes at most 1032 bytes of one: what a header promises beyond that cannot follow.
+// Deflate expands by a factor of at most 1032: a header that claims more data than that is invalid.
 void check_promise(Reader const& reader, std::size_t file_bytes, std::string const& name) {
   std::size_t const width = png_get_image_width(reader.png, reader.info);
   std::size_t const height = png_get_image_height(reader.png, reader.info);
@@ -104,7 +105,7 @@ void check_promise(Reader const& reader, std::size_t file_bytes, std::string con
                                height, memory, most));
 }
 
-// `samples` has 1 to 4 channels; an even number of channels ends with alpha.
+// Blends the image over `page`. `samples` has 1 to 4 channels; with an even number, the last is alpha.
 Image without_alpha(Image const& samples, unsigned char page) {
   if (samples.channels % 2 != 0) return samples;
   int const channels = samples.channels - 1;
@@ -138,7 +139,7 @@ void append_bytes(png_structp png, png_bytep bytes, std::size_t count) {
   try {
     static_cast<Writer*>(png_get_io_ptr(png))->output.append(reinterpret_cast<char const*>(bytes), count);
   } catch (std::bad_alloc const&) {
-    appended = false;  // an exception must not pass through libpng, nor a longjmp leave a handler
+    appended = false;  // an exception must not pass through libpng, nor a longjmp out of a handler
   }
   if (!appended) png_error(png, "no memory");
 }
@@ -185,7 +186,7 @@ Image decode_png(std::span<std::byte const> file, std::string const& name, unsig
 
 std::string encode_png(Image const& image) {
   check_image(image);
-  Image pixels = image;  // libpng takes rows that it could change
+  Image pixels = image;  // a copy, because libpng takes non-const rows
   std::vector<png_bytep> rows = row_pointers(pixels);
   Writer writer;
   if (writer.info == nullptr) out_of_memory();

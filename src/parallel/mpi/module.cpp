@@ -1,4 +1,4 @@
-// ProcessGroup over MPI. Linked into libcosmati_mpi.so only.
+// ProcessGroup over MPI. Linked only into libcosmati_mpi.so.
 #include <mpi.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void check(int result, char const* call) {
   throw Error(ErrorCode::system, std::string(call) + ": " + text);
 }
 
-// MPI counts with int.
+// The maximum number of bytes per call; MPI's counts are of type int.
 constexpr std::size_t most_at_once = std::size_t{1} << 30;
 
 template <class Element, class Call>
@@ -34,7 +34,7 @@ void in_pieces(Element* data, std::size_t count, Call const& call) {
     call(data + first, static_cast<int>(std::min(most, count - first)));
 }
 
-// Waits longer the longer nothing happens, up to a millisecond: ranks may be more than there are processors.
+// Backs off while nothing happens, by default up to a millisecond: there may be more ranks than processors.
 class Patience {
  public:
   explicit Patience(int longest = 1000) : longest_(longest) {}
@@ -47,7 +47,7 @@ class Patience {
   int longest_, turns_ = 0;  // us
 };
 
-// While a long message is under way: its pieces move only when MPI is called.
+// The maximum delay while a long message is in transit: MPI makes progress only when it is called.
 constexpr int moving = 40;
 
 class MpiGroup final : public ProcessGroup {
@@ -89,7 +89,7 @@ class MpiGroup final : public ProcessGroup {
   }
 
   void post(int to, int tag, std::vector<std::byte> message) override {
-    if (message.size() > most_at_once) send(to, tag, message.data(), message.size());  // which refuses
+    if (message.size() > most_at_once) send(to, tag, message.data(), message.size());  // which throws
     finish_posted(false);
     posted_.push_back({MPI_REQUEST_NULL, std::move(message)});
     Posted& posted = posted_.back();
@@ -153,7 +153,7 @@ class MpiGroup final : public ProcessGroup {
     MPI_Request request;
     std::vector<std::byte> message;
   };
-  // Forgets messages that have been sent; or waits for all.
+  // Removes posted messages that have been sent; with `wait`, waits for all of them.
   void finish_posted(bool wait) {
     for (Patience patience(moving); !posted_.empty(); patience.wait()) {
       posted_.remove_if([](Posted& posted) {
