@@ -1,4 +1,4 @@
-// Lines of COSMATI_RECORD.
+// Writes the lines of COSMATI_RECORD.
 #include "src/plan/call_record.h"
 
 #include <cstdio>
@@ -59,7 +59,7 @@ requires(std::is_enum_v<Value>) Json value_of(Value value) {
   return names_of(value).at(static_cast<std::size_t>(value));
 }
 
-// Empty for problems that are counted but not replayed.
+// The fields of a problem; empty for problems that are counted but not replayed.
 template <class Problem>
 Json fields_of(Problem const& problem) {
   Json object = Json::object();
@@ -73,7 +73,7 @@ std::string const& path() {
     char const* const given = std::getenv("COSMATI_RECORD");
     std::string const file = given == nullptr ? "" : given;
     if (!file.empty()) io::check_writable(file);
-    // A pipe without a reader would block the process at exit.
+    // Opening a pipe without a reader would block the process at exit.
     std::error_code ignored;
     if (std::filesystem::is_fifo(file, ignored))
       throw Error(ErrorCode::system,
@@ -83,7 +83,7 @@ std::string const& path() {
   return name;
 }
 
-// The calls of the process; never destroyed, since kernels may run until it exits.
+// The calls of this process. Never destroyed, since kernels may run until the process exits.
 struct Calls {
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<std::atomic<long long>>> runs;

@@ -53,7 +53,7 @@ class OwnArguments {
   std::vector<double> scalars_;
 };
 
-// The names of the candidates worth measuring, in order of preference.
+// The names of the candidates that are worth measuring, in order of preference.
 template <class Problem>
 std::vector<std::string> names_to_measure(Plan<Problem> const& plan, FindOptions const& options) {
   constexpr char const* naive = "reference";
@@ -68,7 +68,7 @@ std::vector<std::string> names_to_measure(Plan<Problem> const& plan, FindOptions
 
 template <class Problem>
 std::vector<Found<Problem>> find(Problem const& problem, Device const& device, FindOptions const& options) {
-  constexpr double hopeless = 4;  // times as slow as the best
+  constexpr double hopeless = 4;  // times the best candidate's time
   if (options.plan.batch_invariant)
     throw Error(
         ErrorCode::bad_request,

@@ -1,4 +1,4 @@
-// Writes the result of find as a line of a tuning file.
+// Converts the result of find to a line of a tuning file.
 #include <fmt/format.h>
 
 #include "cosmati/ops/convolution.h"
@@ -14,7 +14,7 @@ std::string extents_of(GemmProblem const& p) {
   return fmt::format("{}x{}x{}x{}", p.m(), p.n(), p.k(), p.batch());
 }
 
-// NxCxHxWxKxRxS; of a bias gradient NxKxPxQ.
+// NxCxHxWxKxRxS or, for a bias gradient, NxKxPxQ.
 std::string extents_of(ConvolutionProblem const& p) {
   if (p.direction == ConvolutionDirection::bias)
     return fmt::format("{}x{}x{}x{}", p.y.extent(0), p.y.extent(1), p.y.extent(2), p.y.extent(3));
@@ -45,7 +45,7 @@ TuningLine named_line(Plan<Problem> const& plan) {
 
 TuningLine line_of(Plan<ConvolutionProblem> const& plan) { return named_line(plan); }
 
-// On a GPU as `cosmati tune` writes it, with the policy, so that there is one line for a class.
+// On a GPU the line has the policy, as in lines of `cosmati tune`, so that each class has a single line.
 TuningLine line_of(Plan<GemmProblem> const& plan) {
   TuningLine line = named_line(plan);
   if (plan.device.backend != Backend::cuda) return line;

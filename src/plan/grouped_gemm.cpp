@@ -1,4 +1,4 @@
-// The ways to multiply groups of matrices.
+// Candidates for groups of matrix products.
 #include "cosmati/ops/grouped_gemm.h"
 
 #include "reference/reference.h"

@@ -1,4 +1,4 @@
-// Data of the library's own, and timing by the host's clock or the device's events.
+// Generates data for measurements, and times calls with the host's clock or the device's events.
 #include "src/plan/measure.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Index pattern_length = 4093;  // a prime: rows of a matrix differ
+constexpr Index pattern_length = 4093;  // a prime, so that the rows of a matrix differ
 
-// Numbers that repeat after pattern_length elements, over `bytes` bytes.
+// Fills `bytes` bytes with values that repeat after pattern_length elements.
 std::vector<std::byte> pattern(std::string_view name, DataType type, std::size_t bytes) {
   bool const places = name == "labels" || name == "indices";
   bool const positive = name == "variance" || name == "second";
@@ -55,7 +55,7 @@ double measure_on_host(std::function<void()> const& call, double seconds, double
   return least;
 }
 
-// Nothing where the call cannot be captured. Nothing is done on the stream itself.
+// Captures `count` calls; empty if the call cannot be captured. Nothing is executed on the stream.
 std::optional<cuda::Graph> graph_of(cuda::OwnedStream const& stream, std::function<void(Stream)> const& call,
                                     int count) {
   try {
@@ -68,8 +68,8 @@ std::optional<cuda::Graph> graph_of(cuda::OwnedStream const& stream, std::functi
   }
 }
 
-// Short calls are timed in groups, as graphs of about a millisecond: one by one, all take the time that the
-// host needs to enqueue them.
+// Times short calls in groups of about a millisecond, as graphs: called one at a time, they would all take
+// the time that the host needs to enqueue them.
 double measure_on_gpu(int ordinal, std::function<void(Stream)> const& call, double seconds, double limit) {
   constexpr double wanted_sample = 1e-3;
   constexpr std::size_t most_samples = 1000;
@@ -94,7 +94,7 @@ double measure_on_gpu(int ordinal, std::function<void(Stream)> const& call, doub
            }) /
            group;
   };
-  (void)sample();  // the first launch brings the graph to the device
+  (void)sample();  // the first launch uploads the graph to the device
   std::vector<double> samples;
   auto const begin = Clock::now();
   do samples.push_back(sample());
@@ -128,7 +128,7 @@ void* MeasuredData::array(std::string_view name, TensorDescription const& matrix
 void* MeasuredData::workspace(std::size_t bytes) { return allocate(bytes); }
 
 double measure(Device const& device, std::function<void(Stream)> const& call, double seconds, double limit) {
-  call(nullptr);  // caches and lazy allocations
+  call(nullptr);  // warms up caches and lazy allocations
   if (device.backend != Backend::cuda) return measure_on_host([&call] { call(nullptr); }, seconds, limit);
   return measure_on_gpu(device.gpu.ordinal, call, seconds, limit);
 }

@@ -24,7 +24,7 @@ char const* name_of_direction(ConvolutionDirection direction) {
   return directions[static_cast<int>(direction)];
 }
 
-// Strides along one element are no part of what a tensor is.
+// True if the layouts have equal strides, ignoring those along extents of 1.
 bool lies_as(Layout const& layout, Layout const& other) {
   for (int d = 0; d < layout.rank(); ++d)
     if (layout.extent(d) > 1 && layout.stride[d] != other.stride[d]) return false;
@@ -44,8 +44,8 @@ std::string arrangement_of(Layout const& layout) {
   return strides;
 }
 
-// "f16/nhwc/64x64x56x56/16": type, how it lies, extents, and the bytes that it is aligned to, of which no
-// kernel asks more than 64.
+// A tensor as text, such as "f16/nhwc/64x64x56x56/16": data type, layout, extents, and alignment in bytes, at
+// most 64, beyond which no kernel distinguishes.
 std::string tensor_word(TensorDescription const& tensor) {
   if (!tensor.present()) return "none";
   std::string extents;
@@ -75,7 +75,7 @@ bool is_number(std::string const& text) {
   return error == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-// Whole numbers between `separator`s; 0: none is one.
+// The number of non-negative integers between separators; 0 if one is invalid.
 int count_of_numbers(std::string text, char separator) {
   for (int count = 1;; ++count) {
     std::size_t const end = std::min(text.find(separator), text.size());

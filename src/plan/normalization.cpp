@@ -1,4 +1,4 @@
-// The ways to normalize.
+// Candidates for normalization.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"

@@ -1,4 +1,4 @@
-// The ways to take an optimizer's step.
+// Candidates for optimizer steps.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"

@@ -1,4 +1,4 @@
-// The ways to take an optimizer's step for many tensors.
+// Candidates for optimizer steps of many tensors.
 #include <fmt/format.h>
 
 #include <memory>
@@ -25,7 +25,7 @@ void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem:
 
 namespace {
 
-// One tensor after another, each as its own problem.
+// Updates one tensor after another, each as a separate problem.
 class EachTensor final : public Kernel<OptimizerGroupProblem> {
  public:
   explicit EachTensor(Plan<OptimizerGroupProblem> const& plan) : problem_(plan.problem) {

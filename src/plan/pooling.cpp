@@ -1,4 +1,4 @@
-// The ways to pool.
+// Candidates for pooling.
 #include "src/backend/cpu/conv/chwn16.h"
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"

@@ -1,4 +1,4 @@
-// The ways to compute softmax and the losses.
+// Candidates for softmax and the losses.
 #include "src/backend/cpu/own.h"
 #include "src/plan/candidates.h"
 #include "src/plan/primitive/candidate.h"

@@ -1,4 +1,4 @@
-// Bias gradients by reductions of the same backend.
+// Bias gradients, computed by a reduction on the same backend.
 #include "src/plan/conv/bias.h"
 
 #include <utility>
@@ -38,7 +38,7 @@ class WithBias final : public Kernel<ConvolutionProblem> {
  private:
   std::unique_ptr<Kernel<ConvolutionProblem>> product_;
   Prepared<ReduceProblem> sum_;
-  std::size_t before_;  // bytes of the product's workspace
+  std::size_t before_;  // bytes of the product's workspace, which comes first
 };
 
 }  // namespace

@@ -59,7 +59,7 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
   else if (kind == OperandKind::any)
     offer = best_product(problem, device, without, forms, recipe);
   if (copy.repack.bytes == 0 || (kind != OperandKind::any && kind != OperandKind::repacked)) return offer;
-  // Both ways of a plan have the same kernel, whose recipe says on which side the filter is.
+  // Copying the filter beforehand does not change the kernel; the recipe notes which operand the filter is.
   (forms.front().swapped ? recipe.product.repack_a : recipe.product.repack_b) = copy.repack;
   Problem const left = with_filter_copied(problem, copy.repack);
   Offer<Problem> copied = best_product(left, device, without, unified_forms(left), recipe);
@@ -94,7 +94,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   // Two loads with addresses per product: about 1/30 of the multiply-add rate. Decomposing a result's index
   // takes about a hundred instructions.
   double const rate = device.gpu.clock_hertz * device.gpu.fma_f32 * device.gpu.multiprocessors;
-  constexpr double clocks_of_load = 20;  // of a thread that waits for one load after the other
+  constexpr double clocks_of_load = 20;  // for a thread that waits for each load
   offer.predicted_seconds =
       3e-6 * offer.recipe.launches +
       std::max((30 * products + 100 * results) / rate, walk * clocks_of_load / device.gpu.clock_hertz);
@@ -115,7 +115,8 @@ Index terms_of(Problem const& problem) {
   }
 }
 
-// The filter's gradient may have the bias gradient with it: another launch, behind it in the workspace.
+// Adds the bias gradient to a filter gradient: a separate launch, with its workspace after that of the filter
+// gradient.
 template <Offer<Problem> (*offer_of)(Problem const&, Device const&, PlanOptions const&)>
 Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
@@ -148,8 +149,7 @@ std::unique_ptr<Kernel<Problem>> prepare_on(Plan<Problem> const& plan) {
 
 }  // namespace
 
-// Makes all forms of a problem suitable for one kernel, with the widths and the major that all of them
-// support.
+// Makes all forms of a problem suitable for a single kernel, with widths and majors that all of them support.
 void unify(std::vector<ConvolutionForm>& forms) {
   if (forms.empty()) return;
   auto const common = [&](WindowForm ConvolutionForm::*operand) {

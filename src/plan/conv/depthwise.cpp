@@ -29,7 +29,7 @@ Index channels_of(SlidingForm const& sliding) {
   return (sliding.form.image_is_a ? sliding.form.n : sliding.form.m)[2].extent;
 }
 
-// Taps and steps become compile-time constants if the image elements that a thread keeps per tap of the other
+// Makes taps and steps compile-time constants if the image elements that a thread keeps per tap of the other
 // axis fit in registers.
 void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
   KnownAxis const known =
@@ -45,7 +45,7 @@ void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
   recipe.uneven = known.uneven;
 }
 
-// The emulator's kernels with compile-time taps.
+// True if the emulator has this kernel with compile-time taps.
 bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
   bool const forward = recipe.taps == 3 && recipe.tap_step == 1 && !recipe.uneven;
   bool const places = recipe.taps == 2 && recipe.tap_step == -1 && recipe.uneven;
@@ -104,9 +104,9 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   return {};
 }
 
-// Predicted time of one launch; interleaved phases read the image from memory once. Issue slots count
-// instructions of a thread including waits, per run and per element loaded from the image, for idle lanes as
-// well. They are fitted to 3x3 taps with strides 1 and 2 and to 7x7 on an H200, accurate within 25 % above 40
+// Predicted time of one launch. Interleaved phases read the image from memory once. Issue slots count the
+// instructions of a thread including waits, per run and per loaded image element, also for idle lanes. They
+// are fitted to 3x3 taps with strides 1 and 2 and to 7x7 taps on an H200, and accurate within 25 % above 40
 // us.
 double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Gpu const& gpu) {
   double const slots_of_run = 383 + 8.5 * recipe.vector, slots_of_place = 10 + 10 * recipe.vector;
@@ -116,7 +116,7 @@ double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& rec
     SlidingArguments const& w = sliding.window;
     WindowAxis const& axis = along(sliding, recipe);
     double const own =
-        static_cast<double>(w.inputs) * across(sliding, recipe).taps;  // rows of places of a run
+        static_cast<double>(w.inputs) * across(sliding, recipe).taps;  // rows of elements of a run
     loads = std::max(loads, own);
     image = std::max(image, static_cast<double>(w.images) *
                                 static_cast<double>(channels_of(sliding) / w.outputs) * w.inputs *

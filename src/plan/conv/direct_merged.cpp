@@ -37,7 +37,7 @@ Index largest_offset(TensorDescription const& tensor, int from_dimension) {
 // Registers of a thread, in 4-byte words.
 int registers_of(MergedShape const& shape, int value_bytes) {
   MergedBound const bound = bound_of(shape);
-  int const own = shape.parts > 1 ? 34 : 26;  // of addresses and counters, as compiled
+  int const own = shape.parts > 1 ? 34 : 26;  // for addresses and counters, as compiled
   int const kept = shape.sums() + bound.value_rows * bound.value_columns + bound.weights;
   return (kept * value_bytes / 4 + own + 7) / 8 * 8;
 }
@@ -58,7 +58,7 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
     if (span > most_extent)
       return fmt::format("{}: {} elements apart within an image; at most {}", name, span, most_extent);
   Index const taps = problem.w.extent(2) * problem.w.extent(3);
-  constexpr Index most_taps = 256;  // they stand in the code, each for itself
+  constexpr Index most_taps = 256;  // the code is unrolled over all taps
   if (taps > most_taps)
     return fmt::format("{}x{} taps stand in the code one by one; at most {}", problem.w.extent(2),
                        problem.w.extent(3), most_taps);
@@ -79,13 +79,13 @@ void cap_widths(ConvolutionForm& form, int run) {
   for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
 }
 
-// How often a 32-byte sector is transferred if it contains channels of several groups.
+// How often a 32-byte sector is transferred because it contains channels of several groups.
 double sectors_per_run(TensorDescription const& images, double channels, Index groups) {
   bool const together = images.layout.stride[1] == 1 && images.layout.stride[3] != 1;
   return together && groups > 1 ? std::max(1.0, 32 / (channels * size_of(images.type))) : 1;
 }
 
-// Predicted seconds: bound by multiply-adds and shared memory bandwidth or, with few warps, by latency.
+// Predicted seconds: limited by multiply-adds and shared memory bandwidth or, with few warps, by latency.
 double predicted(Problem const& problem, MergedShape const& shape, MergedGrid const& grid, DataType sum,
                  Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, fill_seconds = 1e-6, load_clocks = 1500, stall_clocks = 60;
@@ -100,16 +100,17 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   double const warps = shape.threads() / 32.0;
   double const inputs =
       static_cast<double>(std::max<Index>(1, problem.w.extent(0) / std::max<Index>(1, problem.groups)));
-  double const mine = inputs / shape.parts;  // of a warp
+  double const mine = inputs / shape.parts;  // channels of dy per warp
   double const results = static_cast<double>(shape.cells) * shape.rows.stride * shape.columns.stride *
-                         shape.channels * shape.threads() / shape.parts;  // of a block
+                         shape.channels * shape.threads() / shape.parts;  // per block
   double const elements = inputs * (shape.halo() / shape.vector * 6.0 + taps * shape.channels * 25.0) / 32 +
                           results * slots_of_result / 32;
   double const issue = (warps * mine * (products * 128 / rate + reads + 8) + elements) / 4;
   double const shared = warps * mine * reads * words;
   double const alone = mine * (1.3 * products * 128 / rate + 2 * reads + stall_clocks);
   double const phases = std::ceil(inputs / shape.inputs);
-  // Measured on an H200: a warp's reads overlap its own multiplies, not those of other warps.
+  // Measured on an H200: the shared memory reads of a warp overlap its own multiplies, but not those of other
+  // warps.
   auto const clocks = [&](double together) {
     return std::max(together * (issue + shared), alone) + phases * load_clocks / std::min(2.0, together);
   };
@@ -126,7 +127,7 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
   return launch_seconds + fill_seconds + std::max(multiply, bytes / (0.7 * gpu.memory_bytes_per_second));
 }
 
-// How channels of dy are loaded.
+// Chooses how channels of dy are loaded.
 void set_access(MergedShape& shape, Problem const& problem, DataType sum, Device const& device) {
   TensorDescription const& dy = problem.y;
   int const size = size_of(dy.type);
@@ -199,21 +200,21 @@ class TileSearch {
           shape,
           fmt::format("a thread of the smallest tile keeps about {} registers of sums and values; at most {}",
                       registers, room));
-    constexpr int most_code = 2400;  // multiply-adds that stand in the code
+    constexpr int most_code = 2400;  // unrolled multiply-adds
     int const code = shape.cells * shape.rows.taps * shape.columns.taps * shape.channels;
     if (code > most_code)
       return refuse(shape,
                     fmt::format("{} multiply-adds would stand in the code; at most {}", code, most_code));
     Index const inputs = std::max<Index>(1, problem_.w.extent(0) / std::max<Index>(1, problem_.groups));
     if (shape.inputs > shape.vector * shape.pieces && shape.inputs / 2 >= inputs)
-      return;  // as good as a half
+      return;  // half as many channels do as well
     if (shape.inputs % (shape.vector * shape.pieces) != 0) return;
     int const bytes = shape.shared_values() * bytes_of_value;
     Gpu const& gpu = device_.gpu;
     if (bytes > gpu.shared_bytes_per_block)
       return refuse(shape, fmt::format("the smallest tile needs {} bytes of shared memory; {} has {} a block",
                                        bytes, gpu.name, gpu.shared_bytes_per_block));
-    constexpr int reserved_bytes = 1024;  // by the system, for each block
+    constexpr int reserved_bytes = 1024;  // reserved by the system for each block
     int const by_registers = std::max(1, 65536 / (shape.threads() * std::max(registers, 64)));
     shape.blocks =
         std::max(1, std::min({by_registers, gpu.shared_bytes_per_multiprocessor / (bytes + reserved_bytes), 8,
@@ -244,7 +245,7 @@ class TileSearch {
     if (emulated()) offer_.workspace_bytes = emulator::widening_bytes(problem_, recipe);
   }
 
-  // Reports why the smallest tile is impossible.
+  // Reports the reason only for the smallest tile, where it rules out the algorithm.
   void refuse(MergedShape const& shape, std::string sentence) {
     if (offer_.text.empty() && shape.channels == 1 && shape.cells == 1) offer_.refusal = std::move(sentence);
   }

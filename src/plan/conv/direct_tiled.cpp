@@ -1,4 +1,4 @@
-// Tile choice of the tiled direct convolution, and its predicted time, bound by instruction issue.
+// Tile choice of the tiled direct convolution, and its predicted time, which is bound by instruction issue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ Index halo(WindowAxis const& axis, Index outputs) {
          std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
 }
 
-// Saturates: values beyond any shared memory size stay too large.
+// Saturates: values beyond any shared memory size remain too large.
 int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
-// `rounds` of the recipe: images of a block.
+// The images of a block, which the recipe stores in `rounds`.
 int images_of(SlidingRecipe const& recipe) { return recipe.rounds; }
 
 // Like DirectTiled::origin, for the first output.
@@ -38,7 +38,8 @@ bool reaches_outside(WindowAxis const& axis) {
   return origin(axis) < 0 || origin(axis) + halo(axis, axis.outputs) > axis.size;
 }
 
-// Shared memory wavefronts per warp load of image elements; each serves every bank once.
+// The number of shared memory wavefronts per warp load of image elements; one wavefront serves each bank
+// once.
 int wavefronts(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
   DirectTile const& tile = recipe.tile;
   Index in_bank[32][32];
@@ -96,7 +97,7 @@ Index weight_values(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   return parts(taps * recipe.channels * filter_pitch_of(recipe.tile), 4) * 4;
 }
 Index shared_values(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
-  constexpr Index last_run = 4;  // what fills the planes may end behind them
+  constexpr Index last_run = 4;  // filling the planes may write up to one run past their end
   return weight_values(sliding, recipe) + Index{images_of(recipe)} * planes.image_pitch + last_run;
 }
 
@@ -123,7 +124,7 @@ BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gp
                                              : gpu.fma_f32;
   double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
   PlaneSchedule const planes = smallest_planes(sliding, recipe);
-  Index const columns = Index{w.inputs} * w.columns.taps;  // of windows
+  Index const columns = Index{w.inputs} * w.columns.taps;  // in a window, over all channels
   Index const rounds = std::max<Index>(1, parts(w.inputs, recipe.channels));
   bool const known = recipe.taps > 0;
   Index const places = known ? halo(w.rows, tile.thread_rows) : Index{w.rows.taps} * tile.thread_rows;
@@ -180,7 +181,7 @@ double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& reci
   return number(image) + results;
 }
 
-// `exact`: with the actual pitches of the launches.
+// With `exact`, uses the actual pitches of the launches instead of the smallest ones.
 Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu const& gpu, bool exact) {
   constexpr double launch_seconds = 3e-6, share_of_memory = 0.75;
   Cost cost;
@@ -203,7 +204,7 @@ Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu c
   return cost;
 }
 
-// Makes taps and steps of rows compile-time constants if there are few.
+// Makes taps and steps of the rows compile-time constants if there are few.
 SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
   SlidingRecipe recipe;
   KnownAxis const known = known_axis(forms, &SlidingArguments::rows);
@@ -218,7 +219,7 @@ SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
   return recipe;
 }
 
-// The emulator's kernels with compile-time taps.
+// True if the emulator has this kernel with compile-time taps.
 bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
   bool const forward = recipe.taps == 3 && recipe.output_step <= 2 && recipe.tap_step == 1 && !recipe.uneven;
   bool const places = recipe.taps == 2 && recipe.output_step == 1 && recipe.tap_step == -1 && recipe.uneven;
@@ -381,7 +382,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
   SlidingRecipe const& own = recipe.sliding;
   DirectTile const& tile = own.tile;
-  constexpr Index most_groups = 65535;  // of a launch
+  constexpr Index most_groups = 65535;  // per launch
   offer.text = fmt::format(
       "{} images of {}x{} outputs of {} filters, thread {}x{}, {} threads, {}, {} channels at a time, {} "
       "bytes shared, {}",

@@ -1,4 +1,4 @@
-// Mapping of convolution indices to matrix indices, and the resulting strides.
+// Maps convolution indices to matrix indices, and computes the resulting strides.
 #include "src/plan/conv/form.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cosmati::plan {
 namespace {
 
-// The strides of a tensor along each of its indices.
+// The strides of a tensor by index letter.
 struct Walk {
   DigitStep of[26];
   DigitStep& operator[](char letter) { return of[letter - 'a']; }
@@ -41,7 +41,7 @@ DigitSteps steps_of(ProductIndex const& index, Walk const& walk) {
           walk.along(index[2].letter)};
 }
 
-// The largest vector width, a power of two of at most 16 bytes, that is contiguous along the last digit of
+// The largest vector width (a power of two, at most 16 bytes) that is contiguous along the last digit of
 // `index` and aligned for all values of the other digits.
 int width_along(ProductIndex const& index, DigitSteps const& along, DigitSteps const& across, Index base,
                 Index batch_stride, DataType type, int alignment) {
@@ -66,8 +66,8 @@ OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, Pr
   Index const batch_stride = form.arguments.batch_stride;
   int const deep = width_along(depth, d, o, form.base, batch_stride, form.type, form.alignment);
   int const across = width_along(outer, o, d, form.base, batch_stride, form.type, form.alignment);
-  // Single elements: neighboring lanes read neighbors, where only outer positions are any. Kernels of
-  // shorter elements pack them along the depth.
+  // With single-element accesses, adjacent lanes should read adjacent elements, so MN-major is chosen if only
+  // outer positions are contiguous. Kernels for smaller elements pack them along the depth.
   bool const lanes_across = across == 1 && deep == 1 && size_of(form.type) >= 4 &&
                             form.type != DataType::tf32 && std::abs(o.last.stride) == 1 &&
                             std::abs(d.last.stride) != 1;
@@ -131,12 +131,13 @@ ProductIndex ordered(ProductIndex index, Walk const& walk) {
   return index;
 }
 
-// Along the result's dimensions, for it and for operands of the epilogue; group's share and first place.
+// The strides of the result or of an epilogue operand; `base` is the offset of its first element,
+// `batch_stride` that of a group.
 struct ResultWalk {
   Walk walk;
   Index base = 0, batch_stride = 0;
 };
-// `strides` by the letters of `letters`; `digits`: those of m and n.
+// `strides[i]` belongs to the letter `letters[i]`; the digits are those of m and n.
 ResultWalk result_walk(std::string const& letters, std::vector<Index> const& strides, ProductIndex const& m,
                        ProductIndex const& n, Index channels_of_group, char channel) {
   ResultWalk result;
@@ -152,8 +153,8 @@ ResultWalk result_walk(std::string const& letters, std::vector<Index> const& str
   return result;
 }
 
-// What the result's form needs beside m, n and k: its description, its letters, which of them is the
-// channel, and a group's share of it.
+// What the form of the result needs besides m, n and k: its description, its index letters, the letter of its
+// channels, and the channels of a group.
 struct ResultShape {
   TensorDescription const& tensor;
   std::string letters;
@@ -168,7 +169,7 @@ void add_results(ConvolutionForm& form, ConvolutionProblem const& problem, Resul
     return list;
   };
   auto const made = [&](TensorDescription const& tensor, std::string const& letters) {
-    // A letter that occurs twice advances both dimensions.
+    // A letter that occurs twice advances along both dimensions.
     ResultWalk all;
     std::vector<Index> const each = strides(tensor);
     for (std::size_t d = 0; d < letters.size(); ++d) {
@@ -201,13 +202,13 @@ void add_types(ConvolutionForm& form, ConvolutionProblem const& problem, DataTyp
     if (operand.type == DataType::f64) form.evaluation = DataType::f64;
 }
 
-// Whether exchanging m and n makes the result contiguous along n.
+// True if exchanging m and n makes the result contiguous along n.
 bool is_better_swapped(ProductIndex const& m, ProductIndex const& n, Walk const& result) {
   return std::abs(result.along(m[2].letter).stride) == 1 && m[2].extent > 1 &&
          std::abs(result.along(n[2].letter).stride) != 1;
 }
 
-// a and b, which lie along m and n, or the other way round.
+// Sets a and b, whose outer indices are m and n, and exchanges them if that is better for the result.
 void set_sides(ConvolutionForm& form, ProductIndex const& m, ProductIndex const& n, WindowForm const& a,
                WindowForm const& b, Walk const& result) {
   form.swapped = is_better_swapped(m, n, result);
@@ -217,7 +218,7 @@ void set_sides(ConvolutionForm& form, ProductIndex const& m, ProductIndex const&
   form.b = form.swapped ? a : b;
 }
 
-// The strides of x along windows and taps.
+// The strides of x by window and tap indices.
 Walk image_walk(ConvolutionProblem const& p, Axis const& rows, Axis const& columns) {
   Walk x;
   x['n'].stride = stride_of(p.x, 0);
@@ -257,8 +258,8 @@ ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
   return form;
 }
 
-// The pixels h = first + i * stride of dx on one axis, the taps r = first_tap + r' * tap_step that reach
-// them, and the windows p = origin + i - r' * back that they come from.
+// One phase along one axis: the pixels h = first + i * stride of dx, the taps r = first_tap + r' * tap_step
+// that reach them, and the windows p = origin + i - r' * back that they come from.
 struct Parity {
   Index first, pixels, stride;
   Index first_tap, taps, tap_step;
@@ -290,7 +291,7 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
   Walk dy, w, dx;
   dy['n'].stride = stride_of(p.y, 0);
-  dy['c'].stride = stride_of(p.y, 1);  // of the depth: dy's channels
+  dy['c'].stride = stride_of(p.y, 1);  // for the depth: the channels of dy
   dy['p'] = {stride_of(p.y, 2), 1, 0};
   dy['q'] = {stride_of(p.y, 3), 0, 1};
   dy['r'] = {-rows.back * stride_of(p.y, 2), narrowed(-rows.back), 0};
@@ -372,7 +373,7 @@ std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOr
   for (Parity const& rows : parities_of(axis_of(problem, 0)))
     for (Parity const& columns : parities_of(axis_of(problem, 1)))
       forms.push_back(data_form(problem, rows, columns, order));
-  if (forms.empty()) forms.push_back(whole_gradient_form(problem));  // of no pixel
+  if (forms.empty()) forms.push_back(whole_gradient_form(problem));  // without any pixels
   return forms;
 }
 
@@ -449,7 +450,7 @@ void merge_digits(WindowForm& operand, Index outer, Index depth) {
     Index extents[3] = {extent / (Index{steps.extents.middle.divisor} * steps.extents.last.divisor),
                         steps.extents.middle.divisor, steps.extents.last.divisor};
     DigitStep each[3] = {steps.first, steps.middle, steps.last};
-    // From the last digit on, merges each digit into the next lower one if possible.
+    // Merges digits with a common stride, from the last to the first.
     int low = 2;
     for (int high = 1; high >= 0; --high) {
       if (extents[low] == 1) std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
@@ -457,7 +458,7 @@ void merge_digits(WindowForm& operand, Index outer, Index depth) {
       if (each[high].stride == each[low].stride * extents[low]) {
         extents[low] *= extents[high];
         extents[high] = 1;
-        each[high] = {};  // which would else tell of strides that runs must keep to
+        each[high] = {};  // otherwise its stride would restrict the width of runs
       } else if (--low != high) {
         std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
       }

@@ -1,4 +1,5 @@
-// Copies the pixels that are used, if there is a stride; then computes the product.
+// Strided 1x1 convolution as a product: copies the pixels that are used if there is a stride, then
+// multiplies.
 #include "src/plan/conv/host_product.h"
 
 #include <string>
@@ -13,7 +14,7 @@ namespace {
 using cpu::convert_elements, cpu::converted_description, cpu::round_up;
 using Problem = ConvolutionProblem;
 
-// The pixels of x that the filters use, in place.
+// A view of the pixels of x that the filters use.
 TensorDescription seen_pixels(Problem const& problem) {
   TensorDescription seen = problem.x;
   for (int i : {0, 1}) {
@@ -25,7 +26,7 @@ TensorDescription seen_pixels(Problem const& problem) {
 
 bool has_stride(Problem const& problem) { return problem.stride[0] != 1 || problem.stride[1] != 1; }
 
-// The convolution of a dense copy of those pixels; the problem itself without a stride.
+// The same convolution on a dense copy of those pixels; the problem itself if there is no stride.
 Problem without_stride(Problem problem) {
   if (!has_stride(problem)) return problem;
   problem.x = converted_description("x", Role::input, seen_pixels(problem), {problem.x.type});
@@ -74,10 +75,10 @@ std::string violates_product(Problem const& problem, Device const& device) {
   return {};
 }
 
-// oneDNN's convolutions repack the filters in each run, whereas a product reads them in place, which pays
-// with many weights and few pixels. Measured against its best, f32, NHWC, N = 1 and 16, 1x1 layers of
-// ResNet-50 and MobileNetV2: 1.0 to 3.9 times as fast inside these bounds, 0.8 to 1.1 outside; NCHW 0.5 to
-// 1.4.
+// oneDNN's convolutions repack the filters in each run; a product reads them in place, which pays off with
+// many weights and few pixels. Measured against oneDNN's best in f32, NHWC, N = 1 and 16, on 1x1 layers of
+// ResNet-50 and MobileNetV2: 1.0 to 3.9 times as fast inside these bounds, 0.8 to 1.1 outside; with NCHW 0.5
+// to 1.4.
 std::string advises_against_product(Problem const& problem, Device const&) {
   constexpr Index fewest_weights = Index{1} << 17;
   Index const most_pixels = has_stride(problem) ? 4096 : 1024;

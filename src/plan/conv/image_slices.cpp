@@ -1,4 +1,4 @@
-// Slices of a problem by images, and how pointers advance from one to the next.
+// Divides a problem into slices of images, and advances pointers from slice to slice.
 #include "src/plan/conv/image_slices.h"
 
 #include <fmt/format.h>
@@ -15,15 +15,15 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index most_pixels = 0x7fffffff;   // that a kernel counts
-constexpr Index slice_pixels = 0x40000000;  // so that a tile at the end of a slice is counted as well
+constexpr Index most_pixels = 0x7fffffff;   // that a kernel can count
+constexpr Index slice_pixels = 0x40000000;  // leaves room for counting past the end of a slice
 constexpr std::size_t buffer_alignment = 256;
 
 std::size_t padded(std::size_t bytes) {
   return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-// Pixels of an image that are rows of one product, or depths of a filter gradient.
+// The pixels of an image that count as rows of one product or, for a filter gradient, as depth.
 Index pixels_of_image(Problem const& p) {
   Index const windows = p.y.extent(2) * p.y.extent(3);
   if (p.direction != ConvolutionDirection::data) return windows;
@@ -31,7 +31,7 @@ Index pixels_of_image(Problem const& p) {
   return std::max(windows, places(0) * places(1));
 }
 
-// The dimension of an operand that counts images; -1: none.
+// The dimension of an operand that is indexed by images; -1 if there is none.
 int image_dimension(Problem const& problem, std::size_t operand) {
   auto const& indices = problem.epilogue.expression.operands()[operand].indices;
   auto const at = std::find(indices.begin(), indices.end(), "n");
@@ -42,7 +42,7 @@ Index step_of(TensorDescription const& tensor, int dimension, Index images) {
   return dimension < 0 ? 0 : tensor.layout.stride[dimension] * images * size_of(tensor.type);
 }
 
-// `count` images of the tensor, from any multiple of `step` images on.
+// Restricts the tensor to `count` images, which may start at any multiple of `step` images.
 void cut(TensorDescription& tensor, int dimension, Index step, Index count) {
   Index const bytes = step_of(tensor, dimension, step);
   if (dimension < 0) return;
@@ -50,7 +50,7 @@ void cut(TensorDescription& tensor, int dimension, Index step, Index count) {
   while (bytes % tensor.alignment != 0) tensor.alignment /= 2;
 }
 
-// Partial sums of the gradient for all slices: (slice, k, c, r, s).
+// The filter gradients of all slices, to be summed: (slice, k, c, r, s).
 TensorDescription partial_sums(Problem const& p, Index slices) {
   return describe(accumulator_type(p.x.type, p.y.type),
                   Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
@@ -85,13 +85,14 @@ Index last_of(Problem const& problem, Index images) {
   return problem.y.extent(0) - (slices_of(problem, images) - 1) * images;
 }
 
-// In the workspace: a slice's own, which the sum has after them; then the slices' sums.
+// The bytes of the slices' partial gradients. In the workspace they follow the memory that the slices and
+// then the sum use.
 std::size_t bytes_of_sums(Problem const& problem, Index images) {
   if (problem.direction != ConvolutionDirection::filter) return 0;
   return padded(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
 }
 
-// `batch_invariant`: of the whole. Slices of one image, as they are on the host, need not be.
+// `batch_invariant` is the option of the whole plan. On the host, slices of one image need not have it.
 PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error, bool batch_invariant,
                    Device const& device) {
   PlanOptions options;
@@ -101,7 +102,7 @@ PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error,
   return options;
 }
 
-// Workspace for the plan's slices and their sum, which do not overlap in time.
+// The workspace of the slices' plans or of the sum's plan, which run one after the other.
 std::size_t own_bytes(Plan<Problem> const& plan) {
   return plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of_sums(plan.problem, plan.recipe.images);
 }
@@ -149,7 +150,7 @@ class ImageSlices final : public Kernel<Problem> {
     prepared.run(slice, workspace, stream);
   }
 
-  // Arguments from a given image on, with the storage they refer to.
+  // Arguments that start at a given image, with the storage that they refer to.
   struct Moved {
     Problem::Arguments arguments;
     void const* operands[max_epilogue_operands];
@@ -175,7 +176,7 @@ class ImageSlices final : public Kernel<Problem> {
   Problem problem_;
   Index images_;
   Prepared<Problem> slice_;
-  std::size_t sums_;  // where the slices' sums begin in the workspace
+  std::size_t sums_;  // offset of the slices' partial gradients in the workspace
   std::optional<Prepared<Problem>> last_;
   std::optional<Prepared<ReduceProblem>> sum_;
 };
@@ -240,7 +241,7 @@ namespace {
 
 constexpr char const* slices_name = "image_slices";
 
-// Consecutive images whose inner strides do not depend on their number.
+// True if images are stored one after the other, so that the inner strides do not depend on their number.
 bool is_stack_of_images(TensorDescription const& tensor) {
   for (int d = 1; d < 4; ++d)
     if (tensor.extent(d) > 1 && tensor.layout.stride[0] < tensor.layout.stride[d] * tensor.extent(d))

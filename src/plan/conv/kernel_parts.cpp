@@ -1,4 +1,4 @@
-// The text of a convolution's epilogue.
+// The text of a convolution's epilogue in a kernel.
 #include "src/plan/conv/kernel_parts.h"
 
 #include <fmt/format.h>

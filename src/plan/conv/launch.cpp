@@ -1,4 +1,4 @@
-// Pointers and strides of a convolution's launches.
+// The pointers and strides of a convolution's launches.
 #include "src/plan/conv/launch.h"
 
 #include <utility>

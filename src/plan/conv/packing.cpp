@@ -1,4 +1,4 @@
-// Layouts of packed tensors, and the memory traffic of packing.
+// The layouts of packed tensors, and the memory traffic of packing.
 #include "src/plan/conv/packing.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ constexpr Index most_int = 0x7fffffff;
 
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
 
-// The operand with windows, and the other one.
+// The operand that is read in windows, and the other one.
 TensorDescription Problem::*image_of(Problem const& p) {
   return p.direction == ConvolutionDirection::data ? &Problem::y : &Problem::x;
 }
@@ -30,21 +30,21 @@ void const*& pointer_of(Problem::Arguments& arguments, TensorDescription Problem
   return tensor == &Problem::x ? arguments.x : tensor == &Problem::w ? arguments.w : arguments.dy;
 }
 
-// A tensor as it is packed: (images, rows, columns) of places, and where its rows and columns begin in the
-// tensor.
+// A packed tensor: images, rows and columns of positions with `place` elements each, and where its rows and
+// columns begin in the source tensor.
 struct Packed {
   TensorDescription const& from;
-  Index images, rows, columns, place;  // place: elements
+  Index images, rows, columns, place;  // place: elements per position
   Index top = 0, left = 0, row_step = 1, rows_of_place = 1;
 
   Index places() const { return images * rows * columns; }
   int size() const { return size_of(from.type); }
   Index bytes() const { return places() * place * size(); }
-  // Bytes of the source tensor, without padding.
+  // The bytes of the source tensor, without padding.
   double bytes_read() const { return static_cast<double>(from.layout.size()) * size(); }
 };
 
-// The distance in rows between vertically adjacent positions.
+// The distance in image rows between vertically adjacent positions.
 Index row_step_of(Problem const& p, PackRecipe const& recipe) {
   return std::gcd(p.stride[0], Index{recipe.rows});
 }
@@ -113,7 +113,8 @@ PackLaunch launch_of(Packed const& packed, void const* from, void* to) {
   return launch;
 }
 
-// A filter's gradient as the product leaves it: a tap's channels, or those of a row of taps, are whole steps.
+// A filter gradient as the product writes it: the channels of a tap, or of a row of taps, are padded to full
+// steps.
 struct PackedResult {
   Index channels, rows, columns;
   Index of_filter() const { return channels * rows * columns; }
@@ -126,14 +127,14 @@ PackedResult packed_result(Problem const& p, PackRecipe const& recipe) {
 Index result_bytes(Problem const& p, PackRecipe const& recipe) {
   return p.w.extent(0) * packed_result(p, recipe).of_filter() * size_of(p.w.type);
 }
-// Behind the packed image. The last window's run may end behind it, too.
+// The result follows the packed image, past the end of which the last window may read.
 std::size_t place_of_result(Problem const& p, PackRecipe const& recipe) {
   auto const behind =
       recipe.of_image + static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes);
   return (behind + alignment - 1) / alignment * alignment;
 }
 
-// use(packed, &ConvolutionProblem::x, say).
+// Calls use(packed tensor, pointer to member of ConvolutionProblem) for each tensor that is packed.
 template <class Use>
 void for_each_packed(Problem const& p, PackRecipe const& recipe, Use&& use) {
   if (recipe.other) use(packed_other(p, recipe), other_of(p));
@@ -156,7 +157,7 @@ Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
     made.w.alignment = alignment;
   }
   if (recipe.rows == 0) return made;
-  // A window is one position, with the taps of its row and their channels contiguous.
+  // A window reads one position per row, with the taps of the row and their channels contiguous.
   Packed const packed = packed_image(problem, recipe);
   Index const channels = problem.w.extent(3) * recipe.place, taps = taps_of_rows(problem, recipe);
   image.layout.shape = {packed.images, unpacked ? image.extent(1) : channels, packed.rows,
@@ -215,8 +216,8 @@ std::string packing_violation(Problem const& problem, PackRecipe const& recipe) 
 }
 
 double packing_seconds(Problem const& problem, PackRecipe const& recipe, Gpu const& gpu) {
-  // Measured on an H200 with loads that were waited for one by one: 0.22 to 0.27; predicted for such that are
-  // not.
+  // Measured on an H200: 0.22 to 0.27 with loads that are waited for one at a time. For overlapping loads
+  // this is a prediction.
   constexpr double launch_seconds = 2.5e-6, share_of_copy = 0.45;
   double seconds = 0;
   for_each_packed(problem, recipe, [&](Packed const& packed, auto) {

@@ -1,4 +1,4 @@
-// The order of phases, and their parts of the workspace.
+// The order of the phases of a data gradient, and their shares of the workspace.
 #include "src/plan/conv/places.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ namespace {
 
 std::string together_violation(std::size_t places, std::size_t bytes) {
   constexpr std::size_t most_bytes = 32764;  // of a kernel's parameters, from compute capability 7.0 on
-  constexpr std::size_t most_before = 128;   // what lies before the places
+  constexpr std::size_t most_before = 128;   // for the parameters before the array of phases
   if (places < 2) return "there is one product";
   if (places > most_places_of_launch)
     return fmt::format("{} places between the strides; a launch takes {}", places, most_places_of_launch);

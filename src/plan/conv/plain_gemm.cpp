@@ -1,4 +1,4 @@
-// Merging of tensor dimensions, and the mapping of the epilogue's indices.
+// Merges tensor dimensions, and maps the epilogue's indices.
 #include "src/plan/conv/plain_gemm.h"
 
 #include <fmt/format.h>
@@ -12,14 +12,14 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// Where the image index goes in the product.
+// Where the image index is in the product.
 enum class Images { around_pixels, inside_pixels, in_batch };
 
 struct Run {
   Index extent = 1, stride = 0;
 };
 
-// Merges two adjacent dimensions; empty if they have no common stride.
+// Merges two adjacent dimensions; empty if there is no common stride.
 std::optional<Run> joined(Run const& outer, Run const& inner) {
   if (outer.extent == 1) return inner;
   if (inner.extent == 1) return outer;
@@ -31,7 +31,7 @@ Run run_of(TensorDescription const& tensor, int dimension) {
   return {tensor.extent(dimension), tensor.layout.stride[dimension]};
 }
 
-// Merges rows and columns, and possibly images, into one index; dimension -1 means absent.
+// Merges rows and columns, and possibly images, into one index; dimension -1 means that there is none.
 std::optional<Run> pixels_of(TensorDescription const& tensor, int image, int row, int column, Images images) {
   std::optional<Run> pixels = joined(run_of(tensor, row), run_of(tensor, column));
   if (pixels && images == Images::around_pixels) pixels = joined(run_of(tensor, image), *pixels);
@@ -215,7 +215,7 @@ PlainGemm plain_gemm_problem(Problem const& problem) {
     if (all.refusal.empty()) return all;
     made.refusal = all.refusal;
   }
-  // Separate images become a batch of products, if there are no groups.
+  // If there are no groups, separate images become a batch of products.
   PlainGemm by_image;
   if (problem.groups == 1 && problem.direction != ConvolutionDirection::filter &&
       Translation(problem, Images::in_batch).translate(by_image) && by_image.refusal.empty())

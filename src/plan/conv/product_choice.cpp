@@ -26,10 +26,10 @@ using Problem = ConvolutionProblem;
 
 constexpr Index most_extent = 0x7fffffff;
 
-// The depth of a form with each tap's channels padded to full steps.
+// The depth of a form when the channels of each tap are padded to full steps.
 Index padded_depth(ConvolutionForm const& form, int block_k) { return stepwise(form, block_k).depth(); }
 
-// Addresses are computed once per step if the padding costs less than that saves.
+// Computes addresses once per step if the padding costs less than that saves.
 bool steps_by_taps(Problem const& problem, ConvolutionForm const& form, int block_k) {
   if (problem.direction == ConvolutionDirection::filter) return false;
   return static_cast<double>(padded_depth(form, block_k)) <= 1.15 * static_cast<double>(form.depth());
@@ -54,7 +54,7 @@ std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   return ways;
 }
 
-// Whether the policy's name belongs to the warp_specialized main loop only.
+// True if the policy's name exists only in the warp_specialized main loop.
 bool is_warpgroup_policy(std::string const& policy) {
   std::string const word = policy.substr(0, policy.find(','));
   auto const has = [&](std::vector<NamedPolicy> const& list) {
@@ -109,12 +109,13 @@ class Search {
  private:
   bool emulated() const { return device_.backend == Backend::emulator; }
 
-  // The multiply of the available main loops, independent of the images.
+  // The multiply of a batch-invariant plan, which does not depend on the number of images.
   Multiply invariant_multiply() const {
     char const* const loop = name_of(MainLoop::multistage);
     return plan::invariant_multiply(gemm_view(forms_.front()), device_.gpu, loop);
   }
-  // With more than one pixel per image, the major of the pixels does not depend on the number of images.
+  // True if the major of the pixels does not depend on the number of images, which holds with more than one
+  // pixel per image.
   bool is_side_kept() const {
     return std::all_of(forms_.begin(), forms_.end(), [](ConvolutionForm const& form) {
       ProductIndex const& pixels = form.image_is_a ? form.m : form.n;
@@ -147,10 +148,10 @@ class Search {
     product.repack_b = base_.product.repack_b;
     product.policy_name = named.name;
     product.policy = named.policy;
-    // Rows are found by division, once per run.
+    // The staged epilogue finds rows by division only once per run.
     if (!emulated() && policy_.find("epilogue=") == std::string::npos)
       product.policy.epilogue = EpilogueSchedule::staged;
-    // Index digits, positions and addresses of single elements need registers.
+    // Index digits, positions and addresses of single elements need registers, so fewer blocks are resident.
     auto const is_short = [](OperandAccess const& access, DataType type) {
       return access.width == 1 || access.width * size_of(type) < 8;
     };
@@ -185,8 +186,8 @@ class Search {
     if (may) try_launches(recipe, splits, true);
   }
 
-  // Single elements of a gradient that are not contiguous across the lanes of a request take one L1 clock
-  // each. Measured on an H200 (docs/decisions/0019).
+  // Elements of a data gradient that are loaded one by one and are not contiguous across lanes take one L1
+  // clock each. Measured on an H200 (docs/decisions/0019).
   double scattered_seconds(GemmRecipe const& recipe, ConvolutionForm const& form, double tile_steps) const {
     if (problem_.direction != ConvolutionDirection::data || recipe.policy.multiply == Multiply::mma) return 0;
     auto const of_step = [&](WindowForm const& operand, int extent) {
@@ -199,8 +200,8 @@ class Search {
     return tile_steps * elements / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
   }
 
-  // Elements that come one by one, where multiplying is fast: measured on an H200, 2.4 to 3.6 times the
-  // prediction for 16 bits and multiply-adds, 1.6 to 4.6 times for tensor cores and tf32.
+  // The slowdown of single-element loads where multiplying is fast. Measured on an H200: 2.4 to 3.6 times the
+  // prediction for 16-bit types with multiply-adds, 1.6 to 4.6 times for tf32 on tensor cores.
   static double elements_factor(GemmRecipe const& product, ConvolutionForm const& form) {
     int const size = size_of(form.a.type), run = std::min(product.a.width, product.b.width) * size;
     bool const halves = product.policy.multiply == Multiply::fma && size == 2 && run < 4;
@@ -231,7 +232,7 @@ class Search {
       products += own.tiles * own.steps;
       if (together) continue;
       seconds += predict_seconds(product, view, device_.gpu, own);
-      flags = std::max(flags, product.flag_bytes);  // the launches use them one after the other
+      flags = std::max(flags, product.flag_bytes);  // the launches run one after the other and share them
       partials = std::max(partials, product.partial_bytes);
     }
     if (together) {

@@ -1,5 +1,5 @@
-// The programs of direct, implicit_gemm and unroll_gemm: products of a tensor's windows, one for each place
-// between the strides of a data gradient, in one launch or in one for each.
+// The programs of direct, implicit_gemm and unroll_gemm: products over the windows of a tensor, one per phase
+// of a data gradient, in a single launch or one launch each.
 #include "src/plan/conv/product_program.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ WindowSourceTraits source_of(WindowForm const& form, OperandAccess const& access
   return {form.type, access.along, access.width, stepwise, form.windowed};
 }
 
-// What the emulator has of a product: its policies, and runs of 16 bytes or single elements.
+// The variant of a product that the emulator has: its own policies, with runs of 16 bytes or single elements.
 ProductTraits emulated_product(ConvolutionRecipe const& recipe, KernelTypes const& types) {
   GemmRecipe const& product = recipe.product;
   DataType const type = types.image;
@@ -68,7 +68,7 @@ std::string traits_of(ConvolutionProgram const& made, ConvolutionForm const& for
   return DirectTraits{{form.a.type, form.b.type, form.sum, types.epilogue, destination_text(single)}}.print();
 }
 
-// One product: its operands, and where its results go.
+// One product: its operands, and the destination of its results.
 struct ProductLaunch {
   ConvolutionForm form;
   ConvolutionRecipe recipe;
@@ -153,7 +153,7 @@ program::Program product_program(Plan<Problem> const& plan) {
       if (places.list.empty()) return;
       std::vector<ProductLaunch> launches;
       for (Place const& place : places.list) launches.push_back(launch_of(forms[place.form], made.image));
-      // The kernel's parameters end with the places that the plan has.
+      // Passes only as many entries of the parameter array as the plan has phases.
       std::size_t const absent = made.is_emulated() ? 0 : most_places_of_launch - forms.size();
       made.launch_groups<ManyPlaces>(
           number, {places.blocks, recipe.product.splits, front.groups},
@@ -179,7 +179,7 @@ program::Program product_program(Plan<Problem> const& plan) {
       Index const blocks = blocks_of(form, recipe);
       program::Grid const grid{blocks, recipe.product.splits, form.groups};
       ProductLaunch const launch = launch_of(form, image);
-      if (made.is_emulated())  // which has the kernels of places alone
+      if (made.is_emulated())  // which has only the kernels for several phases
         made.launch_groups<ManyPlaces>(
             number, grid, [launch, blocks](program::Run const& run, Index first_group, ManyPlaces& to) {
               to.count = 1;

@@ -1,4 +1,4 @@
-// What the programs of convolutions have in common, and which algorithm has one.
+// Common parts of the programs of convolutions, and which algorithms have one.
 #include "src/plan/conv/program.h"
 
 #include <fmt/format.h>

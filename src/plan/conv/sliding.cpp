@@ -46,7 +46,7 @@ SlidingForm sliding_form(ConvolutionForm const& form) {
   return sliding;
 }
 
-// Whether adjacent columns of an image are closer in memory than channels of adjacent groups.
+// True if adjacent columns of an image are closer in memory than channels of adjacent groups.
 bool columns_are_nearer(SlidingArguments const& window) {
   return window.columns.size > 1 && window.image_group != 0 &&
          std::abs(window.columns.image_stride) < std::abs(window.image_group);

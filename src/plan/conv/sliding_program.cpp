@@ -1,4 +1,4 @@
-// The programs of direct_tiled and depthwise: a launch for each list of places between the strides.
+// The programs of direct_tiled and depthwise: one launch per list of phases.
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,7 +13,8 @@ using Problem = ConvolutionProblem;
 
 constexpr int depthwise_threads = 128;  // DepthwiseTraits
 
-// One launch. Each place's schedule is found once: it is a search for pitches, as long as some launches.
+// One launch. The schedule of each phase is computed once, because the search for pitches takes as long as
+// some launches.
 template <class Schedule>
 struct SlidingLaunch {
   std::vector<SlidingForm> forms;
@@ -32,7 +33,7 @@ struct SlidingLaunch {
   }
 };
 
-// `grid`: of a launch but for x.
+// `grid.x` is set here; the other extents are those of the launch.
 template <class Parameters, class Schedule>
 void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid, std::size_t most_places,
                 SlidingLaunch<Schedule> const& launch) {
@@ -48,7 +49,7 @@ void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid
   using Places = PlacesInTurn<Parameters, on_host ? most_places_in_turn : most_places_of<Parameters>>;
   int const count = static_cast<int>(launch.forms.size());
   grid.x = take_turns(*std::make_unique<Places>(), launch.blocks.data(), count);
-  // The kernel's parameters end with the places of the launch that has the most.
+  // Passes only as many entries of the parameter array as the launch with the most phases has.
   std::size_t const absent = std::extent_v<decltype(Places::place)> - most_places;
   made.launch_groups<Places>(
       kernel, grid,
@@ -78,7 +79,7 @@ program::Program sliding_program(Plan<Problem> const& plan) {
   bool const by_channel = plan.recipe.algorithm == ConvolutionAlgorithm::depthwise;
   SlidingLaunches const launches = sliding_launches(plan.problem, plan.recipe.algorithm);
   ConvolutionProgram made(plan);
-  // The emulator has the kernels of places alone, for the most that a launch may have.
+  // The emulator has only the kernels for several phases, compiled for the maximum of a launch.
   std::size_t const most_places = made.is_emulated()     ? std::size_t{most_places_in_turn}
                                   : take_turns(launches) ? launches.front().size()
                                                          : 0;

@@ -17,7 +17,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int step_bytes = 128, unit = 16;  // of depth; that the engine aligns to
+constexpr int step_bytes = 128, unit = 16;  // of depth; alignment of TMA
 
 // The reason why TMA does not support a tensor with these strides; empty if it does.
 std::string tensor_violation(char const* name, char const* neighbours, TensorDescription const& tensor,
@@ -37,15 +37,15 @@ std::string tensor_violation(char const* name, char const* neighbours, TensorDes
   return {};
 }
 
-// One axis of the windows: in terms of the walk, corner = first + window * step, place = corner + tap *
-// tap_step, with a tap_step that may be negative.
+// One axis of the windows: corner = first + window * step, position = corner + tap * tap_step, where tap_step
+// may be negative.
 struct Axis {
   char const* name;
   Index extent, windows, taps;
   int first, step, tap_step;
 };
 
-// Fills column 0 or row 1 of the maps; returns which TMA limit is exceeded.
+// Fills entry i of the maps (0: columns, 1: rows); returns which TMA limit is exceeded.
 std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
   Index const reach = (axis.taps - 1) * std::abs(axis.tap_step);
   Index const lower = axis.first - (axis.tap_step < 0 ? reach : 0);
@@ -71,7 +71,7 @@ std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
   return {};
 }
 
-// The common stride of an index's digits; empty if there is none.
+// The common stride of the digits of an index; empty if there is none.
 std::optional<Index> joined_stride(ProductIndex const& index, Index const (&stride)[3]) {
   Index extent = 1, joined = 0;
   for (int i = 2; i >= 0; --i) {
@@ -99,7 +99,7 @@ std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const&
   return matrix;
 }
 
-// Describes d, the operands and the stores as matrices, if possible.
+// Describes d, the operands and the stores as matrices; returns false if that is impossible.
 bool set_results(CanonicalGemm& product, ConvolutionForm const& form) {
   auto const as_matrix = [&](DigitForm const& digits, MatrixForm& matrix) {
     std::optional<MatrixForm> const made = matrix_of(digits, form.m, form.n);
@@ -116,8 +116,8 @@ bool set_results(CanonicalGemm& product, ConvolutionForm const& form) {
   return all;
 }
 
-// Pixels go by image, row and column (npq), taps by row, column and channel (rsc), whatever their strides:
-// what ordering by memory may not have changed.
+// Checks that pixels are ordered by image, row and column (npq) and taps by row, column and channel (rsc),
+// which ordering by stride may have changed.
 bool is_in_order(ProductIndex const& index, std::string const& order) {
   std::string letters;
   for (ProductDigit const& digit : index)
@@ -126,11 +126,13 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
                         [&](char x, char y) { return order.find(x) < order.find(y); });
 }
 
-// The image's windows are m, or of a filter's gradient n, whatever is a neighbor in the result.
+// The windows of the image must be m or, for a filter gradient, n, whichever index is contiguous in the
+// result.
 ConvolutionForm unswapped(ConvolutionForm form) { return form.swapped ? exchanged(std::move(form)) : form; }
 
 bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
-// What has windows: x, or dy of a data gradient; and what has none: w, or dy of a filter's gradient.
+// The operand that is read in windows: x, or dy for a data gradient. The other operand: w, or dy for a filter
+// gradient.
 TensorDescription const& image_of(Problem const& p) {
   return p.direction == ConvolutionDirection::data ? p.y : p.x;
 }
@@ -176,7 +178,8 @@ void set_filter(WindowProduct& made, TensorDescription const& w) {
   made.filter.base = form.b.base;
 }
 
-// dy as a matrix of pixels by channels: the product's a, which lies along m. Says why it is none.
+// Sets dy as an M-major matrix of pixels by channels, which is a of the product; returns why this is
+// impossible.
 std::string set_gradient(WindowProduct& made, TensorDescription const& dy) {
   DigitSteps const& pixels = made.form.a.arguments.depth;
   Index const stride[3] = {pixels.first.stride, pixels.middle.stride, pixels.last.stride};
@@ -190,7 +193,7 @@ std::string set_gradient(WindowProduct& made, TensorDescription const& dy) {
   return tensor_violation("dy", "channels", dy, extents, strides);
 }
 
-// The digit of that letter: how many, and how far one goes in the image.
+// The digit with the given letter: its extent, and the rows and columns of the image that it advances.
 struct Steps {
   Index extent = 1;
   int down = 0, right = 0;
@@ -224,7 +227,7 @@ std::string set_windows(WindowProduct& made) {
   return sentence;
 }
 
-// Sets the maps and strides of one launch, or returns why this is impossible.
+// Sets the maps and strides of one launch; returns why this is impossible.
 std::string set_operands(WindowProduct& made, Problem const& p) {
   TensorDescription const& image = image_of(p);
   ConvolutionForm const& form = made.form;

@@ -1,4 +1,4 @@
-// Slices of the unrolled matrix, their layout, and the predicted time to write them.
+// Slices of the unrolled (im2col) matrix, their layout, and the predicted time of writing them.
 #include "src/plan/conv/unroll.h"
 
 #include <fmt/format.h>
@@ -15,11 +15,11 @@ namespace {
 using Problem = ConvolutionProblem;
 
 constexpr std::size_t buffer_alignment = 256;
-constexpr Index sector_bytes = 32;  // in which memory is accessed: every line begins one
+constexpr Index sector_bytes = 32;  // every line of the matrix is aligned to a memory sector
 
 Index up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
 
-// Contiguous lines; pitches in elements.
+// The matrix as contiguous lines; pitches are in elements.
 struct Matrix {
   Index line, lines, pitch, matrix_pitch;
 };
@@ -58,8 +58,8 @@ std::vector<ConvolutionForm> forms_to_unroll(Problem const& problem) {
   return forms;
 }
 
-// Sectors of 32 bytes that a warp reads where its 32 lanes go along these digits, one element each: those of
-// a run of neighbors, and one more for each run that it begins.
+// The number of 32-byte sectors that a warp reads if its 32 lanes follow these digits, one element each:
+// those that a run of elements spans, plus one for each run that begins.
 double sectors_of_warp(DigitSteps const& steps, int element_bytes) {
   Index run = steps.extents.last.divisor;
   if (steps.middle.stride == run * steps.last.stride) run *= steps.extents.middle.divisor;
@@ -67,7 +67,7 @@ double sectors_of_warp(DigitSteps const& steps, int element_bytes) {
   return std::min(32.0, step + 32.0 / static_cast<double>(run));
 }
 
-// Lines along which the image is read in fewer sectors; bytes are multiplied along k only.
+// Chooses the major for which the image is read in fewer sectors; 1-byte elements are always K-major.
 UnrollRecipe lines_of(WindowForm const& image) {
   UnrollRecipe recipe;
   recipe.along = image.access.along;
@@ -98,7 +98,7 @@ class Slices {
     }
     return (most + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
   }
-  // The largest equal slice within `most` bytes; 0 if none.
+  // The largest slice of equal slices that fits in `most` bytes; 0 if there is none.
   Index largest(std::size_t most) const {
     if (bytes(extent_) <= most) return extent_;
     Index slice = static_cast<Index>(most / std::max<std::size_t>(1, bytes(1)));
@@ -121,7 +121,7 @@ class Slices {
   Index extent_ = 1;
 };
 
-// Read through the caches once, written once.
+// Predicted time: elements are read through the caches and written once.
 double writing_seconds(std::vector<ConvolutionForm> const& forms, UnrollRecipe const& recipe,
                        Gpu const& gpu) {
   constexpr double launch_seconds = 2.5e-6, share_of_copy = 0.6;
@@ -129,7 +129,7 @@ double writing_seconds(std::vector<ConvolutionForm> const& forms, UnrollRecipe c
   for (ConvolutionForm const& form : forms) {
     double const elements =
         static_cast<double>(matrix_of(form, recipe).matrix_pitch) * static_cast<double>(form.groups);
-    // A thread that writes one element at a time issues about twenty instructions for it.
+    // A thread issues about twenty instructions per access.
     double const clocks = elements / recipe.width * 20 / (128.0 * gpu.multiprocessors);
     double const bytes = 1.5 * elements * size_of(form.image().type);
     seconds += launch_seconds +
@@ -193,7 +193,7 @@ UnrollLaunch unroll_launch(ConvolutionForm const& form, UnrollRecipe const& reci
   UnrollLaunch launch;
   UnrollParameters& parameters = launch.parameters;
   parameters.from = window_arguments(form.unrolled, from);
-  if (workspace != nullptr) parameters.to = workspace + recipe.offset;  // a plan asks for the blocks alone
+  if (workspace != nullptr) parameters.to = workspace + recipe.offset;  // null while planning
   parameters.outer = static_cast<int>(ConvolutionForm::extent(form.image_outer()));
   parameters.depth = static_cast<int>(form.depth());
   parameters.pitch = (recipe.along == Along::depth ? written.outer : written.depth).last.stride;
@@ -222,7 +222,7 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   recipe.algorithm = ConvolutionAlgorithm::unroll_gemm;
   UnrollRecipe& unroll = recipe.unroll = lines_of(front.image());
   unroll.digit = front.image_outer()[0].extent > 1 ? 0 : 1;
-  bool const emulated = device.backend == Backend::emulator;  // where operands may have been widened
+  bool const emulated = device.backend == Backend::emulator;  // its operands may have been widened
   DataType const element = emulated ? front.sum : front.image().type;
   Slices const slices(whole, unroll, static_cast<std::size_t>(size_of(element)));
   std::size_t most = options.max_workspace;

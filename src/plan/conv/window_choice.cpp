@@ -1,5 +1,5 @@
-// The policy, division and packing of a product whose windows the copy engine brings that are predicted to be
-// fastest.
+// Chooses the policy, partition and packing that are predicted to be fastest for a product with im2col by
+// TMA.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,20 +24,20 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int step_bytes = 128, unit = 16;  // of depth; that the engine aligns to
+constexpr int step_bytes = 128, unit = 16;  // of depth; alignment of TMA
 
-// The fraction of a tile's columns outside d. Measured on an H200: with half of 128 outside, products took
-// 1.65 to 2.1 times the predicted time, and 1.1 to 1.4 times with none.
+// The fraction of a tile's columns that is outside of d. Measured on an H200: with half of 128 columns
+// outside, products took 1.65 to 2.1 times the predicted time; with none, 1.1 to 1.4 times.
 double share_outside(GemmPolicy const& p, CanonicalGemm const& form) {
   auto const tiles = static_cast<double>((form.n + p.block_n - 1) / p.block_n);
   return 1 - static_cast<double>(form.n) / (tiles * p.block_n);
 }
 
-// Bytes a second of results that are stored along m, beyond what the product's model knows: measured, 0.5e12
+// Bytes per second for results that are stored along m, in addition to the product's model. Measured: 0.5e12
 // to 1.4e12.
 constexpr double bytes_along_m = 0.7e12;
 
-// Tries every policy and division; the fastest, by the prediction.
+// Tries every policy and partition; keeps the one predicted to be fastest.
 class WindowSearch {
  public:
   WindowSearch(Problem const& problem, Device const& device, PlanOptions const& options,
@@ -62,14 +62,14 @@ class WindowSearch {
       return offer_;
     }
     int const size = size_of(front().a.type);
-    // One tap alone is a product's work, whose policies have been measured.
+    // A 1x1 filter is a plain product, for which the policies have been measured.
     bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1 && policy_.empty();
     std::vector<NamedPolicy> policies = one_tap ? warpgroup_policies(size) : window_policies(size);
     GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
     if (emulated()) policies = {{"emulated", own}};
     if (!policy_.empty() && policy_ != "partition=" + asked_partition()) {
       policies = {parse_policy(policy_, policies, policies[emulated() ? 0 : 2])};
-      policies.front().policy.partition = own.partition;  // which is chosen below
+      policies.front().policy.partition = own.partition;  // chosen below
     }
     if (emulated() && !(policies.front().policy == own)) {
       offer_.refusal =
@@ -86,7 +86,7 @@ class WindowSearch {
 
  private:
   bool emulated() const { return device_.backend == Backend::emulator; }
-  // What all launches have in common: types and widths.
+  // The first product; all launches share its data types and widths.
   CanonicalGemm const& front() const { return windows_.parts.front().product; }
   bool is_one() const { return windows_.parts.size() == 1; }
 
@@ -104,7 +104,7 @@ class WindowSearch {
       p.epilogue = schedule_of(problem_.epilogue.expression);
       if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
-    // Digits are found by division: once for a run of a row.
+    // The staged epilogue finds index digits by division only once per run.
     if (windows_.by_digits) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
@@ -129,7 +129,7 @@ class WindowSearch {
   }
 
   void try_division(GemmRecipe recipe, Division const& division, bool together) {
-    // The emulator computes places together wherever that is possible.
+    // The emulator computes all phases in one launch whenever possible.
     bool const may = together_violation(problem_, windows_, division.partition).empty();
     if (together ? !may : may && emulated()) return;
     GemmPolicy& p = recipe.policy;
@@ -145,13 +145,13 @@ class WindowSearch {
       divide(recipe, division, form,
              emulated() ? emulator::emulated_places : places_of(recipe, form, device_.gpu));
       Volume volume = volume_of(form, recipe);
-      volume.operand_bytes = windows_.operand_bytes;  // that windows overlap is for the second cache
+      volume.operand_bytes = windows_.operand_bytes;  // overlaps of windows are L2 cache hits
       all = {all.tiles + volume.tiles, all.steps + volume.tiles * volume.steps,
              std::max(all.longest, volume.longest), windows_.operand_bytes,
              all.result_bytes + volume.result_bytes};
       if (together) continue;
       seconds += seconds_of_launch(recipe, form, volume);
-      flags = std::max(flags, recipe.flag_bytes);  // the launches use them one after the other
+      flags = std::max(flags, recipe.flag_bytes);  // the launches run one after the other and share them
       partials = std::max(partials, recipe.partial_bytes);
     }
     if (together) {
@@ -175,7 +175,7 @@ class WindowSearch {
     double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
     if (!offer_.text.empty() && recipe.predicted_seconds >= share * offer_.predicted_seconds) return;
     made.product = recipe;
-    made.stepwise = windows_.image_is_a;  // a tap a step
+    made.stepwise = windows_.image_is_a;  // one tap per step
     made.launches = together ? 1 : static_cast<int>(windows_.parts.size());
     std::string text = to_string(recipe) + ", windows by the copy engine";
     if (together)
@@ -195,8 +195,8 @@ class WindowSearch {
     return with_engine(product, engine_seconds(p, volume)) * turns + results;
   }
 
-  // What the engine needs for the rows of 128 bytes that it unrolls. Measured on an H200: 4.7 clocks of a
-  // multiprocessor a row, 5.8 where windows overlap in memory, 9 where they do and begin within sectors.
+  // The time that TMA needs for the 128-byte rows that it unrolls. Measured on an H200, in clocks of a
+  // multiprocessor per row: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors.
   double engine_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
     double const clocks = packing_.rows == 0 ? 4.7 : step % 32 == 0 ? 5.8 : 9;
@@ -217,7 +217,7 @@ class WindowSearch {
   WindowProducts const& windows_;
   PackRecipe const& packing_;
   double packing_seconds_;
-  std::string policy_;  // without the main loop
+  std::string policy_;  // without the name of the main loop
   Offer<Problem> offer_;
 };
 
@@ -232,15 +232,15 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
     if (best.refusal.empty() && tensor->layout.size() == 0)
       best.refusal = fmt::format("{} has no element for the copy engine", to_string(*tensor));
   if (!best.refusal.empty()) return best;
-  // As the operands lie, or, if the copy engine cannot read one of them, with that one packed; and with rows
-  // put together.
+  // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; and with image
+  // rows packed together.
   std::vector<PackRecipe> packings(4);
   packings[1].other = packings[2].image = packings[3].image = packings[3].other = true;
   std::size_t const plain = packings.size();
   for (PackRecipe packing : packings_of_rows(problem)) {
     packings.push_back(packing);
     if (packing.other) continue;
-    packing.other = true;  // dy, if it cannot be read as it lies
+    packing.other = true;  // dy, if TMA cannot read it in place
     packings.push_back(packing);
   }
   bool taken = false;

@@ -7,12 +7,12 @@
 namespace cosmati::plan {
 namespace {
 
-// The stride along an extent of 1 does not matter.
+// The stride along an extent of 1 is irrelevant; it becomes 0.
 Index stride_of(TensorDescription const& tensor, int dimension) {
   return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
 }
 
-// `row` and `column` are dimensions of the tensor, whose first is the batch.
+// `row` and `column` are dimensions of the tensor; dimension 0 is the batch.
 MatrixForm form_of(TensorDescription const& tensor, int row, int column, bool by_pointers = false) {
   MatrixForm form;
   form.type = tensor.type;
@@ -24,8 +24,8 @@ MatrixForm form_of(TensorDescription const& tensor, int row, int column, bool by
   return form;
 }
 
-// The most elements, a power of two of at most 16 bytes, of which every multiple from the base is aligned,
-// where the other strides are `stride` and the batch's.
+// The largest vector width (a power of two, at most 16 bytes) at which vectors stay aligned, given the other
+// stride and the batch stride.
 int aligned_width(MatrixForm const& form, Index stride) {
   int const size = size_of(form.type);
   int width = 1;
@@ -80,7 +80,7 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped)
   form.k = problem.k();
   form.a = form_of(problem.a, 1, 2, problem.by_pointers);
   form.b = form_of(problem.b, 2, 1, problem.by_pointers);
-  if (form.k == 0)  // operands without elements may lie nowhere
+  if (form.k == 0)  // operands without elements have no meaningful strides
     for (MatrixForm* operand : {&form.a, &form.b}) operand->row_stride = operand->batch_stride = 0;
   form.d = form_of(problem.d, 1, 2, problem.by_pointers);
   form.swapped = swapped.value_or(form.d.column_stride != 1 && form.d.row_stride == 1);

@@ -49,7 +49,7 @@ void complete(GemmRecipe& recipe, Division const& division, CanonicalGemm const&
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
   recipe.predicted_seconds = predict_seconds(recipe, form, gpu) + predict_repack(recipe, gpu);
   if (p.main_loop != MainLoop::warp_specialized || !form.by_pointers) return;
-  constexpr double launch_seconds = 2.5e-6;  // of the kernel that makes the maps
+  constexpr double launch_seconds = 2.5e-6;  // for the kernel that writes the tensor maps
   recipe.map_offset = after;
   recipe.map_bytes =
       static_cast<std::size_t>(form.batch) * most_mapped_operands * sizeof(arch::TensorMapOfDevice);
@@ -90,8 +90,8 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
   return {};
 }
 
-// cp.async moves 4, 8 or 16 bytes as they lie; what it cannot move passes through registers, one step's
-// latency after the other.
+// The reason why cp.async is unsuitable for an operand; empty if it is suitable. It copies 4, 8 or 16 bytes
+// without changing them; anything else passes through registers and waits a full latency in each step.
 std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGemm const& form) {
   OperandAccess const access = access_of(operand);
   int const size = size_of(operand.type);
@@ -132,7 +132,7 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   return {};
 }
 
-// The same for wmma, which supports operands of either major.
+// The reason why WMMA does not support the problem; it supports both majors. Empty if it does.
 std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!wmma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply wmma takes no {} and {} with sums in {}",
@@ -141,7 +141,7 @@ std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   return wmma_device_violation(form.a.type, gpu);
 }
 
-// "fma" of "large,multiply=fma" for the field "multiply="; empty if the text names none.
+// The value of a field: "fma" for the field "multiply=" in "large,multiply=fma"; empty if it is missing.
 std::string value_of(std::string_view field, std::string const& policy) {
   std::size_t const at = policy.find(field);
   if (at == std::string::npos) return {};
@@ -160,7 +160,7 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
   return recipe;
 }
 
-// The name in `policy` that only the warp_specialized main loop knows; empty if there is none.
+// The name in `policy` that exists only in the warp_specialized main loop; empty if there is none.
 std::string foreign_policy(std::string const& policy, std::vector<NamedPolicy> const& known) {
   std::string const word = policy.substr(0, policy.find(','));
   auto const has = [&word](std::vector<NamedPolicy> const& list) {
@@ -170,8 +170,9 @@ std::string foreign_policy(std::string const& policy, std::vector<NamedPolicy> c
   return !has(known) && has(warpgroup_policies(2)) ? word : std::string{};
 }
 
-// Tries the policies of one multiply, and betters `offer` where one is predicted to be faster. With
-// `passes`, `form` is what they leave; with a group, what its problems have in common, and `problem` is one.
+// Tries the policies of one multiply, and replaces `offer` by any that is predicted to be faster. With
+// repacking `passes`, `form` describes the repacked operands. For a group, `form` is the common form of its
+// members and `problem` is one of them.
 void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
             CanonicalGemm const& form, Device const& device, PlanOptions const& options,
             GemmRecipe const& passes = {}, GroupForm const* group = nullptr) {
@@ -195,9 +196,9 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked ||
                           options.policy == std::string("multiply=") + name_of(multiply);
   if (!options.policy.empty()) {
-    std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // whose fields are changed
+    std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // base for changed fields
     NamedPolicy named = parse_policy(options.policy, policies, policies[large]);
-    named.policy.partition = own.partition;  // which is chosen below
+    named.policy.partition = own.partition;  // chosen below
     if (!any_policy) policies = {std::move(named)};
     if (emulated && !(policies.front().policy == own)) {
       offer.refusal =
@@ -206,7 +207,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     }
   }
   bool const own_schedule = options.policy.find("epilogue=") != std::string::npos;
-  // The emulator widens operands of types that its kernels do not have; they then arrive as one type.
+  // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
   std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
   if ((problem.by_pointers || group != nullptr) && widening > 0) {
     offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
@@ -217,21 +218,24 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    // Tensor cores leave a thread two neighbors of a row, but four of f64: whole stores need shared memory.
+    // With tensor cores a thread holds only two adjacent elements of a row, so full-width stores need staging
+    // in shared memory. With f64 it holds four, which suffice.
     if (!own_schedule && !emulated)
       recipe.policy.epilogue =
           multiply == Multiply::wmma || (multiply == Multiply::mma && form.sum != DataType::f64)
               ? EpilogueSchedule::staged
               : schedule_of(problem.epilogue.expression);
-    // Results that TMA cannot store are stored by runs of a row.
+    // Results that TMA cannot store are staged and stored by runs of a row.
     if (!own_schedule && multiply == Multiply::wgmma && !stores_by_engine(recipe.policy, form))
       recipe.policy.epilogue = EpilogueSchedule::staged;
-    // 256 threads have all registers that they can name, whatever the bound; the assembler's schedule still
-    // follows it, and which is faster goes with the direction of a (docs/decisions/0004).
+    // With up to 256 threads per multiprocessor every bound allows the maximum number of registers, but the
+    // bound still changes the assembler's schedule. Which bound is faster depends on the major of a
+    // (docs/decisions/0004).
     bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
     if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && any_policy)
       recipe.policy.blocks = 1;
-    // Single elements take registers for the addresses of each, the search for a group's problem some more.
+    // Single-element loads need registers for an address each, and the search for a group's member needs a
+    // few more.
     if (multiply != Multiply::wgmma && (recipe.a.width == 1 || recipe.b.width == 1 || group != nullptr))
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
     std::string refusal = form_violation(recipe, form, device.gpu);
@@ -277,8 +281,8 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   }
 }
 
-// The policy and the way of the operands that are predicted to be fastest by wgmma. Says what other ways
-// were predicted to take; refuses by what the first says.
+// The policy and operand paths that are predicted to be fastest with wgmma. The text includes the predictions
+// for the other paths; a refusal is that of the first path.
 Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
   Offer<GemmProblem> best;
   PlanOptions options = asked;
@@ -286,7 +290,7 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
   std::vector<std::pair<OperandWay, double>> predicted;
   for (OperandWay const& way : operand_ways(problem, invariant_side(problem, options))) {
     if (!is_of_kind(way, kind) || (options.batch_invariant && takes_registers(way))) continue;
-    if (problem.by_pointers) {  // which passes and copying threads do not know
+    if (problem.by_pointers) {  // unsupported by repacking and by copying threads
       bool const copies = way.passes.repack_a.bytes + way.passes.repack_b.bytes > 0;
       if (copies || way.form.a.by_threads || way.form.b.by_threads) continue;
       if (device.backend == Backend::emulator && !emulator::pointers_violation(way.form).empty()) continue;
@@ -353,7 +357,8 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     offer.refusal = "--policy " + options.policy + ": operands= is a word of warp_specialized";
     return offer;
   }
-  // wmma does what mma does where that is, a little slower: it is for GPUs without, and for who asks.
+  // mma is preferred where it exists, because wmma does the same slightly slower. wmma is for GPUs without
+  // mma, or on request.
   if (asked == name_of(Multiply::wmma) || (asked.empty() && !features_of(device.gpu).mma && !copies)) {
     std::string const refusal = wmma_violation(form, device.gpu);
     if (refusal.empty())
@@ -363,7 +368,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   }
   Multiply const simple = simple_multiply(form);
   if (asked != name_of(Multiply::mma) && asked != name_of(Multiply::wmma)) {
-    // Concerns speed only, and is ignored if this kernel is requested by name.
+    // This reason concerns speed only; it is ignored if the kernel is requested by name.
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
     if (slow.empty())
@@ -373,7 +378,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   }
   if (!copies && asked == name_of(Multiply::mma))
     offer.refusal = "multiply mma is for the multistage main loop";
-  // Single bytes would be loaded and stored one by one.
+  // Single bytes would be loaded and stored one at a time.
   bool const single_bytes =
       size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;
   if (copies && (asked.empty() ? !single_bytes : asked == name_of(Multiply::mma))) {
@@ -414,8 +419,8 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     ways = operand_ways(problem);
   else
     ways.front().form = canonical(problem);
-  GemmRecipe recipe;  // the fastest, by the prediction
-  std::string why;    // there is none, by what is said of the first way
+  GemmRecipe recipe;  // the one predicted to be fastest
+  std::string why;    // the reason given by the first path, if all are rejected
   for (OperandWay const& way : ways) {
     CanonicalGemm const form = repacked(way.form, way.passes);
     GemmRecipe next = recipe_for(form);

@@ -1,4 +1,4 @@
-// Choices worth measuring: around the plan's, and around one that was measured.
+// Tuning candidates: variations of the plan's choice and of a measured choice.
 #include "src/plan/gemm/contenders.h"
 
 #include <fmt/format.h>
@@ -16,10 +16,10 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr double hopeless = 3;  // times the least prediction: the model is not that wrong
+constexpr double hopeless = 3;  // times the smallest prediction; the model's error is smaller than that
 constexpr std::size_t most_contenders = 24;
 constexpr int all_splits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256};
-constexpr int all_widths[] = {64, 96, 128, 160, 192, 256};  // of a tile by wgmma
+constexpr int all_widths[] = {64, 96, 128, 160, 192, 256};  // of a wgmma block tile
 
 PlanOptions without_choices(PlanOptions options) {
   options.policy.clear();
@@ -38,7 +38,7 @@ void append_new(std::vector<TuningContender>& list, std::vector<TuningContender>
       list.push_back(one);
 }
 
-// The next smaller and larger of a list.
+// The next smaller and the next larger value in a list.
 template <std::size_t count>
 std::vector<int> beside(int const (&list)[count], int value) {
   std::vector<int> result;
@@ -49,7 +49,7 @@ std::vector<int> beside(int const (&list)[count], int value) {
   return result;
 }
 
-// The order of tiles matters where they are many times what runs at one time.
+// Other rasters; the order of tiles matters only if there are more tiles than multiprocessors.
 std::vector<GemmPolicy> rasters(GemmPolicy const& centre, Index tiles, Gpu const& gpu) {
   std::vector<GemmPolicy> list;
   if (tiles <= gpu.multiprocessors) return list;

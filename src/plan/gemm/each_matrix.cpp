@@ -1,4 +1,4 @@
-// Runs the product of each matrix in turn.
+// Computes the product of each matrix of a batch in turn.
 #include "src/plan/gemm/each_matrix.h"
 
 namespace cosmati::plan {

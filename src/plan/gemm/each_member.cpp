@@ -1,4 +1,4 @@
-// One member after another, or small ones side by side.
+// Computes the members of a group one after another, or small ones concurrently on the host.
 #include "src/plan/gemm/each_member.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cosmati::plan {
 namespace {
 
-// Below this number of multiply-adds, a product takes less time than synchronizing a team of threads.
+// A product with fewer multiply-adds than this takes less time than synchronizing a team of threads.
 constexpr double small_work = 4e6;
 
 bool is_small(GemmProblem const& member) {
@@ -17,7 +17,7 @@ bool is_small(GemmProblem const& member) {
          small_work;
 }
 
-// Members that are planned for one thread each.
+// True for members that are planned for one thread and run concurrently.
 bool side_by_side(GemmProblem const& member, Device const& device) {
   return device.backend == Backend::cpu && device.threads > 1 && is_small(member);
 }
@@ -29,7 +29,7 @@ Plan<GemmProblem> plan_of(GemmProblem const& member, Device device, bool batch_i
 
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// One workspace for all that run in turn, one for each thread where members run side by side.
+// One workspace is shared by all members that run in turn; concurrent members have one per thread.
 struct Workspaces {
   std::size_t in_turn = 0, of_thread = 0;
   std::size_t bytes(Device const& device) const {
@@ -78,8 +78,8 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   std::vector<std::size_t> small_, others_;
 };
 
-// What power takes from kernels of the tensor cores that follow each other for so long: as the model of
-// warp_specialized has it.
+// The slowdown by the power limit when tensor cores are busy for so long, as in the model of
+// warp_specialized.
 double slowed(double seconds) { return 1 + 0.35 * std::min(1.0, seconds / 200e-6); }
 
 Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const& device,
@@ -91,7 +91,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
   }
   Workspaces workspaces;
   bool predicted = device.backend == Backend::cuda;
-  double by_wgmma = 0, by_wgmma_cool = 0;  // seconds, and what they were without that
+  double by_wgmma = 0, by_wgmma_cool = 0;  // seconds; the same without the slowdown
   for (GemmProblem const& member : problem.members) {
     auto const one = plan_of(member, device, options.batch_invariant);
     workspaces.add(member, device, one.workspace_bytes);

@@ -1,4 +1,4 @@
-// What problems of different sizes have in common.
+// The common form of products of different sizes.
 #include "src/plan/gemm/group.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ double work_of(CanonicalGemm const& form) {
   return static_cast<double>(form.m) * static_cast<double>(form.n) * static_cast<double>(form.k + 1);
 }
 
-// The operand of the largest problem as every problem's can be read: along what, and how wide. Where its own
-// strides promise more, or lead elsewhere, it gets others that promise just that.
+// The operand of the largest problem with the major and width that are valid for all problems. If its own
+// strides allow a wider access or another major, it gets strides that allow exactly the common one.
 template <class Extent>
 MatrixForm common_operand(std::vector<CanonicalGemm> const& problems, CanonicalGemm const& largest,
                           MatrixForm CanonicalGemm::*operand, Extent CanonicalGemm::*outer) {
@@ -38,13 +38,13 @@ MatrixForm common_operand(std::vector<CanonicalGemm> const& problems, CanonicalG
   form.alignment = all.width * size_of(form.type);
   Index const extent = all.along == Along::depth ? largest.k : largest.*outer;
   Index const pitch = (extent + all.width - 1) / all.width * all.width + all.width;
-  bool const single = all.width == 1;  // then no stride of 1 says more than that
+  bool const single = all.width == 1;  // a stride of 1 would allow wider accesses
   form.row_stride = all.along == Along::outer ? (single ? 2 : 1) : (single ? 2 * pitch + 1 : pitch);
   form.column_stride = all.along == Along::depth ? (single ? 2 : 1) : (single ? 2 * pitch + 1 : pitch);
   return form;
 }
 
-// Runs along n of something that the epilogue reads or writes: a problem of one column has no runs.
+// The common width along n of a tensor of the epilogue. Problems with a single column do not restrict it.
 template <class Member>
 void narrow(MatrixForm& common, std::vector<CanonicalGemm> const& problems, Member const& member) {
   bool any = false;
@@ -62,7 +62,7 @@ void narrow(MatrixForm& common, std::vector<CanonicalGemm> const& problems, Memb
 GroupForm group_form(GroupedGemmProblem const& problem) {
   GroupForm group;
   auto const& members = problem.members;
-  bool swapped = false;  // as the largest would be
+  bool swapped = false;  // as for the largest member
   double most = -1;
   for (GemmProblem const& member : members) {
     CanonicalGemm const form = canonical(member);
@@ -99,7 +99,7 @@ GroupForm group_form(GroupedGemmProblem const& problem) {
     common.n = std::max(common.n, form.n);
     common.k = std::max(common.k, form.k);
   }
-  // What is not the engine's to store everywhere is so nowhere.
+  // Results are stored by TMA only if TMA can store those of all members.
   GemmPolicy any;
   any.block_n = any.warp_n = 256;
   if (!std::all_of(problems.begin(), problems.end(), [&](CanonicalGemm const& form) {
@@ -134,7 +134,7 @@ Volume volume_of(GroupForm const& group, GemmRecipe const& recipe) {
 std::string wgmma_violation(GroupForm const& group, Gpu const& gpu) {
   CanonicalGemm const& common = group.common;
   for (std::size_t i = 0; i < group.problems.size(); ++i)
-    if (group.problems[i].k > 0)  // else nothing is loaded
+    if (group.problems[i].k > 0)  // otherwise nothing is loaded
       if (std::string const sentence = wgmma_violation(group.problems[i], gpu); !sentence.empty())
         return fmt::format("member {}: {}", group.member[i], sentence);
   constexpr int unit = 16;  // bytes

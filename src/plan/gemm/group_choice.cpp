@@ -1,4 +1,5 @@
-// One candidate for each kernel family that takes all members in one launch, then one member after another.
+// The candidates for groups: each kernel family that computes all members in one launch, then one member
+// after another.
 #include "src/plan/gemm/group_choice.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Which instructions, side and policies batch-invariant products have.
+// The instructions, operand order and policies of batch-invariant products.
 #include "src/plan/gemm/invariant.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr int invariant_columns = 128;  // of the one shape of wgmma, m64n128
+constexpr int invariant_columns = 128;  // the only wgmma shape used, m64n128
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Grids and matrix arguments.
+// Grids and matrix arguments of launches.
 #include "src/plan/gemm/launch.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace) {
 MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers) {
   MatrixArguments matrix;
   void* const writable =
-      const_cast<void*>(data);  // one type serves operands, which are only read, and results
+      const_cast<void*>(data);  // the type is shared by operands, which are only read, and results
   if (by_pointers)
     matrix.pointers = static_cast<void* const*>(writable);
   else

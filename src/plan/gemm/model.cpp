@@ -1,4 +1,4 @@
-// Performance model of a GEMM kernel: lower bounds for any kernel, plus the overhead of this one.
+// Performance model of a GEMM kernel: lower bounds that hold for any kernel, plus the overhead of this one.
 #include "src/plan/gemm/model.h"
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 namespace cosmati::plan {
 namespace {
 
-// What lies in shared memory for one depth of an operand.
+// The bytes in shared memory of one pack: an element, or what replaces it, at one step of depth.
 int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
   if (recipe.policy.multiply == Multiply::dp4a) return 4;
   if (recipe.policy.multiply == Multiply::half2 && recipe.policy.main_loop == MainLoop::double_buffered)
-    return is_a ? 4 : 2;  // twins
+    return is_a ? 4 : 2;  // elements of a are stored twice
   bool const as_they_lie =
       recipe.policy.main_loop == MainLoop::multistage && recipe.policy.multiply == Multiply::fma;
   return size_of(as_they_lie ? element : recipe.sum);
 }
 
-// The rate of WMMA as a share of that of mma.sync: its shapes of 8-bit integers, and of f64 on Hopper, are
-// half as large.
+// The rate of WMMA relative to mma.sync: its shapes for 8-bit integers, and for f64 on Hopper, are half as
+// large.
 double wmma_share(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu) {
   if (recipe.policy.multiply != Multiply::wmma) return 1;
   Features const& features = features_of(gpu);
@@ -52,24 +52,24 @@ bool by_tensor_cores(GemmPolicy const& policy) {
   return policy.multiply == Multiply::mma || policy.multiply == Multiply::wmma;
 }
 
-// The share of issued instructions that multiply: for thread_m * thread_n products a thread reads thread_m +
-// thread_n packs in accesses of 16 bytes, and walks the loop.
+// The fraction of issued instructions that multiply. For thread_m * thread_n products, a thread loads
+// thread_m + thread_n packs in accesses of 16 bytes, and executes the loop's instructions.
 double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, int resident) {
   GemmPolicy const& p = recipe.policy;
-  if (by_tensor_cores(p)) {  // a warp's tile is read from shared memory at 128 bytes a clock
-    // wmma reads bytes that lie along m or n one by one, two lines of them from the same banks
+  if (by_tensor_cores(p)) {  // warp tiles are loaded from shared memory at 128 bytes per clock
+    // WMMA loads MN-major bytes one at a time, with two-way bank conflicts.
     auto const times = [&](OperandAccess const& access, DataType type) {
       return p.multiply == Multiply::wmma && size_of(type) == 1 && access.along == Along::outer ? 8 : 1;
     };
     double const reads =
         (p.warp_m * times(recipe.a, problem.a.type) + p.warp_n * times(recipe.b, problem.b.type)) * 32.0 /
         128;
-    double const clocks = recipe.sum == DataType::f64 ? 2 : 1;  // of the four tensor cores
+    double const clocks = recipe.sum == DataType::f64 ? 2 : 1;  // for the four tensor cores
     double const products = clocks * p.warp_m * p.warp_n / 16.0 / 8.0;
     double const tile = 1 / (1 + 32.0 / p.block_m + 32.0 / p.block_n);  // measured: larger tiles wait less
     return tile * products / (products + 0.5 * reads);
   }
-  // f64 and dp4a issue every other clock: what stands beside them is half as dear.
+  // f64 and dp4a issue every other clock, so other instructions cost half as much relative to them.
   bool const every_other = p.multiply == Multiply::dp4a || recipe.sum == DataType::f64;
   double const products =
       p.thread_m * p.thread_n / (p.multiply == Multiply::half2 ? 2.0 : 1.0) * (every_other ? 2 : 1);
@@ -78,8 +78,8 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
                        16.0;
   double const loads =
       (p.block_m + p.block_n) * 4.0 / (p.threads() * std::min(recipe.a.width, recipe.b.width));
-  // Measured on an H200 (docs/decisions/0004): cp.async costs what it saves in registers, and a second
-  // resident block hides the barriers of the first.
+  // Measured on an H200 (docs/decisions/0004): cp.async costs about as much as it saves in registers, and a
+  // second resident block hides the barriers of the first.
   double const by_copies = p.main_loop == MainLoop::multistage ? 0.92 : 1;
   double const overlap = 1 - (p.multiply == Multiply::dp4a ? 0.10 : 0.06) / resident;
   double const tile = 1 / (1 + 3.0 / p.block_m + 3.0 / p.block_n);
@@ -94,7 +94,7 @@ int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem)
   int const value = size_of(problem.evaluation);
   if (p.multiply == Multiply::wmma) {
     int const size = size_of(problem.a.type);
-    int const rows = p.warps_m() * (recipe.sum == DataType::f64 ? 8 : 16);  // of D at a time, a fragment's
+    int const rows = p.warps_m() * (recipe.sum == DataType::f64 ? 8 : 16);  // rows of D staged at a time
     return std::max(p.stages * (padded_tile_bytes(size, recipe.a.along, p.block_k, p.block_m) +
                                 padded_tile_bytes(size, recipe.b.along, p.block_k, p.block_n)),
                     (rows * padded_sums(p.block_n) * size_of(recipe.sum) + 127) / 128 * 128);
@@ -115,10 +115,10 @@ Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu 
   Footprint print;
   print.shared_bytes = shared_storage_bytes(recipe, problem);
   if (print.shared_bytes > gpu.shared_bytes_per_block) return print;
-  constexpr int reserved_bytes = 1024;  // of shared memory, by the system for each block
+  constexpr int reserved_bytes = 1024;  // of shared memory, reserved by the system per block
   int const by_shared = gpu.shared_bytes_per_multiprocessor / (print.shared_bytes + reserved_bytes);
   int const by_threads = gpu.threads_per_multiprocessor / p.threads();
-  constexpr int registers = 65536, most_registers = 256;  // of a multiprocessor; of a thread, and one unused
+  constexpr int registers = 65536, most_registers = 256;  // per multiprocessor; per thread (one unused)
   int const by_registers = std::max(p.blocks, registers / (most_registers * p.threads()));
   print.blocks_resident =
       std::max(1, std::min({by_shared, by_threads, gpu.blocks_per_multiprocessor, by_registers}));
@@ -159,9 +159,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const rest = std::ceil((blocks - whole_waves * places) / gpu.multiprocessors);
   double clocks_of_block = steps * p.block_m * p.block_n * p.block_k /
                            (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, resident));
-  // Measured on an H200: what is narrower than the 4 bytes of cp.async comes element by element, each a load
-  // that is waited for.
-  // Expected of wmma, whose loader has all of a thread's in flight.
+  // Measured on an H200: runs narrower than the 4 bytes of cp.async are loaded element by element, each
+  // waited for. The value for WMMA, whose loader keeps all loads of a thread in flight, is a prediction.
   double const clocks_of_element = p.multiply == Multiply::wmma ? 0.3 : 1.5;
   if (by_tensor_cores(p)) {
     auto const lone = [&](OperandAccess const& access, DataType type) {
@@ -175,7 +174,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     double const occupied = std::min(1.0, together * p.threads() / 32 / warps_for_full_rate);
     return together * clocks_of_block / (occupied * gpu.clock_hertz);
   };
-  // With stream-K all blocks finish together, up to one step.
+  // With stream-K all blocks finish at the same time, up to one step.
   bool const streams = p.partition == Partition::stream_k;
   double const longer = volume.steps > 0 ? volume.longest / volume.steps : 1;  // the deepest tile of a group
   double const multiply =
@@ -187,10 +186,10 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const through_l2 = blocks * steps * p.block_k *
                             (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type));
   double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
-  double const in_slots = streams ? places : recipe.splits > 1 ? blocks : 0;  // blocks that leave sums
+  double const in_slots = streams ? places : recipe.splits > 1 ? blocks : 0;  // number of partial sums
   double const partials =
       2.0 * in_slots * p.block_m * p.block_n * size_of(recipe.sum) / gpu.memory_bytes_per_second;
-  // Flags, and slots that one block adds.
+  // The cost of flags, and of the slots that a block adds.
   double const added = streams ? std::ceil(places / std::max(1, recipe.streamed)) : recipe.splits;
   double const combine = in_slots > 0 ? latency_seconds * (1 + added / 4.0) : 0;
   double const bytes = std::max(once / (0.7 * gpu.memory_bytes_per_second), through_l2 / l2_rate);

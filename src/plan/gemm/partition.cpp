@@ -18,7 +18,7 @@ Index steps_of(GemmPolicy const& policy, CanonicalGemm const& form) {
   return ceiling_divide(form.k, policy.block_k);
 }
 
-// Numbers of parts that divide the work of few tiles among all multiprocessors.
+// Appends split-K factors that divide the work of few tiles among all multiprocessors.
 void append_splits(std::vector<Division>& list, GemmRecipe const& recipe, CanonicalGemm const& form,
                    Gpu const& gpu, bool asked) {
   Index const blocks = tiles_of(recipe.policy, form) * form.batch;
@@ -29,9 +29,10 @@ void append_splits(std::vector<Division>& list, GemmRecipe const& recipe, Canoni
     if (steps / splits >= least_steps) list.push_back({Partition::split_k, splits});
 }
 
-// Streaming pays where the last wave of tiles is not full, and a range is worth its partial sums.
+// Stream-K pays off if the last wave of tiles is not full and a range has enough steps to justify its partial
+// sums.
 bool is_stream_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  constexpr Index least_steps = 8;  // of a range
+  constexpr Index least_steps = 8;  // per range
   // With 128 accumulators, a thread that also loads has too few registers for the stream-K scheduler and
   // spills.
   constexpr int most_registers = 96;  // of sums
@@ -69,7 +70,7 @@ void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& f
   recipe.splits = division.splits;
   recipe.streamed = recipe.stream_blocks = 0;
   Index const tiles = tiles_of(p, form) * form.batch;
-  // If a cluster shares a tile along k, each block continues with one slice of it.
+  // If a cluster shares a tile along k, each block stores the partial sums of its share of the tile.
   Index slots = tiles * p.cluster_k * (recipe.splits - 1);
   if (p.partition == Partition::stream_k) {
     slots = places;

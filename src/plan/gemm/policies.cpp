@@ -1,4 +1,4 @@
-// Policies from and to text.
+// Parses and prints policies.
 #include "src/plan/gemm/policies.h"
 
 #include <fmt/format.h>

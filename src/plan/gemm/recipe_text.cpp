@@ -18,7 +18,7 @@ std::string to_string(GemmRecipe const& recipe) {
     if (recipe.map_bytes > 0) text += "tensor maps from pointers first, ";
     return text;
   };
-  // Describes clusters, or resident blocks.
+  // Describes the cluster or the number of resident blocks.
   auto const company = [&p] {
     std::string text;
     if (p.cluster_m * p.cluster_n > 1) text += fmt::format("cluster {}x{}, ", p.cluster_m, p.cluster_n);

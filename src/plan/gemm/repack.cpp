@@ -11,13 +11,13 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr Index unit_bytes = 16;       // what a row's beginning is a multiple of
+constexpr Index unit_bytes = 16;       // the alignment of rows
 constexpr int buffer_alignment = 256;  // bytes
 
 double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   if (repack.bytes == 0) return 0;
-  // Measured on an H200 (docs/decisions/0004): 0.6 of the rate of a plain copy, and a launch of its own.
-  constexpr double launch_seconds = 3e-6, share_of_copy = 0.6;  // with what lies between two kernels
+  // Measured on an H200 (docs/decisions/0004): 0.6 of the rate of a plain copy, plus a separate launch.
+  constexpr double launch_seconds = 3e-6, share_of_copy = 0.6;  // including the gap between two kernels
   return launch_seconds +
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
 }

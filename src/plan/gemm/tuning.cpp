@@ -49,7 +49,7 @@ void check_type(std::string const& key, std::string const& value, std::string co
   if (name != type) refuse(key, value, name);  // lines are compared as text: an alias would never match
 }
 
-// "bf16/k8": type, direction out of `directions` where there are any, width.
+// Checks a value such as "bf16/k8": type, direction (one of `directions`, if there are any), width.
 void check_matrix(std::string const& key, std::string const& value, std::string const& directions) {
   std::string const example = directions.empty() ? "bf16/8" : std::string("bf16/") + directions[0] + "8";
   std::size_t const slash = value.find('/');
@@ -134,7 +134,7 @@ GemmPolicy policy_of(TuningLine const& line) {
       throw Error(
           ErrorCode::bad_file,
           fmt::format("splits={} with partition=stream_k is invalid; valid values: splits=1", line.splits));
-  } else {  // lines from before there was a partition tell the splits alone
+  } else {  // lines from before partitions existed have only the splits
     policy.partition = line.splits > 1 ? Partition::split_k : Partition::tiles;
   }
   return policy;

@@ -1,4 +1,4 @@
-// What wgmma and the copy engine take, and what they cost.
+// The requirements of wgmma and TMA, and their cost model.
 #include "src/plan/gemm/warp_specialized.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr int step_bytes = 128;  // of depth: what the copy engine exchanges chunks within
+constexpr int step_bytes = 128;  // of depth: the span of the 128-byte swizzle
 
-// Why the copy engine cannot move `matrix`, whose `rows` and `columns` have these strides; empty: it can.
+// The reason why TMA cannot copy `matrix` of `rows` by `columns` elements; empty if it can.
 std::string engine_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns) {
   constexpr Index unit = 16;  // bytes
   int const size = size_of(matrix.type);
@@ -47,9 +47,9 @@ bool is_shifted(OperandAccess const& access, int size) {
   return access.by_threads && access.width * size < 4;
 }
 
-// Clocks that threads need for a step of an operand: of a warp's cp.async, or of its aligned loads of 16
-// bytes, which are shifted in registers, and of which each four wait for memory. Copies: measured at 4096^3,
-// 12 to 16 clocks; shifts are predicted.
+// Clocks per step if threads load an operand: with a warp's cp.async, or with aligned 16-byte loads that are
+// shifted in registers and waited for four at a time. Copies were measured at 4096^3 (12 to 16 clocks);
+// shifts are predicted.
 double copy_clocks(OperandAccess const& access, int rows, int size) {
   if (!access.by_threads) return 0;
   constexpr double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
@@ -103,10 +103,10 @@ Along wgmma_direction(MatrixForm const& operand, Index depth) {
 }
 
 bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
-  // A store by the engine writes whole units of 16 bytes, also where a row ends within one (seen on an H200).
+  // A TMA store writes full 16-byte units, even if a row ends within one (seen on an H200).
   bool const along_m = direction_of_result(form) == Along::outer;
   bool const whole_units = (along_m ? form.m : form.n) * size_of(form.d.type) % 16 == 0;
-  // Its boxes have rows of at least 32 bytes, what the smallest swizzle spans.
+  // The boxes of a TMA store need rows of at least 32 bytes, the span of the smallest swizzle.
   int const size = size_of(form.d.type);
   int const row = along_m ? tensor_store_rows : part_of_row(policy.warp_n / policy.cluster_k, size);
   bool const wide_rows = row * size >= 32;
@@ -144,8 +144,9 @@ NamedPolicy policy_of(Tiles const& tiles, int element_bytes) {
 }  // namespace
 
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
-  // Measured on an H200 (docs/decisions/0004): a multiprocessor takes in 60 bytes a clock, so smaller tiles
-  // than 128x128 wait for their operands; two blocks in a cluster share B's. Few tiles are shared along k.
+  // Measured on an H200 (docs/decisions/0004): a multiprocessor loads 60 bytes per clock, so tiles smaller
+  // than 128x128 wait for their operands; two blocks of a cluster share the tile of B. If there are few
+  // tiles, a cluster shares one along k.
   constexpr Tiles all[] = {{"small", 64, 64, 16, 5, 1, 1, 2},         {"medium", 128, 128, 16, 6, 1, 1, 1},
                            {"large", 128, 128, 32, 6, 2, 1, 1, true}, {"tall", 128, 64, 16, 8, 1, 1, 1},
                            {"wide", 64, 128, 16, 8, 1, 1, 1},         {"huge", 128, 256, 16, 4, 2, 1, 1},
@@ -162,7 +163,8 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes) {
-  // For few filters and short sums: one warpgroup stores while the other multiplies.
+  // For few filters and short sums. In the ping-pong tiles ("turns") one warpgroup stores while the other
+  // multiplies.
   constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 1, 1, 1, true},
                             {"narrow_turns", 128, 32, 32, 9, 1, 1, 1, true},
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};
@@ -225,7 +227,8 @@ TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
 
 int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form) {
   int const stages = p.stages * step_bytes * (p.block_m + p.block_n);
-  // Bytes of a row of sums that waits for the staged epilogue: a warp's columns, or its share of them.
+  // The bytes of one row of sums in the staged epilogue: the columns of a warp, or its share of them in a
+  // cluster along k.
   int const pass = std::min(p.warp_n / p.cluster_k * size_of(form.evaluation), 128) + 32;
   int const epilogue = p.epilogue == EpilogueSchedule::staged ? p.consumer_warps() * tensor_store_rows * pass
                        : stores_by_engine(p, form)            ? tensor_store_of(p, form).bytes
@@ -242,8 +245,8 @@ Index tiles_of_clusters(GemmPolicy const& p, CanonicalGemm const& form) {
   return tiles(form.m, p.block_m, p.cluster_m) * tiles(form.n, p.block_n, p.cluster_n);
 }
 
-// Multiprocessors lie in groups, of which clusters of more than two leave some over: on an H200 30 of four
-// blocks and 15 of eight find a place on 132.
+// Multiprocessors are organized in GPCs, which clusters of more than two blocks do not fill completely: on an
+// H200 with 132 multiprocessors, 30 clusters of four blocks or 15 of eight are resident.
 Index places_of_clusters(GemmPolicy const& p, Gpu const& gpu) {
   Index const cluster = p.cluster();
   Index const multiprocessors = cluster > 2 ? gpu.multiprocessors * Index{10} / 11 : gpu.multiprocessors;
@@ -256,16 +259,17 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
   constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.95, alone = 0.68, tile_seconds = 0.06e-6;
   constexpr double store_seconds = 0.46e-6;
-  // The store rate of a multiprocessor when all store at once. If d is M-major, a warp writes 16 adjacent
-  // elements, half a cache line: predicted, not yet measured.
+  // The store rate per multiprocessor when all store at the same time. If d is M-major, a warp writes 16
+  // adjacent elements, half a cache line: predicted, not yet measured.
   double const store_rate = direction_of_result(form) == Along::outer ? 55e9 : 68e9;
   int const size = size_of(form.a.type), ck = p.cluster_k;
   auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n);
   auto const splits = static_cast<double>(recipe.splits);
   double const block = static_cast<double>(p.block_m) * p.block_n;
 
-  // A step: one warpgroup does not fill the tensor cores, nor do two in turn that wait for promoted sums.
-  double products = 4096.0 / size * share_of_peak;  // a clock
+  // Step time: one warpgroup does not saturate the tensor cores, nor do two in ping-pong that wait for
+  // promoted sums.
+  double products = 4096.0 / size * share_of_peak;  // per clock
   if (p.ping_pong) products *= is_float8(form.a.type) ? 0.62 : 0.98;
   if (p.consumer_warps() * p.blocks == 4) products *= alone;
   auto const in_whole_lines = [&](MatrixForm const& operand) {
@@ -273,13 +277,13 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
     return pitch * size % step_bytes == 0;
   };
   double const intake = (p.cluster_m * p.cluster_n > 1 ? 61.0 : 55.4) *
-                        (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : 0.64);  // bytes a clock
+                        (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : 0.64);  // bytes per clock
   double step_clocks =
       std::max({block * p.block_k / products, (p.block_m + p.block_n) * step_bytes / intake,
                 copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size)});
-  // What goes through registers is read from shared memory by the warps, in the place of wgmma; all that it
-  // then delivers a step, at 128 bytes a clock. A warpgroup that multiplies alone waits for its registers: at
-  // 4096^3 128x128 in turns took 530 us, 128x256 by both 380.
+  // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes longer;
+  // all loads of a step also share 128 bytes per clock. A warpgroup that multiplies alone waits for its
+  // registers: at 4096^3, ping-pong 128x128 took 530 us, cooperative 128x256 380 us.
   if (size == 4 && recipe.a.along == Along::outer) {
     constexpr double shared_rate = 128;
     double const share_by_registers = p.ping_pong ? 0.68 : 0.97;
@@ -287,13 +291,14 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
     step_clocks = std::max(step_clocks / share_by_registers, multiplies * (64 + columns) * 32 / shared_rate);
   }
 
-  // Rounds of a multiprocessor's blocks.
+  // The number of rounds of blocks per multiprocessor.
   double const blocks = volume.tiles * splits * ck;
   auto const places = static_cast<double>(places_of_clusters(p, gpu));
   double const multiprocessors = places / p.blocks, waves = std::ceil(blocks / places);
   double const full = std::floor(blocks / places), rest = blocks - full * places;
   double const steps = std::ceil(volume.steps / (splits * ck));
-  // Streamed, all end at one time, but for a step, and have a piece of a tile more.
+  // With stream-K all blocks finish at the same time, up to one step, and process one more piece of a tile
+  // each.
   bool const streams = p.partition == Partition::stream_k && recipe.streamed > 0;
   double const share = blocks / places, even = std::ceil(share * steps) / std::max(1.0, steps);
   double const rounds = streams
@@ -303,37 +308,38 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   double multiply = rounds * steps * step_clocks / gpu.clock_hertz + pieces * tile_seconds / p.blocks;
   if (volume.longest > volume.steps)  // the deepest tile of a group
     multiply = std::max(multiply, std::ceil(volume.longest / ck) * step_clocks / gpu.clock_hertz);
-  multiply *= 1 + 0.35 * std::min(1.0, multiply / 200e-6);  // what power allows in the long run
-  // Both warpgroups of a tile store at one time; in turns, one stores while the other multiplies.
+  multiply *= 1 + 0.35 * std::min(1.0, multiply / 200e-6);  // power limit under sustained load
+  // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
+  // multiplies.
   double const store = (p.ping_pong ? 1
                         : streams   ? rounds + 0.5
                                     : rounds) *
                        (store_seconds + block / ck * size_of(form.d.type) / store_rate);
 
-  // What is in flight draws the rate from memory: so many bytes on each multiprocessor all of it.
+  // The achieved memory bandwidth depends on the bytes in flight per multiprocessor.
   constexpr double bytes_for_full_rate = 64e3;
   double const rows =
       std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
   double const resident = std::min<double>(p.blocks, (streams ? places : blocks) / gpu.multiprocessors);
-  // If threads fill the stages, half are in flight; for shifted copies, four runs per thread.
+  // If threads load an operand, half of the stages are in flight; with shifted copies, four runs per thread.
   bool const by_threads = recipe.a.by_threads || recipe.b.by_threads;
   double const in_flight = is_shifted(recipe.a, size) || is_shifted(recipe.b, size)
                                ? 128.0 * 4 * 16
                                : (by_threads ? p.stages / 2 : p.stages) * step_bytes * rows;
   double const drawn = std::clamp(resident * in_flight / bytes_for_full_rate, 0.01, 1.0);
   double const uneven = 1 + 0.19 * (waves > 1 && !streams ? waves * places / blocks - 1 : 0);
-  // Parts of sums that the second cache does not hold travel, too.
+  // Partial sums that do not fit in the L2 cache add to the memory traffic.
   double const parts =
       recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
   double const load = (volume.operand_bytes + parts) / (0.82 * drawn * gpu.memory_bytes_per_second) * uneven;
   double const write = volume.result_bytes / (0.67 * gpu.memory_bytes_per_second);
 
   double const exchange = ck > 1 ? waves * (0.96e-6 + block * size_of(recipe.sum) / 57e9) : 0;
-  // Measured with a fill of counters, 2.5 us, which flags do not need.
+  // Measured including a fill of counters (2.5 us), which flags do not need.
   constexpr double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
   double const slot = slot_seconds + block / ck * size_of(recipe.sum) / slot_rate;
   double combine = recipe.splits > 1 ? handed_on + splits * slot : 0;
-  // Not measured: where ranges are longer than a tile, sums are there before they are waited for.
+  // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
   if (streams) {
     double const added = std::max(1.0, std::ceil(places / recipe.streamed));
     combine = (share < 1 ? handed_on : handed_on / 2) + (1 + added) * slot;

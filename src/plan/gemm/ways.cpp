@@ -1,4 +1,4 @@
-// What each operand needs on its way to wgmma.
+// The path of each operand to wgmma: direct, repacked, or loaded by threads.
 #include "src/plan/gemm/ways.h"
 
 #include <algorithm>
@@ -11,18 +11,18 @@ namespace cosmati::plan {
 namespace {
 
 RepackRecipe pass_of(MatrixForm const& operand, Index outer, CanonicalGemm const& form) {
-  // Matrices by pointers have a map each.
+  // Matrices by pointers have one tensor map each.
   if (wgmma_takes_operand(operand, outer, form.k, form.by_pointers ? 1 : form.batch)) return {};
   return repack_of(operand, outer, form.k, form.batch, wgmma_direction(operand, form.k));
 }
 
-// What may become of one operand.
+// One path of an operand.
 struct Choice {
   RepackRecipe pass;
   bool by_threads = false;
 };
 
-// First what needs least of the kernel.
+// The paths of an operand, in order of increasing work for the main kernel.
 std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, CanonicalGemm const& form, bool is_a) {
   std::vector<Choice> list{{pass_of(operand, outer, form)}};
   if (list.front().pass.bytes == 0 || form.k == 0) return list;
@@ -31,7 +31,7 @@ std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, Canonical
   bool const has_neighbours =
       operand.column_stride == 1 || operand.row_stride == 1 || access.width * size_of(operand.type) >= 4;
   if (is_a && through_registers(operand, outer, form.k, form.by_pointers ? 1 : form.batch))
-    list.push_back({});  // as it lies
+    list.push_back({});  // without a copy
   else if (has_neighbours && (size_of(operand.type) == 2 || registers || access.along == Along::depth))
     list.push_back({{}, true});
   return list;
@@ -47,7 +47,7 @@ std::vector<OperandWay> operand_ways(GemmProblem const& problem, std::optional<b
     bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::outer;
     for (Choice const& a : choices_of(form.a, form.m, form, true))
       for (Choice const& b : choices_of(form.b, form.n, form, false)) {
-        if (swapped != own && !(registers && a.pass.bytes == 0)) continue;  // nothing that the other has not
+        if (swapped != own && !(registers && a.pass.bytes == 0)) continue;  // nothing new in this order
         OperandWay way{form, {}};
         way.form.a.by_threads = a.by_threads;
         way.form.b.by_threads = b.by_threads;
@@ -99,7 +99,7 @@ OperandKind take_operand_kind(std::string& policy) {
   if (at == std::string::npos) return OperandKind::any;
   std::size_t const end = std::min(policy.find(',', at), policy.size());
   std::string const value = policy.substr(at + field.size(), end - at - field.size());
-  policy.erase(at, end + 1 - at);  // the comma that follows, too, or the one before
+  policy.erase(at, end + 1 - at);  // including the comma after it, or else the one before
   if (!policy.empty() && policy.back() == ',') policy.pop_back();
   if (value == "repacked") return OperandKind::repacked;
   if (value == "registers") return OperandKind::registers;

@@ -1,4 +1,4 @@
-// Collapsed index spaces, runs, formulas.
+// Builds primitive passes: collapsed index spaces, runs, formulas.
 #include "src/plan/primitive/builder.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
     for (int d = 0; d < shape.rank; ++d)
       if (shape[d] != 1 && reduced[static_cast<std::size_t>(d)] == of_terms) axes.push_back(d);
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
-      // An axis along which the leader does not vary comes last, if another tensor does not say otherwise.
+      // Axes along which the leader is constant come last, unless another tensor decides otherwise.
       Index const x = tensors[leader]->stride[a], y = tensors[leader]->stride[b];
       if (x != y && x != 0 && y != 0) return x < y;
       Index sum_x = 0, sum_y = 0;
@@ -83,7 +83,7 @@ CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
       previous = d;
     }
   }
-  // A kernel has at least one axis of each kind that it has at all.
+  // A kernel needs at least one axis of each kind.
   SpaceAxis const one{1, std::vector<Index>(tensors.size(), 0)};
   if (space.positions.empty()) space.positions.push_back(one);
   if (space.terms.empty() && std::find(reduced.begin(), reduced.end(), true) != reduced.end())
@@ -112,7 +112,7 @@ std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole,
       ++i;
       continue;
     }
-    constexpr Index unit = 64;  // runs begin where they began before
+    constexpr Index unit = 64;  // keeps the alignment of runs
     Index const half = now[longest] / 2 >= unit ? now[longest] / 2 / unit * unit : now[longest] / 2;
     Piece upper = pieces[i];
     upper.shape[longest] -= half;
@@ -200,7 +200,7 @@ void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<Se
     for (std::size_t i = 0; i < from.size(); ++i) {
       PrimitiveTensor& tensor = p.tensor[static_cast<std::size_t>(first) + i];
       tensor.type = from[i].description.type;
-      if (from[i].binding.mask) tensor.run_stride = -1;  // the emulator's sign of it
+      if (from[i].binding.mask) tensor.run_stride = -1;  // marks a mask for the emulator
       to.push_back({from[i].binding, tensor.type, width > 1 && tensor.run_stride == 0});
     }
   };
@@ -250,7 +250,7 @@ PrimitiveFunction function_of(Formula const& formula, std::vector<std::string> c
     int const given = position_of(formula.scalars, scalar.name);
     if (given < static_cast<int>(formula.scalars.size())) {
       function.scalars.push_back(given);
-    } else {  // a constant that is not finite stays a scalar
+    } else {  // constants that are not finite are passed as scalars
       parameters.scalar[next] = formula.constants.at(scalar.name);
       function.scalars.push_back(next++);
     }

@@ -1,5 +1,5 @@
-// Activations, add, dropout, transforms, reductions and the steps of optimizers as formulas. The derivatives
-// are those of reference/activation.cpp; a NaN goes through all of them.
+// Activations, add, dropout, transforms, reductions and optimizer steps as formulas. The derivatives are
+// those of reference/activation.cpp; all of them propagate a NaN.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ char const* value_text(ActivationFunction function) {
   return "silu(x[e])";
 }
 
-// 1 - tanh(u)^2 without the difference of nearly equal numbers: 4 e / (1 + e)^2 with e = exp(-2 |u|).
+// 1 - tanh(u)^2 without cancellation: 4 e / (1 + e)^2 with e = exp(-2 |u|).
 char const* derivative_text(ActivationFunction function) {
   switch (function) {
     case ActivationFunction::relu: return "let d = select(x[e] > 0, 1, 0); ";
@@ -74,7 +74,7 @@ PrimitiveProgram lower(ElementwiseProblem const& problem, PrimitiveTarget const&
   auto const letters = elementwise_indices(problem.x.layout.rank());
   Formula formula;
   formula.parsed = &expression;
-  formula.accumulator = "acc";  // no name that an operand could have
+  formula.accumulator = "acc";  // a name that no operand can have
   formula.result = "acc";
   for (auto const& scalar : expression.scalars()) formula.scalars.push_back(scalar.name);
   std::vector<Seen> inputs{seen("acc", problem.x, argument(0))}, outputs{seen("acc", problem.y, argument(1))};

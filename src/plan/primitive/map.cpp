@@ -1,4 +1,4 @@
-// Element by element: maps, and transposes where neighbors of x are no neighbors of y.
+// Element-wise maps, and transposes for tensors whose contiguous dimensions differ.
 #include <fmt/format.h>
 #include <utility>
 
@@ -17,8 +17,9 @@ std::vector<Seen const*> pointers_to(std::vector<Seen> const& inputs, std::vecto
   return list;
 }
 
-// The number of runs that a thread keeps in flight: about 64 bytes per thread. For a single tensor with runs
-// of eight elements, many threads with one run each were faster (relu in f16 0.93 of a copy for 0.86).
+// The number of runs that a thread keeps in flight: about 64 bytes per thread. With a single input and runs
+// of eight elements, more threads with one run each were faster (relu in f16: 0.93 of the copy rate instead
+// of 0.86).
 int unroll_for(std::vector<Seen> const& inputs, int width, PrimitiveTarget const& target) {
   if (target.emulated) return 2;
   int bytes = 0;
@@ -29,7 +30,7 @@ int unroll_for(std::vector<Seen> const& inputs, int width, PrimitiveTarget const
 
 bool is_transposition(CollapsedSpace const& space) {
   if (space.positions.size() < 2) return false;
-  SpaceAxis const& inner = space.positions.front();  // y's neighbors
+  SpaceAxis const& inner = space.positions.front();  // contiguous in y
   if (inner.stride[1] != 1 || inner.stride[0] == 1 || inner.extent < 8) return false;
   for (SpaceAxis const& axis : space.positions)
     if (axis.stride[0] == 1 && axis.extent >= 8) return true;
@@ -46,11 +47,11 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, std::vector<
   pass.family = PrimitiveFamily::transpose;
   std::vector<Seen> both = inputs;
   both.push_back(outputs[0]);
-  // Elements that keep their type are moved as they are.
+  // Elements whose type does not change are moved bit by bit.
   bool const moves = !target.emulated && inputs[0].description.type == outputs[0].description.type;
   pass.real = moves ? inputs[0].description.type : real_of(both);
-  // Runs of up to 16 bytes, where both sides are aligned to them: of eight elements, whose tiles are 256 long
-  // one way, where those are used; else of four.
+  // Runs of up to 16 bytes if both sides are aligned to them: eight elements if one side fills tiles of 256,
+  // otherwise four.
   Seen const* const sides[] = {&inputs[0], &outputs[0]};
   auto const fills = [&space](std::size_t d) {
     Index const extent = space.positions[d].extent;
@@ -62,7 +63,7 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, std::vector<
     auto const fits = [&](int elements) {
       if (elements * size > 16 || std::max(sides[i]->description.alignment, size) % (elements * size) != 0)
         return false;
-      for (std::size_t d = 0; d < space.positions.size(); ++d)  // axis 0 has y's neighbors, axis 1 x's
+      for (std::size_t d = 0; d < space.positions.size(); ++d)  // axis 0 is contiguous in y, axis 1 in x
         if (d != 1 - i && space.positions[d].stride[i] % elements != 0) return false;
       return true;
     };
@@ -73,7 +74,7 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, std::vector<
   PrimitiveParameters& p = pass.parameters;
   p.policy.width = width;
   p.policy.whole = space.positions[0].extent % width == 0 && space.positions[1].extent % width == 0;
-  // Some 64 bytes of every thread on their way, as many cells as there are threads at least.
+  // About 64 bytes in flight per thread, and at least as many cells as threads.
   bool const narrow = size_of(inputs[0].description.type) <= 2 && size_of(pass.real) <= 4;
   p.policy.unroll = width == 8 ? (fills(0) ? 4 : 1) : target.emulated || narrow ? 2 : 1;
   p.policy.along = width == 8 && !fills(0) ? 4 : 1;
@@ -126,7 +127,7 @@ void add_piece(PrimitiveProgram& program, Shape const& shape, Formula const& for
 void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formula, std::vector<Seen> inputs,
              std::vector<Seen> const& outputs, PrimitiveTarget const& target, bool may_transpose) {
   if (shape.size() == 0) return;
-  // What the formula does not read is not loaded, but a kernel has one input.
+  // Inputs that the formula does not use are not loaded, but a kernel needs at least one.
   auto const names = names_in(formula);
   auto const unused = [&](Seen const& tensor) {
     return std::find(names.begin(), names.end(), tensor.name) == names.end();

@@ -14,8 +14,8 @@ std::vector<bool> all_but_channels(Shape const& shape) {
   return reduced;
 }
 
-// Where channels are neighbors, every element would have its own roots and divisions: those of a channel are
-// computed once, by a pass of their own, where the workspace may hold them.
+// True if roots and divisions are computed once per channel by a separate pass, which needs workspace: if
+// channels are contiguous, the kernel would otherwise compute them for every element.
 bool channels_apart(BatchNormProblem const& problem, PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
   constexpr Index worth_a_launch = Index{1} << 20;
@@ -23,7 +23,7 @@ bool channels_apart(BatchNormProblem const& problem, PrimitiveTarget const& targ
          shape.size() >= (target.emulated ? 1 : worth_a_launch);
 }
 
-// A value of each channel, in the workspace; `inputs` vary along axis 1 alone.
+// Adds a pass that computes a value per channel in the workspace; `inputs` vary only along axis 1.
 Seen add_channel_value(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
                        char const* text, std::vector<Seen> inputs, PrimitiveTarget const& target) {
   Shape const channels(problem.x.extent(1));
@@ -42,8 +42,8 @@ Seen add_channel_value(PrimitiveProgram& program, BatchNormProblem const& proble
   return seen_in_workspace(name, real, problem.x.shape(), {1}, room);
 }
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the statistics where `mean` and `variance`
-// are.
+// Adds y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with statistics read from `mean` and
+// `variance`.
 void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, Seen mean, Seen variance,
                        PrimitiveTarget const& target) {
   auto const statistic = [&](char const* name) {
@@ -69,14 +69,15 @@ void add_normalization(PrimitiveProgram& program, BatchNormProblem const& proble
           {seen("y", problem.y, argument_named(problem, "y"))}, target);
 }
 
-// The passes from `first` on begin where those before them have ended: what was read last may still lie in
-// the L2.
+// Makes the passes from `first` on run backwards: they begin with the data that the previous passes read
+// last, which may still be in the L2 cache.
 void go_backwards(PrimitiveProgram& program, std::size_t first) {
   for (std::size_t i = first; i < program.passes.size(); ++i)
     program.passes[i].parameters.policy.backwards = true;
 }
 
-// Training where the shared memory of a cluster of blocks holds a channel; false where none does.
+// Adds training in a single pass if the shared memory of a cluster can hold a channel; returns false
+// otherwise.
 bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const& problem,
                               PrimitiveTarget const& target) {
   if (max_cluster_blocks_of(target) < 2) return false;
@@ -117,8 +118,9 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
   auto const most_blocks = static_cast<unsigned>(max_cluster_blocks_of(target));
   unsigned blocks = 2;
-  // Four blocks of a multiprocessor, else two: some have something on their way while others wait for their
-  // clusters. Where those hold no channel, one of twice as many threads. Enough of them for the whole device.
+  // Prefers four resident blocks per multiprocessor, then two, so that some load while others wait for their
+  // clusters; if a channel does not fit, one block with twice the threads. Clusters grow until the whole
+  // device is busy.
   auto const fit = [&](int most_bytes) {
     auto const fits = [&] {
       return bytes_of_block(blocks) <= most_bytes && p.positions * blocks >= multiprocessors;
@@ -167,7 +169,7 @@ void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, Pr
   statistics.combine = 3;  // moments
   statistics.values = 3;
   statistics.terms = {"x[e]", "v0", {}};
-  // The saved statistics may be of a narrower type than the sums; y is made from the sums.
+  // The saved statistics may have a narrower type than the sums, so y is computed from the sums.
   statistics.last = {
       "let v = s2[e] / s0[e]; store(saved_variance, v); store(variance, v); store(mean, s1[e]); s1[e]",
       "saved_mean",
@@ -237,14 +239,14 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   tensors.push_back(&outputs[0]);
   CollapsedSpace space =
       collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size(), {1});
-  // The channels are first, where they are neighbors, or else last: that is where a kernel looks for them.
+  // Kernels expect the channels first if they are contiguous, and last otherwise.
   auto channels = space.positions.begin();
   while (channels != space.positions.end() &&
          !(channels->extent == shape[1] && channels->stride[0] == inputs[0].stride[1] &&
            channels->stride.back() == outputs[0].stride[1]))
     ++channels;
   bool innermost = false;
-  if (channels == space.positions.end()) {  // one channel
+  if (channels == space.positions.end()) {  // a single channel
     space.positions.push_back({1, std::vector<Index>(tensors.size(), 0)});
   } else {
     innermost = channels == space.positions.begin() && space.positions.size() > 1;
@@ -258,7 +260,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   pass.real = real_of(all);
   int const last = static_cast<int>(space.positions.size()) - 1;
   bool const runs_along_channels = last == 0;
-  // Several channels of a thread, where registers hold what their windows see.
+  // A thread computes several channels if their windows fit in registers.
   Index const own_width = runs_along_channels ? 1 : width;
   Index const of_thread = target.emulated                         ? 2
                           : pass.real == DataType::f32 && forward ? 32 / std::min<Index>(own_width, 2)

@@ -1,4 +1,4 @@
-// Which tensors share a launch of an optimizer's step.
+// Decides which tensors share a launch of an optimizer step.
 #include <algorithm>
 
 #include "src/plan/primitive/lower.h"
@@ -6,7 +6,7 @@
 namespace cosmati::plan {
 namespace {
 
-// One run of neighbors after another, nothing between: what a member of a group can be.
+// True if all runs are contiguous without gaps, as required of the members of a group.
 bool is_dense(PrimitivePass const& pass) {
   PrimitiveParameters const& p = pass.parameters;
   auto const steps_by_runs = [&](std::size_t first, std::size_t count) {

@@ -1,4 +1,4 @@
-// Pooling: which axes the positions have, and where the taps of a window lie.
+// Pooling: the axes of the positions, and the locations of a window's taps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr Index most = Index{1} << 30;  // that a kernel counts up to
+constexpr Index most = Index{1} << 30;  // the largest number that a kernel counts to
 
 std::string violation(PoolingProblem const& problem) {
   for (int i = 0; i < 2; ++i) {
@@ -41,13 +41,13 @@ WindowSide side_of(PoolingProblem const& problem, int i, TensorDescription const
   return side;
 }
 
-// Windows that a thread takes whole; rows is 0 where they do not fit it.
+// Windows that a thread keeps entirely in registers; rows is 0 if they do not fit.
 struct Tile {
   WindowPolicy window;
-  int width = 1, piece = 1;  // of a run of windows or channels, of a run of columns of x
+  int width = 1, piece = 1;  // length of a run of windows or channels; of a run of columns of x
 };
 
-// x by runs of `piece` columns, y by runs of `width`.
+// True if x can be accessed in runs of `piece` columns and y in runs of `width`.
 bool fits_columns(PoolingProblem const& problem, bool forward, int width, int piece) {
   TensorDescription const &x = problem.x, &y = problem.y;
   auto const fits = [](TensorDescription const& tensor, int elements) {
@@ -62,7 +62,7 @@ bool fits_columns(PoolingProblem const& problem, bool forward, int width, int pi
   if (width * size_of(y.type) > 16 || piece * size_of(x.type) > 16 || width * stride % piece != 0)
     return false;
   if (lines * span > 72 || problem.pad_begin[1] > 16 || !fits(x, piece) || !fits(y, width)) return false;
-  // Runs of dx are those of windows without a rest.
+  // Runs of dx require windows that cover x without a remainder.
   bool const is_power = (stride & (stride - 1)) == 0;
   auto const run_of_dx = static_cast<int>(std::min<Index>(16 / size_of(x.type), width * stride));
   return forward ||
@@ -83,11 +83,11 @@ Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channel
     if (problem.pad_begin[i] != 0 || reach > problem.x.extent(2 + i)) window.padded = true;
   }
   if (!forward && problem.stride[0] * problem.stride[1] > 16) return tile;
-  if (target.emulated) {  // two kinds of windows
+  if (target.emulated) {  // the emulator has two kinds of windows
     bool const by_two = problem.stride[0] == 2 && problem.stride[1] == 2 && window.rows == window.columns;
     if (!by_two || !(window.rows == 2 ? !window.padded : window.rows == 3 && window.pad == 1)) return tile;
   }
-  // For the gradient, adjacent threads write adjacent runs of 16 bytes.
+  // In the gradient, adjacent threads write adjacent runs of 16 bytes.
   int const run_of_dx = std::max(2, 16 / (size_of(problem.x.type) * window.along));
   int const widest = target.emulated ? 4 : forward ? 8 : std::min(8, run_of_dx);
   int const least = target.emulated ? 4 : 2;
@@ -119,7 +119,7 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
     if (problem.backward_needs_x()) inputs.push_back(seen("x", problem.x, argument_named(problem, "x")));
     outputs = {seen("dx", problem.x, argument_named(problem, "dx"))};
   }
-  // Windows have their own strides.
+  // The strides of the windows are separate parameters.
   for (Seen& input : inputs) input.stride[2] = input.stride[3] = 0;
   auto const& strides = result.layout.stride;
   auto const is_inner = [&](int d) {
@@ -139,7 +139,7 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   }
   int width = 1;
   if (channels_first) {
-    // The taps' steps must be whole runs too.
+    // The steps between taps must be multiples of a run as well.
     CollapsedSpace with_taps = space;
     for (int i = 0; i < 2; ++i) {
       SpaceAxis axis{2, {}};
@@ -154,7 +154,7 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   bool const tiled = tile.window.rows > 0;
   if (tiled) {
     width = tile.width;
-    if (!forward)  // a place is a window, and the places of dx from it to the next
+    if (!forward)  // a position is a window; it covers dx up to the next window
       for (std::size_t d = 0; d < 4; ++d) {
         int const axis = order[d];
         if (axis < 2) continue;
@@ -214,8 +214,8 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
     }
     pass.blocks = (p.positions + 255) / 256;
     finish(pass, part);
-    // A tap that several windows see is read from memory once; the gradient of a maximum reads x and writes
-    // dx.
+    // A tap that several windows share is read from memory once. The gradient of max pooling reads x and
+    // writes dx.
     double const images = forward ? 1 : static_cast<double>(inputs.size());
     double const image = images * static_cast<double>(problem.x.layout.size()) * size_of(problem.x.type);
     double const windows = static_cast<double>(problem.y.layout.size()) * size_of(problem.y.type);

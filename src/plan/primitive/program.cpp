@@ -1,4 +1,4 @@
-// Programs of primitives: pointers, predictions, words.
+// Programs of primitives: pointers, predictions, descriptions.
 #include "src/plan/primitive/program.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reductions: who adds what, and how many blocks share one result.
+// Reductions: the assignment of terms to threads, and the number of blocks that share a result.
 #include <algorithm>
 #include <utility>
 
@@ -37,8 +37,8 @@ struct Shares {
   unsigned splits;
 };
 
-// Enough threads to keep the memory busy; neighboring threads have neighboring elements.
-// `waves`: blocks of a multiprocessor that are worth their joining.
+// Chooses enough threads to keep the memory busy, with adjacent elements in adjacent threads. `waves` is the
+// number of blocks per multiprocessor for which combining their results pays off.
 Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, unsigned waves,
                  PrimitiveTarget const& target) {
   auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
@@ -47,7 +47,7 @@ Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, 
     along = std::clamp(
         power_of_two_from((terms + static_cast<unsigned>(unroll) - 1) / static_cast<unsigned>(unroll)), 1u,
         threads);
-    // Long rows are one block's; short ones as many as there are.
+    // A long row is reduced by a full block, a short one by a warp.
     if (along > 32 && positions / (threads / 32) > 8 * multiprocessors && terms <= 32u * 16) along = 32;
   } else {
     unsigned const across = std::clamp(power_of_two_from(positions), 1u, 32u);
@@ -63,7 +63,7 @@ Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, 
   return {static_cast<int>(along), splits};
 }
 
-// One pass, or one for each part of an axis that is too long.
+// One pass, or one per part if an axis is too long.
 struct Stage {
   CollapsedSpace space;
   std::vector<Seen> inputs, outputs;
@@ -117,12 +117,12 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     return axes.empty() || axes[0].extent == 1 || axes[0].stride[0] == 0 ? Index{1} << 62 : axes[0].stride[0];
   };
   bool const of_terms = stride_of(stage.space.terms) <= stride_of(stage.space.positions);
-  // Registers and shared memory hold a few results of a thread.
+  // Registers and shared memory limit the number of results per thread.
   int width = run_width(tensors, stage.space, of_terms, target, of_terms || r.values == 1 ? 64 : 32);
-  // Moments of eight results take 127 registers.
+  // The moments of eight results take 127 registers.
   if (!of_terms && r.combine == moments) width = std::min(width, 4);
 
-  // Terms that one launch cannot count are several parts.
+  // More terms than one launch can count are divided into parts.
   constexpr Index most_terms = Index{1} << 30;
   Index terms = 1, parts = 1;
   for (SpaceAxis const& axis : stage.space.terms) terms *= axis.extent;
@@ -140,7 +140,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     if (!program.refusal.empty()) return;
   }
   PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
-  // Moments of four results take 80 registers: three blocks at a time. Else there are two or four.
+  // The moments of four results take 80 registers, so three blocks are resident; otherwise two or four are.
   unsigned const waves = !of_terms && r.combine == moments && width == 4 ? 6 : 8;
   auto const counted = static_cast<unsigned>(
       parts == 1 ? pass.parameters.terms : std::max<Index>(1, of_part / (of_terms ? width : 1)));
@@ -152,8 +152,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     return;
   }
 
-  // Each part leaves its values in the workspace: value by value, part by part, positions as they were
-  // sorted.
+  // Each part writes its values to the workspace, ordered by value, then part, then sorted position.
   Index positions = 1;
   for (SpaceAxis const& axis : stage.space.positions) positions *= axis.extent;
   auto const whole_parts = parts * static_cast<Index>(shares.splits);
@@ -196,7 +195,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     size_launch(one, shares, target, piece.space);
     program.passes.push_back(std::move(one));
   }
-  // The parts' values become the result.
+  // A last pass combines the values of the parts.
   Stage last = stage;
   last.inputs = first.outputs;
   last.terms = same_values(r.values, "o", "v");
@@ -213,7 +212,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     step *= axis.extent;
   }
   PrimitivePass join = pass_of(last, 1, false, target, real);
-  // Eight results side by side fill a sector of memory; the parts are many.
+  // Eight adjacent results fill a memory sector; with many parts that is enough.
   unsigned const across =
       std::clamp(power_of_two_from(join.parameters.positions), 1u, whole_parts > 64 ? 8u : 32u);
   size_launch(

@@ -1,4 +1,4 @@
-// Softmax and the losses of classifiers: rows, and the sums around them.
+// Softmax and the losses of classifiers: row operations, and the sums around them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace {
 
 constexpr unsigned threads = 256;
 
-// As in primitive/rows.h.
+// The operations of primitive/rows.h.
 enum : int { softmax, log_softmax, softmax_gradient, log_softmax_gradient, loss, loss_and_gradient };
 
-// Who shares a row, and whether it stays in registers.
+// Chooses the threads that share a row, and whether the row stays in registers.
 void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) {
   PrimitiveParameters& p = pass.parameters;
   PrimitivePolicy& policy = p.policy;
@@ -28,7 +28,7 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
       along = std::min(threads, power_of_two_from(p.terms));
   } else {
     unsigned across = std::clamp(power_of_two_from(p.positions), 1u, 32u);
-    // Whole lines of memory side by side; fewer of them where blocks would be few.
+    // Adjacent threads read full cache lines; fewer positions per block if there would be few blocks.
     auto const line = static_cast<unsigned>(std::max(8 / policy.width, 1) * 4);
     while (across > line && p.positions / across < 2 * multiprocessors) across /= 2;
     along = std::min(threads / across, power_of_two_from(p.terms));
@@ -36,7 +36,7 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   }
   policy.along = static_cast<int>(along);
   policy.whole = p.run_extent % policy.width == 0;
-  // The blocks of a cluster keep a row that is too long for one.
+  // A row that is too long for one block is held by the blocks of a cluster.
   auto const share_of = [&](int blocks) {
     unsigned const members = along * static_cast<unsigned>(blocks);
     return (p.terms + members - 1) / members;
@@ -62,7 +62,7 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
       (results * 2 * static_cast<int>(threads) + 2) * (target.emulated ? 8 : size_of(pass.real));
 }
 
-// A pass over rows along axis `axis`; nothing is launched where there is nothing.
+// A pass over the rows along axis `axis`; there is no launch if there are no elements.
 PrimitivePass row_pass(Shape const& shape, int axis, int operation, std::vector<Seen> const& inputs,
                        std::vector<Seen> const& outputs, PrimitiveTarget const& target,
                        CollapsedSpace& space) {
@@ -94,7 +94,8 @@ std::string too_many(Index rows, Index classes) {
                      classes, most_counted);
 }
 
-// Computes the loss of each row of (N, classes) scores into `losses` of the workspace, and the gradient.
+// Computes the loss of each row of scores (N, classes) into `losses` in the workspace, and the gradient if
+// requested.
 void add_losses(PrimitiveProgram& program, Shape const& shape, Seen const& scores, Seen const* gradient,
                 TensorDescription const& labels, Binding label_binding, std::size_t losses, DataType real,
                 double sign, double rubbish, PrimitiveTarget const& target) {
@@ -181,7 +182,7 @@ PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const
 
 namespace {
 
-// sum over `reduced` of the formula: x and centres as (N, classes, F) sees them, in the order of `axes`.
+// Adds a pass for the sum of the formula over axis 2 of the space; inputs are broadcast to it.
 void add_sum(PrimitiveProgram& program, Shape const& shape, char const* text, std::vector<Seen> inputs,
              std::vector<Seen> outputs, std::string const& last, PrimitiveTarget const& target) {
   Reduction sum;
@@ -194,7 +195,7 @@ void add_sum(PrimitiveProgram& program, Shape const& shape, char const* text, st
   add_reduction(program, sum, target);
 }
 
-// A matrix whose axes are axes `a` and `b` of the space.
+// A matrix whose rows and columns are axes `a` and `b` of the space.
 Seen matrix(std::string name, TensorDescription const& tensor, int a, int b, Binding binding) {
   Seen result{std::move(name), tensor, binding, {}};
   result.stride[a] = tensor.layout.stride[0];
@@ -237,7 +238,7 @@ PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target)
   gradient.name = "g";
   if (labelled && table.size() > 0) {
     std::size_t const losses = reserve(program, count, real);
-    // The gradients take the place of the distances: a row is read before it is written.
+    // The gradients replace the distances: a row is read before it is written.
     add_losses(program, table, distances, forward ? nullptr : &gradient, problem.labels,
                argument_named(problem, "labels"), losses, real, -1, problem.rubbish, target);
     if (forward)

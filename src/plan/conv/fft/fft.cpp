@@ -1,4 +1,4 @@
-// Planes, factors and sums in the workspace, and the parameters of the launches that make them.
+// The workspace layout of planes, factors and sums, and the parameters of the launches that compute them.
 #include "src/plan/conv/fft/fft.h"
 
 #include <algorithm>
@@ -13,14 +13,14 @@ using Problem = ConvolutionProblem;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-// Plans use offsets before a workspace exists.
+// An address in the workspace; null while planning, when there is no workspace yet.
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
 
 WindowForm const& filter_of(ConvolutionForm const& form) { return form.image_is_a ? form.b : form.a; }
 
-// Taps in reverse order are traversed from the last one.
+// Converts an axis with a negative tap step to a positive one, starting from the last tap.
 void turn(WindowAxis& axis, Index& filter_base) {
   if (axis.taps < 1) {
     axis.taps = 0, axis.tap_step = 1;
@@ -42,7 +42,7 @@ FftForm fft_form(ConvolutionForm const& form, bool gradient) {
   auto const output = [&](char letter) { return find_digit(letter, pixels, all.outer); };
   auto const summed = [&](char letter) { return find_digit(letter, form.k, all.depth); };
   auto const weight = [&](char letter) { return find_digit(letter, form.k, filter.arguments.depth); };
-  // The index letters of the result's rows, columns and others, and of the summed dimensions.
+  // The index letters of the result's rows, columns and remaining dimension, and of the summed dimensions.
   char const* const outer = gradient ? "rsc" : "pqn";
   char const* const inner = gradient ? "pqn" : "rsc";
   made.rows = window_axis(output(outer[0]), summed(inner[0]), weight(inner[0]), &DigitStep::down, all.top,
@@ -64,7 +64,7 @@ FftForm fft_form(ConvolutionForm const& form, bool gradient) {
   return made;
 }
 
-// Rounds up to full memory sectors.
+// Rounds a pitch up to full 32-byte sectors.
 Index pitch_of(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
   return parts(places, unit) * unit;
@@ -87,7 +87,7 @@ FftChunk chunk_of(FftRecipe const& recipe, Index outers, Index depths, Index fir
   return chunk;
 }
 
-// Digits (one of `stride`, tile down, tile across), or one alone.
+// Index digits (outer index with `stride`, tile row, tile column); single_steps() has just one digit.
 DigitSteps tiles_steps(FftRecipe const& recipe, Index stride, int down, int right) {
   DigitSteps steps;
   steps.extents = {Divisor(recipe.tiles_down), Divisor(recipe.tiles_across)};
@@ -191,7 +191,7 @@ FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& reci
   FftPlanesParameters made;
   made.chunk = chunk_of(recipe, extents.filter_lines, extents.depths, first, count,
                         parts(planes_positions(recipe), fft_positions), workspace);
-  if (fft_pointwise(form))  // where the products read them
+  if (fft_pointwise(form))  // written directly to where the products read them
     made.chunk.planes =
         at_offset(workspace, recipe.filter + static_cast<std::size_t>(first * fft_plane_bytes(recipe)));
   WindowForm const& tensor = filter_of(form.form);
@@ -360,7 +360,7 @@ void FftConvolution::run_form(FftForm const& form, Problem::Arguments const& arg
                 }
               });
     if (pointwise) continue;
-    product_.run(product, workspace, stream);  // of a whole slice: what lies behind it stays unread
+    product_.run(product, workspace, stream);  // for a full slice; results past the end are not read
     in_chunks(here.groups * here.image_lines * here.filter_lines, recipe_.sums_chunk,
               [&](Index first, Index count) {
                 read_sums(fft_sums(form, recipe_, outers, first, count, workspace), stream);

@@ -1,4 +1,4 @@
-// The bound in double precision, plane by plane.
+// Computes the error bound in double precision, plane by plane.
 #include "src/plan/conv/fft/fft_bound.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Norms {
   double square = 0, sum = 0;
 };
 
-// The norms of all planes of a chunk, by their numbers.
+// The norms of all planes of a chunk.
 std::vector<Norms> norms_of(FftPlanesParameters const& all) {
   FftChunk const& chunk = all.chunk;
   std::vector<Norms> norms;

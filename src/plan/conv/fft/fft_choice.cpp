@@ -54,8 +54,8 @@ std::string without_extent(std::string const& policy, Index& most) {
   return rest;
 }
 
-// The smallest extent >= `least` of the form 2^a 3^b 5^c 7^d; even for the axis of which only half of the
-// frequencies are stored.
+// The smallest extent >= `least` of the form 2^a 3^b 5^c 7^d; must be even on the axis for which only half of
+// the frequencies are stored.
 Index good_extent(Index least, bool even) {
   for (Index extent = std::max<Index>(2, least);; ++extent) {
     if (even && extent % 2 != 0) continue;
@@ -71,8 +71,8 @@ struct Cut {
   Index tiles = 1, tile = 1, extent = 2;
 };
 
-// The smallest period without aliasing within a tile. A single tile may share its padding, since wrapped
-// elements are zero.
+// The smallest period without aliasing within a tile. A single tile may be shorter by overlapping its
+// padding, since the elements that wrap around are zero.
 Index least_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone) {
   Index const outputs = gradient ? axis.outputs : tile, taps = gradient ? tile : axis.taps;
   Index const last_output = std::max<Index>(0, outputs - 1) * axis.output_step,
@@ -84,7 +84,7 @@ Index least_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone
       {std::min<Index>(axis.size - axis.origin, span), span - before, last_output + 1, last_tap + 1});
 }
 
-// The candidates by number of tiles, each extent once.
+// The candidate tilings by number of tiles, without duplicates.
 std::vector<Cut> cuts_of(std::vector<FftForm> const& forms, WindowAxis FftForm::*member, bool even,
                          Index most_extent) {
   constexpr Index most_tiles = 16;
@@ -138,7 +138,7 @@ class Choice {
     return most;
   }
 
-  // The tilings predicted to be fastest, before their products are planned.
+  // The tilings predicted to be fastest before their matrix products are planned.
   std::vector<FftRecipe> contenders() const {
     struct Contender {
       double seconds;
@@ -204,14 +204,14 @@ class Choice {
     return std::max({planes.image, planes.filter, planes.sums, e.frequencies * e.groups}) <= most;
   }
 
-  // Planes per call: as many as stay in the L2 cache between kernels, in chunks of equal size.
+  // The number of planes per call, in chunks of equal size that stay in the L2 cache between kernels.
   int chunk_of(Index planes, FftRecipe const& recipe) const {
     Index const bytes = device_.gpu.l2_bytes > 0 ? device_.gpu.l2_bytes / 2 : Index{16} << 20;
     Index const most = std::clamp<Index>(bytes / fft_plane_bytes(recipe), 1, 1 << 20);
     return static_cast<int>(std::max<Index>(1, parts(planes, std::max<Index>(1, parts(planes, most)))));
   }
 
-  // Places the matrices of a slice from offset `first` on; returns the end.
+  // Assigns offsets to the matrices of a slice, starting at `first`; returns the end.
   std::size_t place(FftRecipe& recipe, std::size_t first) const {
     Planes const planes = planes_of(recipe);
     recipe.image_chunk = chunk_of(planes.image, recipe);
@@ -228,7 +228,7 @@ class Choice {
     recipe.image = recipe.work + up(recipe.work_bytes);
     recipe.filter =
         recipe.image + up(fft_matrix_bytes(e, image * e.image_lines, 2 * e.depths, recipe.factor));
-    if (fft_pointwise(form())) {  // whole chunks of planes
+    if (fft_pointwise(form())) {  // a multiple of the chunk
       Index const chunks = parts(planes.filter, recipe.filter_chunk);
       recipe.filter = recipe.image;
       recipe.sums = recipe.end =
@@ -291,7 +291,7 @@ class Choice {
     return offer;
   }
 
-  // `product`: the matrix product; null for products of planes.
+  // `product` is the plan of the matrix product; null for pointwise products of planes.
   void complete(Offer<Problem>& offer, Plan<GemmProblem> const* product) const {
     FftRecipe const& recipe = offer.recipe.fft;
     double product_seconds = product == nullptr ? 0 : product->recipe.predicted_seconds;
@@ -322,8 +322,8 @@ class Choice {
 
   Index slices_of(FftRecipe const& recipe) const { return parts(outers(), recipe.slice); }
 
-  // Time of transforming `planes` planes from or to `tensor` bytes and `matrix` bytes in memory; in between
-  // they pass through the L2 cache six times, to and from the library's two passes.
+  // Time of transforming `planes` planes, with `tensor` bytes and `matrix` bytes of memory traffic at the
+  // ends. In between, each plane crosses the L2 cache six times, including the two passes of the FFT library.
   double part_seconds(Index planes, int chunk, FftRecipe const& recipe, double tensor, double matrix) const {
     constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8, cache_over_memory = 0.55;
     double const bytes = real(planes) * real(fft_plane_bytes(recipe));
@@ -377,7 +377,7 @@ class Choice {
   PlanOptions const& options_;
   std::vector<FftForm> const& forms_;
   DataType factor_;
-  std::string policy_;  // the product's
+  std::string policy_;  // of the product
   Index most_extent_ = largest_extent;
 };
 
@@ -387,7 +387,7 @@ std::string violation(Problem const& problem, Device const& device) {
       return fmt::format("{} is there; the transforms are for f64, f32, tf32, f16 and bf16", name_of(type));
   if (problem.x.layout.size() == 0 || problem.w.layout.size() == 0 || problem.y.layout.size() == 0)
     return "there is nothing to transform";
-  // Without a driver, the plan is for another machine.
+  // Without a driver, the plan is for another machine, and the library is not required.
   if (device.backend == Backend::emulator) return emulator::fftw_failure();
   return cuda::driver_failure().empty() ? cuda::cufft_failure() : std::string();
 }
@@ -400,8 +400,8 @@ bool names_extent(std::string const& policy) {
 }
 
 double fft_error(DataType real_type, DataType factor, Index depth, Index positions) {
-  // Variances in units of the mean square of a rounding: of a transform's steps, measured with FFTW; of the
-  // factors' rounding; of sums of 2 * depth products, of which half count.
+  // Variances in units of the mean square rounding error: the steps of a transform (measured with FFTW), the
+  // rounding of the factors, and sums of 2 * depth products, which count half.
   constexpr double mean_square = 0.18, steps = 3;
   double const u = real_type == DataType::f64 ? 0x1p-53 : 0x1p-24;
   double const of_factor = factor == DataType::tf32 ? 0x1p-11 : 0;

@@ -1,4 +1,4 @@
-// Derives rows, columns and parts of a filter gradient from its index digits.
+// Derives rows, columns and parts of a depthwise filter gradient from its index digits.
 #include "src/plan/conv/filter/depthwise_filter.h"
 
 #include <fmt/format.h>
@@ -151,14 +151,14 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   sliding.taps = p.window.columns.taps <= most_taps ? p.window.columns.taps : 1;
   sliding.channels_last = p.gradient_channel == 1 && p.window.image_group == 1;
   sliding.vector = sliding.channels_last ? vector_of(gradient, sliding.taps, emulated) : 1;
-  if (emulated && sliding.vector == 1) sliding.taps = 1;  // the catalogue's
+  if (emulated && sliding.vector == 1) sliding.taps = 1;  // for the emulator's catalogue
   sliding.lanes_shift = lanes_shift_of(
       sliding.channels_last ? channels_of(gradient) / sliding.vector : p.window.columns.outputs, 3,
       sliding.channels_last ? 5 : 7);
   int const sum_bytes = size_of(recipe.product.sum);
   sliding.shared_bytes = sliding.taps * sliding.vector * threads * sum_bytes;
 
-  // Enough parts for eight blocks per multiprocessor, if their rows keep all threads busy.
+  // Enough parts for eight blocks per multiprocessor, if the parts have enough rows to keep all threads busy.
   Index const blocks =
       parts_of(channels_of(gradient), channels_of_block(sliding)) * taps_of(gradient) / sliding.taps;
   Index const rows_at_a_time = threads / lanes_of(sliding);
@@ -174,12 +174,13 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
 
-  // x and dy are read once from memory, and once per group of taps from the L2 cache.
+  // x and dy are read from memory once, and from the L2 cache once per group of taps.
   Gpu const& gpu = device.gpu;
   double const once = static_cast<double>(problem.x.bytes() + problem.y.bytes());
   double const groups = static_cast<double>(taps_of(gradient) / sliding.taps);
   double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
-  // Measured on an H200: without contiguous channels, 5x5 taps take 50 times as long as the multiply-adds.
+  // Measured on an H200: if channels are not contiguous, 5x5 taps take 50 times as long as the multiply-adds
+  // alone.
   double const share_of_rate = sliding.vector > 1 ? 0.15 : 0.02;
   double const clocks =
       static_cast<double>(gradient.form.rows()) * static_cast<double>(gradient.form.columns()) *

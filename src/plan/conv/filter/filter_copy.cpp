@@ -1,4 +1,4 @@
-// Which filters are copied, and their new layout.
+// Decides which filters are copied beforehand, and their new layout.
 #include "src/plan/conv/filter/filter_copy.h"
 
 #include <algorithm>

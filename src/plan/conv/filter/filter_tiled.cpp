@@ -1,4 +1,4 @@
-// Assignment of filters and images to blocks, and the predicted time, bound by instruction issue.
+// Assigns filters and images to blocks; predicted time, which is bound by instruction issue.
 #include "src/plan/conv/filter/filter_tiled.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr Index sum_lanes = 32;  // FilterTiledTraits
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 double number(Index value) { return static_cast<double>(value); }
-// Saturates: values beyond any shared memory size stay too large.
+// Saturates: values beyond any shared memory size remain too large.
 int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 Index halo(WindowAxis const& axis, Index outputs) {
@@ -45,7 +45,7 @@ PlaneSchedule image_planes(SlidingArguments const& w, SlidingRecipe const& recip
   PlaneSchedule planes;
   planes.rows = narrowed(halo(w.rows, recipe.tile.rows));
   planes.columns = narrowed(halo(w.columns, w.columns.outputs));
-  planes.row_pitch = planes.columns | 1;  // lanes lie along the rows of taps
+  planes.row_pitch = planes.columns | 1;  // odd, since lanes lie along the rows of taps
   planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
   planes.image_pitch = narrowed(Index{w.inputs} * planes.channel_pitch);
   planes.channels_last = w.image_input == 1 && w.inputs > 1;
@@ -75,7 +75,7 @@ PlaneSchedule gradient_planes(FilterTiledForm const& gradient, SlidingRecipe con
 }
 
 Index gradient_at(SlidingArguments const& w, SlidingRecipe const& recipe) {
-  constexpr Index run = 4, last_run = 4;  // of the planes before, whose filling may end behind them
+  constexpr Index run = 4, last_run = 4;  // fills of the planes before may write past their end
   return parts_of(Index{recipe.rounds} * image_planes(w, recipe).image_pitch + last_run, run) * run;
 }
 Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe) {
@@ -87,8 +87,8 @@ Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe
   return std::max(planes, sums);
 }
 
-// Predicted seconds of the summing kernel; slots are instructions of a thread, of which four warps issue one
-// per clock.
+// Predicted seconds of the main kernel. Slots are instructions of a thread; a multiprocessor issues four warp
+// instructions per clock.
 double seconds_of(FilterTiledForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
   constexpr double share_of_issue = 0.4, dependent = 3, share_of_memory = 0.75;
   constexpr double slots_of_load = 30, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
@@ -275,7 +275,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   auto const consider = [&](SlidingRecipe const& now) {
     Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);
     if (bytes > gpu.shared_bytes_per_block) return;
-    constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // of four loads of the kernel that adds
+    constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
     double const seconds =
         launches_seconds + seconds_of(gradient, now, gpu) + sum_seconds * number(parts_of(now.vector, 64));
     if (chosen.shared_bytes > 0 && seconds >= best) return;
@@ -290,7 +290,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
     for (Index all = parts_of(w.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
       now.tile = {1, run, narrowed(all * filters), 1, filters};
       if (slots_of(w, now) > threads_of(now) || now.tile.filters > threads_of(now)) continue;
-      for (Index down = 1; down <= w.rows.outputs; down *= 2) {  // tiles of rows
+      for (Index down = 1; down <= w.rows.outputs; down *= 2) {  // number of row tiles
         now.tile.rows = narrowed(std::max<Index>(1, parts_of(w.rows.outputs, down)));
         for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
           now.rounds = narrowed(several);

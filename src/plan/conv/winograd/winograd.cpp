@@ -1,4 +1,4 @@
-// The matrices of Winograd's convolution in the workspace, and the parameters of its launches.
+// The workspace layout of Winograd convolution, and the parameters of its launches.
 #include "src/plan/conv/winograd/winograd.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using Problem = ConvolutionProblem;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-// Plans use offsets before a workspace exists.
+// An address in the workspace; null while planning, when there is no workspace yet.
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
@@ -35,7 +35,7 @@ WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines,
   return made;
 }
 
-// Rounds up to full memory sectors.
+// Rounds a pitch up to full 32-byte sectors.
 Index pitch_of(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
   return parts(places, unit) * unit;
@@ -45,7 +45,8 @@ Index tiles_of_image(SlidingForm const& form, WinogradRecipe const& recipe) {
   return parts(form.window.rows.outputs, recipe.tile) * parts(form.window.columns.outputs, recipe.tile);
 }
 
-// Lines of tiles or of channels, for the tiles of `images` images in matrices for those of a slice.
+// A matrix with tiles or channels as lines. It holds the tiles of `images` images; its pitches are those of a
+// full slice.
 WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                             Index channels, bool channels_last, DataType type, std::byte* data) {
   Index const of_image = tiles_of_image(form, recipe), tiles = images * of_image,
@@ -55,7 +56,7 @@ WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recip
   return matrix(channels, tiles, pitch_of(most, type), channels, type, 1, data);
 }
 
-// (position, line, place) as dimensions of a matrix product, lines first or not.
+// The matrices as an operand (position, rows, columns) of a product; `lines_first` makes lines the rows.
 TensorDescription operand(WinogradMatrix const& from, int tile, bool lines_first) {
   TensorDescription tensor;
   tensor.type = from.type;
@@ -197,7 +198,7 @@ void WinogradConvolution::enqueue(Problem::Arguments const& arguments, std::byte
   for (Index first = 0; first < images; first += recipe_.slice) {
     Index const count = std::min(recipe_.slice, images - first);
     transform_image(image_parameters(form_, recipe_, image, first, count, workspace), stream);
-    product_.run(product, workspace, stream);  // of a whole slice: what lies behind its images stays unread
+    product_.run(product, workspace, stream);  // for a full slice; results past its images are not read
     store_results(arguments, first, count, workspace, stream);
   }
 }

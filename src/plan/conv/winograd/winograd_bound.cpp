@@ -1,4 +1,4 @@
-// The bound in double precision, tile by tile.
+// Computes the error bound in double precision, tile by tile.
 #include "src/plan/conv/winograd/winograd_bound.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// left value right^T, and the same of absolute values.
+// matrix * value * matrix^T, and the same with the absolute values of all terms.
 struct Both {
   std::vector<double> plain, absolute;
 };

@@ -21,10 +21,10 @@ std::size_t up(std::size_t bytes) {
 }
 
 constexpr double mean_square_of_rounding =
-    0.18;  // (1 - 1/4) / (6 ln 2): of a logarithmically uniform mantissa
+    0.18;  // (1 - 1/4) / (6 ln 2), for logarithmically uniform mantissas
 
-// For independent inputs: the mean over a tile's outputs of the variance of an error in the transformed
-// factors over that of the same relative error in the factors themselves, in one dimension.
+// In one dimension, for independent inputs: the variance that an error of the transformed factors causes in
+// the outputs, relative to that of the same relative error in the factors themselves, averaged over a tile.
 template <int tile>
 double amplification() {
   using Matrices = WinogradMatrices<tile>;
@@ -41,7 +41,7 @@ double amplification() {
 }
 
 DataType transformed_type(DataType type, int tile) {
-  // What the larger tile would lose of bf16's 8 bits, tf32's 11 keep.
+  // The larger tile would lose some of bf16's 8 bits; the 11 bits of tf32 preserve them.
   return type == DataType::bf16 && tile == 4 ? DataType::tf32 : type;
 }
 
@@ -51,7 +51,8 @@ bool computes(DataType type) {
 
 constexpr std::string_view field = "tile=";
 
-// "tile=4,main_loop=multistage" without its tile: 2, 4, or 0 if there is none.
+// The policy without its field "tile=", such as "tile=4,main_loop=multistage". Sets `tile` to 2, 4, or 0 if
+// it is missing.
 std::string without_tile(std::string const& policy, int& tile) {
   tile = 0;
   if (!names_tile(policy)) return policy;
@@ -67,7 +68,7 @@ std::string without_tile(std::string const& policy, int& tile) {
 }
 
 double copy_seconds(double bytes, Gpu const& gpu) {
-  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // of the data sheet's
+  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // of the data sheet's value
   return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
 }
 
@@ -89,7 +90,7 @@ class Tile {
     own.run = form.image_is_a                                          ? WinogradRun::channels
               : window.columns.number == 1 && window.image_number != 1 ? WinogradRun::columns
                                                                        : WinogradRun::pixel;
-    own.filter_inputs_last = own.type != DataType::f32;  // what tensor cores read without a detour
+    own.filter_inputs_last = own.type != DataType::f32;  // the layout that tensor cores read directly
   }
 
   Offer<Problem> offer(std::string const& policy) {
@@ -158,7 +159,7 @@ class Tile {
   static std::size_t bytes_of(WinogradMatrix const& matrix, int tile) {
     return up(static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
   }
-  // The size of the matrices of a slice, which begin at offset `first`.
+  // The size of the matrices of a slice that begin at offset `first`.
   std::size_t bytes(std::size_t first = 0) {
     WinogradRecipe& own = recipe_.winograd;
     own.filter = up(first);
@@ -228,7 +229,7 @@ double sums_error(DataType sum, Index terms) {
 
 double winograd_error(int tile, DataType type, Index channels) {
   double const k =
-      tile == 2 ? amplification<2>() : amplification<4>();  // the root of both dimensions' product
+      tile == 2 ? amplification<2>() : amplification<4>();  // square root of the variance over two dimensions
   double const of_type = unit_roundoff(type), of_sum = unit_roundoff(DataType::f32);
   return k * std::sqrt(mean_square_of_rounding *
                        (2 * of_type * of_type + of_sum * of_sum * (static_cast<double>(channels) / 2 + 12)));
