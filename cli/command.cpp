@@ -1,4 +1,4 @@
-// What verbs ask of CLI11.
+// Forwards the calls of verbs to CLI11.
 #include "cli/command.h"
 
 #include <CLI/App.hpp>

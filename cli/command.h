@@ -9,19 +9,19 @@ class App;
 
 namespace cosmati::cli {
 
-// A reference to a CLI::App; functions are named as there.
+// A reference to a CLI::App; the functions have the names of CLI11's.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
   operator CLI::App&() const { return *app_; }
 
   Command add_subcommand(std::string const& name, std::string const& about) const;
-  void require_subcommand() const;  // one
+  void require_subcommand() const;  // exactly one
   void footer(std::string const& text) const;
   // Calls `fill` once the command's name has been parsed. Declaring the options of all verbs and subjects
   // would dominate the program's start-up time.
   void when_read(std::function<void()> const& fill) const;
-  void hide() const;                                      // from the help
+  void hide() const;                                      // omitted from the help
   void callback(std::function<void()> const& job) const;  // once the command line is parsed
 
  private:

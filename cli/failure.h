@@ -4,9 +4,9 @@
 
 namespace cosmati::cli {
 
-inline constexpr int exit_wrong = 1;        // a result is wrong, or a run too slow
-inline constexpr int exit_bad_request = 2;  // malformed, or a bad file
-inline constexpr int exit_unavailable = 3;  // backend or peer not here
+inline constexpr int exit_wrong = 1;        // a result is wrong, or a run is too slow
+inline constexpr int exit_bad_request = 2;  // invalid command line or file
+inline constexpr int exit_unavailable = 3;  // backend or peer is not available
 
 constexpr int exit_status(ErrorCode code) {
   switch (code) {

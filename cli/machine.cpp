@@ -1,4 +1,4 @@
-// What there is on this machine.
+// Queries this machine.
 #include "cli/machine.h"
 
 #include <cstdlib>

@@ -6,18 +6,18 @@
 
 namespace cosmati::cli {
 
-std::string processor_model();  // as /proc/cpuinfo names it
+std::string processor_model();  // as in /proc/cpuinfo
 
 struct Found {
   std::string name;
-  std::string where;  // version, path, or why not
+  std::string where;  // version, path, or why it is missing
   bool here = false;
 };
 std::vector<Found> peers();    // libraries that `bench --peer` can time
-std::vector<Found> toolkit();  // what the cuda backend would need
+std::vector<Found> toolkit();  // what the cuda backend requires
 
-// The path of a shared library that can be opened, without running its initializers in this process; empty if
-// none.
+// The path of a shared library that can be opened, found without running its initializers in this process;
+// empty if there is none.
 std::string find_library(std::vector<std::string> const& names);
 
 struct Cache {
@@ -27,7 +27,7 @@ struct Cache {
 };
 Cache kernel_cache();
 
-std::string gpu_driver();  // "CUDA 13.0, 580.159.04", of a machine that has one
+std::string gpu_driver();  // "CUDA 13.0, 580.159.04"; call only on a machine with a driver
 
 // The commit of the source tree of this build, or the value of COSMATI_COMMIT; "unknown" if neither exists.
 std::string commit();

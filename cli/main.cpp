@@ -50,7 +50,7 @@ int run_program(int argc, char** argv) {
     cli::print_failure_once(cli::explain_parse_failure(program, error.what(), {argv + 1, argv + argc}));
     return cli::exit_bad_request;
   }
-  // What was printed may not have arrived: a full disk, a closed pipe.
+  // Printed output may have been lost: a full disk, a closed pipe.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     cli::print_failure("standard output could not be written");
     return cli::exit_bad_request;

@@ -1,4 +1,5 @@
-// Looks upward from the program: an installed tree may have been moved, and a build lies inside its sources.
+// Searches upward from the program's folder, since an installation may have been moved and a build lies
+// inside its source tree.
 #include "cli/shipped.h"
 
 #include <filesystem>

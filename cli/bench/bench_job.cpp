@@ -103,7 +103,7 @@ PeerProblem group_for(BenchRequest const& request, Task& task) {
   return problem;
 }
 
-// The product, group or convolution for each peer.
+// The problem as each peer receives it: a product, a group or a convolution.
 std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device,
                                        PlanOptions const& options) {
   std::vector<PeerProblem> problems;
@@ -151,7 +151,7 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
       problems.back().place_b.alignment = alignment_of_matrices(b);
       problems.back().place_d.alignment = alignment_of_matrices(d);
     }
-    // The peer may add as roughly as ours does, and no more.
+    // A peer may accumulate as coarsely as our kernel does, but no more so.
     if (a.type == DataType::e4m3 || a.type == DataType::e5m2)
       problems.back().fast_sums = task.plan(device, options).kernel == name_of(MainLoop::warp_specialized);
   }
@@ -185,7 +185,7 @@ class Session {
                   std::string("--single-calls requires --backend cuda, not ") + name_of(device.backend));
     Job const job = made_job(*request.subject, size, common);
     Task& task = *job.task;
-    // What a peer computes, which has another call for the bias's gradient.
+    // Peers compute the filter gradient alone; libraries compute the bias gradient by another call.
     if (!request.peers.empty())
       task.visit([](char const* name, Role, TensorDescription& description) {
         if (name == std::string("db")) description = {};
@@ -205,7 +205,7 @@ class Session {
     std::optional<Verdict> verdict;
     if (task.notes.operations <= request_.most_verified) {
       nets::Random random(seed, 1);
-      // A copy: verification promises the alignment that its arrays have.
+      // Works on a copy, since verification changes the alignment that the task's descriptions promise.
       auto const verified = task.clone();
       verdict = verify_task(*verified, device, options, {false, rules.misalignment}, random);
     }
@@ -253,7 +253,7 @@ class Session {
     table_.add(bench_row(measurement, peer));
   }
 
-  // Measured once for each type.
+  // Measures the peaks once for each type.
   Ceilings ceilings_of_host(Device const& device, DataType type) {
     auto const known = host_peaks_.find(type);
     double const peak =
@@ -261,20 +261,21 @@ class Session {
     return {"", peak};
   }
 
-  // One for all benches of this process. It is never destroyed: at its end the driver may be gone.
+  // One gauge per device, shared by all benchmarks of this process. The map is never destroyed, because the
+  // driver may already be unloaded at exit.
   GpuGauge& gauge_of(Device const& device) {
     static auto& gauges = *new std::map<int, GpuGauge>;
     auto const [at, is_new] = gauges.try_emplace(device.gpu.ordinal, device.gpu);
     gauge_ = &at->second;
     if (is_new) {
-      // Some 30 ms wake the device up and find its highest clock, before anything heats it.
+      // About 30 ms of work wake the device and find its highest clock before anything heats it.
       for (int i = 0; i < 300; ++i) (void)gauge_->clock_share();
       (void)gauge_->peak(cuda::Peak::fma_f32);
     }
     return *gauge_;
   }
 
-  // What the chosen recipe says; nothing for a multiply that no ceiling is known of.
+  // The multiply instruction of the chosen recipe; empty if no peak of that instruction is known.
   static std::optional<Multiply> multiply_of(Choice const& choice) {
     for (Considered const& entry : choice.considered)
       if (entry.kernel == choice.kernel)
@@ -309,13 +310,13 @@ class Session {
   ContestRules rules_;
   bool on_gpu_ = false;
   std::map<DataType, double> host_peaks_;
-  GpuGauge* gauge_ = nullptr;  // of the last GPU that was measured
+  GpuGauge* gauge_ = nullptr;  // gauge of the GPU measured last
   double limit_ = 0;
   Table table_{bench_heads()};
   std::vector<std::string> failures_;
 };
 
-// Options that have no effect without a peer.
+// Refuses options that have no effect without a peer.
 void check_options_of_peers(BenchRequest const& request) {
   std::vector<std::string> const peers =
       request.peers.empty() ? std::vector<std::string>{} : split(request.peers, ',');

@@ -17,21 +17,22 @@ namespace cosmati::cli {
 struct BenchRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;  // a name, a file
-  std::string lines;          // line numbers, "1,4"; empty: all
-  std::string peers;          // "onednn,openblas"
-  std::string python;         // of the peer torch; empty: COSMATI_PYTHON, else python3
-  std::string peer_log;       // a file: every algorithm of a peer on a GPU
+  std::string suite, shapes;  // suite name, suite file
+  std::string lines;          // lines of the suite, e.g. "1,4"; empty: all
+  std::string peers;          // names separated by commas, e.g. "onednn,openblas"
+  std::string python;         // Python of the peer torch; empty: COSMATI_PYTHON
+  std::string peer_log;       // file that receives every algorithm of a GPU peer
   std::string json_file;
   std::string fail_below;  // empty: no limit
-  long long slices = 15;   // of each contender
+  long long slices = 15;   // time slices of each contender
   double slice_seconds = 0.2;
   bool hot = false, single_calls = false;
-  bool digest = false;         // nothing is timed
-  double most_verified = 2e8;  // floating-point operations: the reference needs about a second for them
+  bool digest = false;         // print digests only; time nothing
+  double most_verified = 2e8;  // largest problem that is verified completely, in floating-point operations
+                               // (about a second of the reference)
   Placement placement;
   Common common;
-  std::optional<Suite> workload = {};  // recorded problems, which `with_options` identifies by number
+  std::optional<Suite> workload = {};  // recorded problems; with_options selects one by its number
 
   BenchRequest copy() const;
 };
@@ -39,7 +40,7 @@ struct BenchRequest {
 // `with_options` merges the options of a suite's problem into the command line's.
 using WithOptions = std::function<BenchRequest(BenchRequest const&, ProblemOptions const&)>;
 
-// Throws Error(wrong_result) if a result was wrong or a ratio fell below the limit.
+// Throws Error(wrong_result) if a result is wrong or a ratio is below `fail_below`.
 void bench_job(BenchRequest const& request, WithOptions const& with_options);
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// Records and rows of bench.
+// JSON records and table rows of bench.
 #include "cli/bench/bench_report.h"
 
 #include <ctime>

@@ -10,15 +10,15 @@ namespace cosmati::cli {
 
 // Measured peak performance of the machine; 0 if unknown.
 struct Ceilings {
-  std::string name;                 // of what `operations` counts: "f32 fma"
-  double operations = 0;            // a second
-  double bytes = 0;                 // read and written a second
-  double burst = 0, sustained = 0;  // of `operations`, where both were measured: one of the two
+  std::string name;                 // what `operations` counts, e.g. "f32 fma"
+  double operations = 0;            // operations per second
+  double bytes = 0;                 // bytes read plus bytes written per second
+  double burst = 0, sustained = 0;  // both rates if both were measured; `operations` is one of them
 };
 
 // Identifies a measurement.
 struct Provenance {
-  std::string suite;  // empty: of none
+  std::string suite;  // empty if the problem belongs to no suite
   std::string subject, type;
   std::string digest;  // kernel_digest()
 };
@@ -30,15 +30,15 @@ struct Measurement {
   ContestRules rules;
   long long seed = 1;
   ContestResult const& result;
-  std::optional<Verdict> verdict;  // nothing: not verified
+  std::optional<Verdict> verdict;  // empty if the result was not verified
   Ceilings ceilings;
 };
 
-// The first part of a record, and the complete output of --digest.
+// The first part of a record; also the complete output of --digest.
 Record digest_record(Provenance const& what, Task const& task, Device const& device, Choice const& choice);
 // `peer` may be null.
 Record bench_record(Measurement const& measurement, PeerResult const* peer);
-// A line of --peer-log.
+// One line of the file --peer-log.
 Record trial_record(Measurement const& measurement, PeerResult const& peer, PeerTrial const& trial);
 std::vector<std::string> bench_heads();
 std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer);

@@ -1,4 +1,4 @@
-// One problem measured.
+// Benchmarks one problem on the CPU, interleaved with its peers.
 #include "cli/bench/contest.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Threads of the last contender may still spin for work.
+// Threads of the last contender may still be spinning, waiting for work.
 void let_threads_sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 struct Operands {
@@ -74,11 +74,11 @@ Times times_of(std::vector<Slice> const& slices) {
 
 std::vector<void const*> read_only(Operands const& set) { return {set.pointers.begin(), set.pointers.end()}; }
 
-// A peer, and what was measured of it.
+// A peer and its measurements.
 struct Opponent {
   explicit Opponent(std::string const& peer) : name(peer) {}
 
-  // Null: it does not compute this problem.
+  // Null if the peer does not compute this problem.
   TimedPeer* timed() const {
     if (torch == nullptr) return library.get();
     return torch->refusal().empty() ? torch.get() : nullptr;
@@ -99,12 +99,12 @@ struct Opponent {
   }
 
   std::string name;
-  std::unique_ptr<PeerProcess> library;  // one of the two
+  std::unique_ptr<PeerProcess> library;  // either this or `torch` is set
   std::unique_ptr<TorchPeer> torch;
-  std::vector<double> minima, ratios;  // of the slices
+  std::vector<double> minima, ratios;  // one value per slice
 };
 
-// The least of some groups of calls without the kernel.
+// The shortest host time of a call without its kernel, over several groups of calls.
 std::optional<double> host_seconds_of(PreparedTask const& prepared, std::vector<void*> const& pointers,
                                       void* workspace) {
   constexpr int groups = 20, calls = 200;
@@ -128,7 +128,7 @@ ContestResult hold_contest(Task& task, Device const& device, PlanOptions const& 
                            unsigned long long seed) {
   ContestResult result;
   nets::Random random(seed, 3);
-  // What is changed in place is read and written.
+  // An array that is updated in place is both read and written.
   for (Slot const& slot : task.slots())
     result.bytes += slot.description.bytes() * (slot.role == Role::in_out ? 2 : 1);
   result.buffers = sets_needed(result.bytes, device, rules.hot);

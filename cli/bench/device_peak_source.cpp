@@ -1,4 +1,4 @@
-// The text of the kernels that measure ceilings.
+// Source text of the kernels that measure peaks.
 #include "cli/bench/device_peak_source.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ struct Operation {
   char const* type;
   char const* instruction;
   char const* constraint;
-  double operations;  // of one instruction and lane
+  double operations;  // per instruction and lane
   double factor, addend;
 };
 
@@ -27,14 +27,14 @@ Operation operation_of(Peak peak) {
   }
 }
 
-// Products on tensor cores. Factors are random, of both signs and between 1/8 and 1 (of s8 all there are):
-// zeros would draw less power, and the clock be higher than any real product sees it. A word of them is
-// (noise & mask) | base.
+// Products on tensor cores. Factors are random numbers of both signs with magnitudes from 1/8 to 1 (for s8
+// all values): zeros would draw less power and permit a higher clock than real products reach. A word of
+// factors is (noise & mask) | base.
 struct Product {
   char const* name;
   char const* element;
   char const* sum;
-  int bytes;  // of an element
+  int bytes;  // per element
   unsigned mask, base;
 };
 
@@ -50,13 +50,13 @@ Product product_of(Peak peak) {
     case Peak::wgmma_tf32: return {"tf32 wgmma", "tf32", "float", 4, 0x81ffffff, 0x3e000000};
     case Peak::wgmma_e4m3: return {"e4m3 wgmma", "e4m3", "float", 1, 0x9f9f9f9f, 0x20202020};
     case Peak::wgmma_s8: return {"s8 wgmma", "s8", "int", 1, 0xffffffff, 0};
-    default: return {"f64 mma", "double", "double", 8, 0x803fffff, 0x3fc00000};  // of the upper words
+    default: return {"f64 mma", "double", "double", 8, 0x803fffff, 0x3fc00000};  // of the upper 32-bit words
   }
 }
 
 bool is_wgmma(Peak peak) { return peak >= Peak::wgmma_f16; }
 
-// Factor and addend come at run time, so that nothing can be computed before.
+// Factor and addend are kernel arguments, so that the compiler cannot fold the loop.
 constexpr char thread_text[] = R"(
 template <int chains, int rounds>
 __global__ void __launch_bounds__({threads}) peak_kernel(PeakParameters const parameters) {{
@@ -86,8 +86,8 @@ COSMATI_DEVICE unsigned noise(unsigned place) {
 COSMATI_DEVICE unsigned factors(unsigned place) { return (noise(place) & mask) | base; }
 )";
 
-// Chains are the products of two blocks of 16 rows and four of 8 columns, as in a GEMM kernel: neighbors
-// share one factor.
+// The independent chains are the products of two blocks of 16 rows and four of 8 columns, as in a GEMM
+// kernel, so that adjacent chains share a factor.
 constexpr char mma_text[] = R"(
 template <class Factor>
 struct Factors {
@@ -131,8 +131,8 @@ COSMATI_KERNEL(threads, 2) peak_kernel(PeakParameters const parameters) {
 }
 )";
 
-// Two warpgroups, each of which multiplies 64 rows of its own by 256 columns that they share, from shared
-// memory with the swizzle of 128 bytes.
+// Two warpgroups; each multiplies its own 64 rows by the same 256 columns, from shared memory with the
+// 128-byte swizzle.
 constexpr char wgmma_text[] = R"(
 template <int chains, int rounds>
 COSMATI_KERNEL(threads, 1) peak_kernel(PeakParameters const parameters) {

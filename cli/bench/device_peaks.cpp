@@ -1,4 +1,4 @@
-// Measured ceilings of a GPU.
+// Measures the peaks of a GPU.
 #include "cli/bench/device_peaks.h"
 
 #include <algorithm>

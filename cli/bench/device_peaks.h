@@ -1,4 +1,4 @@
-// Measured peaks of a GPU: single-instruction kernels, and a copy.
+// Measured peaks of a GPU, from single-instruction kernels and a copy.
 #pragma once
 #include <string>
 
@@ -10,11 +10,11 @@ namespace cosmati::cuda {
 
 class PeakKernel {
  public:
-  PeakKernel(Gpu const& gpu, Peak peak);  // compiles or loads; throws Error
+  PeakKernel(Gpu const& gpu, Peak peak);  // compiles or loads the kernel; throws Error
 
   // The time of `launches` consecutive launches, measured by events; a step takes one to three microseconds.
   double seconds(long long steps, int launches = 1);
-  double operations(long long steps) const;  // multiplications and additions of a launch
+  double operations(long long steps) const;  // operations of one launch
 
  private:
   int ordinal_;
@@ -27,19 +27,18 @@ class PeakKernel {
 
 // Operations per second.
 struct PeakRate {
-  double burst = 0;  // the best of some runs of about two milliseconds
+  double burst = 0;  // the best of several runs of about two milliseconds
   double sustained =
       0;  // over half a second of continuous load, after a quarter of a second: limited by power
   friend bool operator==(PeakRate const&, PeakRate const&) = default;
 };
 PeakRate measured_peak(Gpu const& gpu, Peak peak);
 
-// The rate that a kernel's is compared with: the sustained one on tensor cores, whose clock drops within
-// milliseconds, and the burst otherwise.
+// The rate to compare a kernel's with: the sustained rate for tensor cores, whose clock drops within
+// milliseconds, and the burst rate otherwise.
 double ceiling_of(Peak peak, PeakRate const& rate);
 
-// Bytes read plus bytes written a second by copies from device memory to device memory, far larger than the
-// L2 cache.
+// Bytes read plus bytes written per second by device-to-device copies far larger than the L2 cache.
 double measured_copy_rate(Gpu const& gpu);
 
 }  // namespace cosmati::cuda

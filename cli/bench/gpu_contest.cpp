@@ -1,4 +1,4 @@
-// A contest on a GPU.
+// Benchmarks one problem on a GPU, interleaved with its peers.
 #include "cli/bench/gpu_contest.h"
 
 #include <algorithm>
@@ -17,17 +17,18 @@ namespace cosmati::cli {
 namespace {
 
 constexpr Index sampled_elements = 512;
-constexpr double throttled_below = 0.97;  // of the clock
-// A peer's algorithms: how long they are tried, and which of them are measured.
+constexpr double throttled_below = 0.97;  // share of the clock
+// Limits for choosing among a peer's algorithms: how long to try them, which ones are finalists, and how long
+// each finalist is timed.
 constexpr double most_choosing_seconds = 4, near_the_fastest = 1.3, finalist_seconds = 0.02;
 constexpr std::size_t most_finalists = 8;
 constexpr int finalist_rounds = 5;
 
 struct Contender {
   GpuCall call;
-  TorchPeer* torch = nullptr;  // is timed in the place of the call
+  TorchPeer* torch = nullptr;  // timed instead of `call`
   std::vector<Slice> slices;
-  std::vector<double> medians;  // of the slices
+  std::vector<double> medians;  // one value per slice
 
   void add(Slice slice) {
     medians.push_back(quantile(slice.samples, 0.5));
@@ -35,15 +36,14 @@ struct Contender {
   }
 };
 
-// A peer with the algorithms that are timed: its best, and where that is another, the one that it names
-// first.
+// A peer and its timed algorithms: the best one and, if that is a different one, the library's first choice.
 struct Rival {
   std::string name;
   std::unique_ptr<GpuPeer> library;
-  std::vector<PeerTrial> trials = {};  // of its algorithms, by their numbers
+  std::vector<PeerTrial> trials = {};  // trials of its algorithms, by number
   int tried = 0, best = 0, named_first = 0;
   Contender fastest = {}, first = {};
-  std::unique_ptr<TorchPeer> torch = {};  // in the place of a library
+  std::unique_ptr<TorchPeer> torch = {};  // instead of a library
   double host_seconds = 0;
   std::string refusal = {};
 
@@ -76,7 +76,7 @@ class GpuContest {
         random_(seed, 3),
         timer_(ordinal_) {
     result_.gpu.emplace();
-    // What is changed in place is read and written.
+    // An array that is updated in place is both read and written.
     for (Slot const& slot : task.slots())
       result_.bytes += slot.description.bytes() * (slot.role == Role::in_out ? 2 : 1);
     result_.buffers = sets_needed(result_.bytes, device.gpu.l2_bytes, rules.hot);
@@ -126,7 +126,7 @@ class GpuContest {
       print_progress(task_.notes.label + ": slice " + std::to_string(i + 1) + " of " +
                      std::to_string(rules_.slices));
       for (Contender* const one : turn) one->add(slice_of(*one));
-      // Nobody always follows the same neighbor.
+      // Alternates the order, so that no contender always runs after the same one.
       std::reverse(turn.begin(), turn.end());
     }
     (void)timer_.time_slice(ours_.call, 0.02);
@@ -165,14 +165,14 @@ class GpuContest {
     return addresses;
   }
 
-  // A process of its own has the device while ours is idle.
+  // The PyTorch process uses the device while ours is idle.
   Slice slice_of(Contender& one) {
     if (one.torch == nullptr) return timer_.time_slice(one.call, rules_.slice_seconds);
     PeerTimes const times = one.torch->time(rules_.slice_seconds);
     return {{times.median}, times.least};
   }
 
-  // Another set of operands at each call.
+  // Every call uses the next set of operands.
   std::function<void(Stream)> rotating(std::function<void(std::size_t set, Stream stream)> run) {
     return [this, run = std::move(run), next = std::size_t{0}](Stream stream) mutable {
       run(next, stream);
@@ -200,7 +200,7 @@ class GpuContest {
     return list;
   }
 
-  // What cannot be captured is timed by single calls; measure() does so with all then.
+  // A call that cannot be captured is timed as single calls; measure() then times all contenders so.
   void capture(GpuCall& call, std::string const& whose) {
     if (rules_.single_calls) return;
     try {
@@ -216,7 +216,8 @@ class GpuContest {
     double seconds;
   };
 
-  // All are run a few times, for some seconds altogether; those near the fastest are measured for longer.
+  // Runs every algorithm a few times, for a few seconds in all, and times those close to the fastest for
+  // longer.
   void choose_algorithm(Rival& peer) {
     std::vector<Trial> trials;
     std::string failure;
@@ -235,7 +236,7 @@ class GpuContest {
         least = least == 0 ? seconds : std::min(least, seconds);
         trials.push_back({i, seconds});
         peer.trials.back().tried_seconds = seconds;
-      } catch (Error const& error) {  // a plan that cannot be run after all
+      } catch (Error const& error) {  // a plan that fails to run
         if (error.code() != ErrorCode::system) throw;
         failure = peer.trials.back().reason = error.what();
       }
@@ -275,7 +276,7 @@ class GpuContest {
     return verify_sample(task_, operands_->download(0), sampled_elements, random_);
   }
 
-  // That it computed what we did: else the ratio says nothing.
+  // Compares the peer's result with ours; without that the ratio would mean nothing.
   std::optional<Verdict> verdict_on_peer(GpuPeer const& library, int algorithm) {
     std::optional<double> const tolerance = library.tolerance();
     std::optional<ResultSample> sample;

@@ -5,8 +5,8 @@
 
 namespace cosmati::cli {
 
-// Like hold_contest, with times by events and medians instead of minima, since nothing interrupts a kernel.
-// Large results are verified on a sample of elements.
+// Like hold_contest, but timed by events and with medians instead of minima, since nothing interrupts a
+// kernel. Large results are verified on a sample of their elements.
 ContestResult hold_gpu_contest(Task& task, Device const& device, PlanOptions const& options,
                                ContestRules const& rules, std::vector<PeerProblem> const& peers,
                                unsigned long long seed, GpuGauge& gauge);

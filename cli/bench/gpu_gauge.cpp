@@ -1,4 +1,4 @@
-// A GPU's ceilings and clock.
+// Measures a GPU's peaks and its current clock.
 #include "cli/bench/gpu_gauge.h"
 
 #include <algorithm>

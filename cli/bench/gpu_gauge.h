@@ -14,9 +14,9 @@ class GpuGauge {
   explicit GpuGauge(Gpu const& gpu) : gpu_(gpu), clock_(gpu, cuda::Peak::fma_f32) {}
 
   Gpu const& gpu() const { return gpu_; }
-  cuda::PeakRate const& peak(cuda::Peak peak);  // measured when it is first asked for
-  std::map<cuda::Peak, cuda::PeakRate> const& peaks() const { return peaks_; }  // those that were measured
-  double copy_rate();  // bytes read and written a second
+  cuda::PeakRate const& peak(cuda::Peak peak);                                  // measured on first use
+  std::map<cuda::Peak, cuda::PeakRate> const& peaks() const { return peaks_; }  // the peaks measured so far
+  double copy_rate();  // bytes read plus bytes written per second
   // The minimum time of a fixed 0.1 ms kernel divided by its current time: the current clock relative to the
   // maximum, which power or temperature may reduce.
   double clock_share();
@@ -29,8 +29,8 @@ class GpuGauge {
   std::optional<double> copy_rate_;
 };
 
-// The peak that products of these factors by this instruction are measured against. Nothing where none is
-// measured, as for factors in bytes by mma.sync where the GPU takes it apart.
+// The measured peak that applies to products of these factors by this instruction. Empty if none is measured,
+// e.g. for 8-bit factors by mma.sync on a GPU that splits the instruction.
 std::optional<cuda::Peak> peak_for(DataType factor, DataType sum, Multiply multiply, Gpu const& gpu);
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// Timing by events.
+// Times work on a GPU by events.
 #include "cli/bench/gpu_timing.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double least_sample = 50e-6;  // an event costs about a microsecond of the device
-constexpr double most_samples = 256;    // in flight: a stream holds about a thousand pieces of work
-constexpr double graph_seconds = 1e-3;  // from graph to graph a microsecond or two pass
-constexpr double most_calls = 512;      // of a graph, unless there are more sets of operands
+constexpr double most_samples = 256;    // in flight: a stream queues about a thousand commands
+constexpr double graph_seconds = 1e-3;  // one or two microseconds pass between two graphs
+constexpr double most_calls = 512;      // per graph, unless there are more sets of operands
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -82,7 +82,7 @@ void GpuTimer::capture(GpuCall& call, std::size_t sets) {
   auto const count = sets * static_cast<std::size_t>(turns);
   call.graph = captured(call, count);
   call.calls_in_graph = count;
-  // The first launch brings the graph to the device.
+  // The first launch uploads the graph to the device.
   (void)time_slice(call, 0);
   (void)time_slice(call, 0);
 }

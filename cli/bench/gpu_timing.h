@@ -13,8 +13,8 @@ namespace cosmati::cli {
 // The function being timed: enqueues one call on a stream, with the next set of operands.
 struct GpuCall {
   std::function<void(Stream)> enqueue;
-  double estimate = 0;                    // last measured seconds per call
-  std::optional<cuda::Graph> graph = {};  // a graph of several calls, launched instead of single calls
+  double estimate = 0;                    // seconds per call, as last measured
+  std::optional<cuda::Graph> graph = {};  // a graph of several calls, launched instead of single ones
   std::size_t calls_in_graph = 1;
 
   void forget_graph();
@@ -24,22 +24,21 @@ class GpuTimer {
  public:
   explicit GpuTimer(int ordinal) : ordinal_(ordinal) {}
 
-  // Calls for about `seconds`, enqueued one behind the other: launches of the call's graph, if it has one, or
-  // single calls, those shorter than 50 us in groups. A sample is the mean over a launch or a group.
+  // Enqueues calls back to back for about `seconds`: launches of the call's graph if it has one, otherwise
+  // single calls, in groups if they are shorter than 50 us. A sample is the mean over a launch or a group.
   Slice time_slice(GpuCall& call, double seconds);
-  // Slices of 50 ms until the medians of three in a row lie within 1%; false if they do not within three
-  // seconds.
+  // Runs slices of 50 ms until the medians of three consecutive ones agree within 1%; returns false if they
+  // do not within three seconds.
   bool warm_up(GpuCall& call);
-  // Records calls as a CUDA graph: whole turns over the sets of operands, about a millisecond of work. Each
-  // set is run once before as a warm-up. Throws Error(system) if the call cannot be captured, and leaves it
-  // without a graph.
+  // Records calls as a CUDA graph of about a millisecond of work that uses every set of operands equally
+  // often. Each set is run once before as a warm-up. Throws Error(system) if the call cannot be captured, and
+  // then leaves it without a graph.
   void capture(GpuCall& call, std::size_t sets);
-  // Seconds of one call, of a few runs: enough to leave out what is far slower than `least`, the best so far
-  // (0: there is none). Calls below a millisecond are run as a small graph where that is possible: alone,
-  // they all take the host's time.
+  // Returns the seconds of one call from a few runs, enough to discard calls far slower than `least`, the
+  // best so far (0: none yet). Calls shorter than a millisecond run as a small graph if possible, since
+  // single calls would be limited by the host.
   double rough_seconds(GpuCall& call, double least, bool as_graph);
-  // Seconds of the host for one call: to enqueue it, while the device has nothing else to do. The median of
-  // some rounds.
+  // Returns the host time of enqueueing one call while the device is idle, as the median of several rounds.
   double host_seconds(GpuCall& call);
 
  private:
@@ -49,7 +48,7 @@ class GpuTimer {
 
   int ordinal_;
   std::vector<cuda::Event> events_;
-  std::optional<cuda::OwnedStream> stream_;  // that calls are captured from; nothing is ever done on it
+  std::optional<cuda::OwnedStream> stream_;  // calls are captured from it; no work runs on it
 };
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// The measured arithmetic peak.
+// Measures the arithmetic peak of the CPU.
 #include "cli/bench/peak.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using epilogue::VectorLevel;
 
-constexpr int chains = 12;  // hide the latency of a multiply-add on two units, and fit 16 registers
+constexpr int chains = 12;  // enough to hide the latency of a multiply-add on two units; fits 16 registers
 
 template <int bytes, class Number>
 COSMATI_ALWAYS_INLINE double multiply_add(long long steps, Number factor) {
@@ -29,7 +29,7 @@ COSMATI_ALWAYS_INLINE double multiply_add(long long steps, Number factor) {
   return static_cast<double>(total[0]);
 }
 
-// Vectors are as wide as the registers: wider ones go through memory.
+// Vectors are as wide as the registers: wider ones would be spilled to memory.
 template <class Number>
 double multiply_add_baseline(long long steps) {
   return multiply_add<16, Number>(steps, Number(0.5));
@@ -47,7 +47,7 @@ double multiply_add_v4(long long steps) {
 
 struct Chains {
   double (*run)(long long steps);
-  int bytes;  // of a vector
+  int bytes;  // per vector
 };
 
 template <class Number>
@@ -57,7 +57,8 @@ Chains chains_of(VectorLevel level) {
   return {multiply_add_baseline<Number>, 16};
 }
 
-// Operations a second of one thread: the best of many short calls, which other programs interrupt less often.
+// Operations per second of one thread: the best of many short calls, which other programs are less likely to
+// interrupt.
 double run_thread(bool in_double) {
   using Clock = std::chrono::steady_clock;
   constexpr long long steps = 100000;

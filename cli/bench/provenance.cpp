@@ -1,4 +1,4 @@
-// Where a figure comes from.
+// Provenance of a figure: kernels and command.
 #include "cli/bench/provenance.h"
 
 #include "cli/output/text.h"
@@ -30,7 +30,7 @@ std::string command_text() {
   if (words.empty()) {
     words = split(io::read_file("/proc/self/cmdline"), '\0');
     words.erase(words.begin());
-    words.pop_back();  // a zero ends the last word
+    words.pop_back();  // the last word also ends with a zero
   }
   std::string text = "cosmati";
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -40,7 +40,7 @@ std::string command_text() {
     if (!is_dropped)
       text += ' ' + shell_word(words[i]);
     else if (name == words[i] && i + 1 < words.size() && !words[i + 1].starts_with("--"))
-      ++i;  // its value
+      ++i;  // skips its value
   }
   return text;
 }

@@ -7,13 +7,13 @@
 
 namespace cosmati::cli {
 
-// jit::digest_of() the kernels that the plan for `device` runs and of what the plan says of them; empty where
-// no run-time compiler makes them.
+// jit::digest_of() the kernels that the plan for `device` runs, with the text of the plan; empty if no
+// run-time compiler makes them.
 std::string kernel_digest(Task const& task, Device const& device, PlanOptions const& options);
 
-// The command that is carried out, as a shell takes it, without what says where results go and for which GPU
-// plans are made: "cosmati bench gemm ...". It is this process's command line, unless set_command() told the
-// words behind the program's name.
+// The command being executed, quoted for a shell, without options that say where results go or for which GPU
+// plans are made: "cosmati bench gemm ...". It is this process's command line unless set_command() replaced
+// the words after the program's name.
 std::string command_text();
 void set_command(std::vector<std::string> words);
 

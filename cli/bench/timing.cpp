@@ -1,4 +1,4 @@
-// Timing calls.
+// Times calls on the CPU.
 #include "cli/bench/timing.h"
 
 #include <algorithm>
@@ -68,8 +68,8 @@ Interval median_interval(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   std::size_t const n = values.size();
-  // The number of values below the median is binomial(n, 1/2): leave out the outer `rank` on each side as
-  // long as their probability stays below 2.5%.
+  // The number of values below the median is binomial(n, 1/2): discards the outer `rank` values on each side
+  // as long as their probability stays below 2.5%.
   double probability = std::pow(0.5, static_cast<double>(n)), tail = 0;
   std::size_t rank = 0;
   for (std::size_t k = 0; k < n; ++k) {

@@ -1,4 +1,4 @@
-// Timing calls on a machine that other programs use too: short slices, minima of slices, medians of minima.
+// Timing on a machine that other programs use, too: short slices, minima of slices, medians of minima.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -12,22 +12,23 @@ struct Slice {
   double least = 0;
 };
 
-// Calls for about `seconds`, at least once.
+// Calls repeatedly for about `seconds`, at least once.
 Slice time_slice(std::function<void()> const& call, double seconds);
 
-// Slices of 50 ms until the minima of three in a row lie within 2%; false if they do not within two seconds.
+// Runs slices of 50 ms until the minima of three consecutive ones agree within 2%; returns false if they do
+// not within two seconds.
 bool warm_up(std::function<void()> const& call);
 
-// The medians of `rounds` measurements of each call, interleaved in alternating order, since a device that
-// slows down as it warms up would favor the first.
+// Returns the median of `rounds` measurements of each call, interleaved in alternating order, since a device
+// that slows down as it warms up would favor the first call.
 std::vector<double> medians_in_turns(std::size_t count, int rounds,
                                      std::function<double(std::size_t)> const& measure);
 
-// The quantile of values in any order; `share` 0.5 is the median.
+// The `share`-quantile of values in any order; 0.5 is the median.
 double quantile(std::vector<double> values, double share);
 
-// The median and a confidence interval of at least 95% for it, from order statistics: no distribution is
-// assumed. With fewer than six values the interval is their range.
+// The median and a confidence interval of at least 95% for it, from order statistics, which assume no
+// distribution. With fewer than six values the interval is their range.
 struct Interval {
   double median = 0, low = 0, high = 0;
 };

@@ -17,8 +17,8 @@ std::optional<DataType> asked_type(std::string const& own, TypeChoice const& typ
   return parse_data_type(name);
 }
 
-// --type speaks of c and of operands only where their files need it: of what bits mean, and of integers
-// without a number type.
+// For c and operands, --type applies only if the file requires it: to interpret bit patterns, and for
+// integers that no data type here represents.
 std::optional<DataType> needed_type(io::ElementKind kind, TypeChoice const& types) {
   if (types.all.empty()) return std::nullopt;
   DataType const type = parse_data_type(types.all);
@@ -27,7 +27,7 @@ std::optional<DataType> needed_type(io::ElementKind kind, TypeChoice const& type
   return is_integer(type) ? DataType::s32 : type;
 }
 
-// --compute tf32 makes factors of f32 factors of tf32.
+// With --compute tf32, f32 factors become tf32.
 std::optional<DataType> factor_type(std::optional<DataType> asked, io::ElementKind kind,
                                     TypeChoice const& types) {
   if (types.compute != name_of(DataType::tf32)) return asked;
@@ -46,7 +46,7 @@ std::optional<DataType> type_for(TypeRole role, io::ElementKind kind, TypeChoice
   return DataType::s32;
 }
 
-// Options that name the type of an array of this role.
+// The options that set the type of an array with this role.
 char const* options_of(TypeRole role) {
   switch (role) {
     case TypeRole::a: return "--type or --a-type";
@@ -56,11 +56,12 @@ char const* options_of(TypeRole role) {
   }
 }
 
-// Places within image planes, as an int64 array of places within the whole array of (n, c, plane) elements.
+// Saves indices within image planes as an int64 array of indices within the whole array of (n, c, plane)
+// elements.
 void save_places(std::string const& path, Port const& port, TensorDescription const& description,
                  void const* data) {
   Index const channels = description.extent(1);
-  // The number types end at s32: the bits travel as those of doubles, under a header that says what they are.
+  // int64 is not a data type here: the bits are stored in an f64 tensor and written under an int64 header.
   Tensor places(describe(DataType::f64, description.shape()));
   Index const size = places.size(), per_image = size == 0 ? 1 : size / description.extent(0);
   for (Index i = 0; i < size; ++i) {

@@ -1,4 +1,4 @@
-// Operands in device memory.
+// Operand sets in device memory.
 #include "cli/data/gpu_operands.h"
 
 #include <algorithm>

@@ -15,15 +15,17 @@ long long sets_needed(long long bytes, long long l2_bytes, bool hot);
 
 class GpuOperands {
  public:
-  // Inputs are cut together, on the device, from a few hundred thousand numbers that the host draws for each
-  // tensor, at random places: no two rows are alike, and gigabytes are there in milliseconds. Arrays begin
+  // Inputs are assembled on the device from random pieces of a few hundred thousand numbers that the host
+  // generates for each tensor: no two rows are equal, and gigabytes take milliseconds. Arrays begin
   // offset_of() bytes after a multiple of 256.
   GpuOperands(Task& task, Device const& device, long long sets, Index misalignment, nets::Random& random);
 
   std::size_t sets() const { return sets_.size(); }
-  std::span<void* const> pointers(std::size_t set) const { return sets_[set].pointers; }  // by slots
-  void poison_outputs(std::size_t set) const;  // 0xff: NaN of every floating-point type
-  // Copies of a set's tensors, in the order of the slots, when all that was enqueued is done.
+  std::span<void* const> pointers(std::size_t set) const {
+    return sets_[set].pointers;
+  }                                            // in the order of the slots
+  void poison_outputs(std::size_t set) const;  // fills them with 0xff: NaN in every floating-point type
+  // Copies a set's tensors to the host, in the order of the slots, after all enqueued work.
   std::vector<Tensor> download(std::size_t set) const;
 
  private:

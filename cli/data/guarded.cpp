@@ -1,4 +1,4 @@
-// Guard bands and poison.
+// Guard bands and poisoned memory.
 #include "cli/data/guarded.h"
 
 #include <cstring>

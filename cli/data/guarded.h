@@ -11,15 +11,15 @@ class GuardedTensor {
  public:
   static constexpr Index guard = 512;  // bytes before the first element, and after the last
 
-  // 0xff makes NaN of every floating-point type. The first element lies `offset` bytes after a multiple
-  // of 64.
+  // A poison of 0xff is NaN in every floating-point type. The first element lies `offset` bytes after a
+  // multiple of 64.
   GuardedTensor(TensorDescription const& description, unsigned char poison, Index offset = 0);
 
   void* data() { return memory_.as<unsigned char>() + guard + offset_; }
   void const* data() const { return memory_.as<unsigned char>() + guard + offset_; }
-  void copy_from(Tensor const& tensor);  // of the same description
+  void copy_from(Tensor const& tensor);  // requires an equal description
   Tensor contents() const;               // a copy of the elements
-  // Describes the first write outside the elements; empty if there was none. Overwrites the elements.
+  // Describes the first write outside the elements, or is empty if there was none. Overwrites the elements.
   std::string trespass();
 
  private:

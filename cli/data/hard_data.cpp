@@ -1,4 +1,4 @@
-// Data on which kernels go wrong that are right on normal numbers.
+// Data for which incorrect kernels fail that pass with normally distributed numbers.
 #include "cli/data/hard_data.h"
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace cosmati::cli {
 namespace {
 
 struct Exponents {
-  int smallest, largest;  // of the magnitudes that are drawn
-  int denormal;           // of a number below the smallest normal one
+  int smallest, largest;  // exponents of the magnitudes to generate
+  int denormal;           // exponent of a subnormal number
 };
 
-// Transforms of f16 data (Winograd) multiply by up to 100, of f16's 65504.
+// Transforms of f16 data (Winograd) multiply values by up to 100; the largest f16 is 65504.
 Exponents exponents_of(DataType type) {
   switch (type) {
     case DataType::f64: return {-40, 40, -1060};
@@ -70,7 +70,7 @@ class HardFill {
         for (Index j = 0; j < extent; ++j) set(i + j * stride, value);
       }
   }
-  // The sign changes with every index, so that lines and windows of an even length sum up to nothing.
+  // The sign changes with every index, so that rows, columns and windows of even length sum to zero.
   void cancellation() {
     double const large = std::ldexp(random_.uniform(1, 2), std::min(range_.largest, 16) - 1);
     each([&](Index i) {

@@ -1,4 +1,4 @@
-// Data that expose errors of kernels which pass on normal numbers.
+// Data that expose errors of kernels which pass with normally distributed numbers.
 #pragma once
 #include <string>
 
@@ -9,19 +9,20 @@ namespace cosmati::cli {
 
 enum class HardData : unsigned char {
   none,
-  magnitudes,    // of both signs, logarithmically uniform over many orders of magnitude
-  huge,          // normal numbers and one huge element
-  denormals,     // every other element below the smallest normal number of its type
-  nonfinite,     // normal numbers, and NaN and infinities in up to three places or one line of an array
-  constant,      // one number along an axis
-  cancellation,  // large numbers whose sum is 0, and small ones beside them
+  magnitudes,  // of both signs, logarithmically uniform over many orders of magnitude
+  huge,        // normally distributed numbers and one huge element
+  denormals,   // every other element is subnormal
+  nonfinite,   // normally distributed numbers, with NaN and infinities in up to three elements or in one line
+               // of an array
+  constant,    // the same number along one axis
+  cancellation,  // large numbers whose sum is 0, and small ones among them
 };
 
 char const* name_of(HardData kind);
-HardData draw_hard_data(nets::Random& random);  // any but none
+HardData draw_hard_data(nets::Random& random);  // any kind but `none`
 
 // Numbers are at most `largest`, and small enough that no sum of their products overflows. Slots that must be
-// positive by name remain positive. Integers have the same kinds in so far as their type does.
+// positive stay positive. Integers get the same kinds as far as their type allows.
 void fill_hard(Tensor& tensor, std::string const& slot, HardData kind, double largest, nets::Random& random);
 
 }  // namespace cosmati::cli

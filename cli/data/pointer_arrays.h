@@ -1,4 +1,4 @@
-// Batches by arrays of pointers, derived from strided batches.
+// Batches given by arrays of pointers, derived from strided batches.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,12 +7,13 @@
 
 namespace cosmati::cli {
 
-// A task that takes pointers to whole tensors, and gives `prepared` an array with one pointer for each matrix
-// of the first tensors.size() of them, in the device's memory. Arrays are made when a tensor is first met.
+// Returns a task that takes pointers to complete tensors and passes `prepared`, for each of the first
+// tensors.size() of them, a device array with one pointer per matrix. These arrays are created when a tensor
+// is first seen.
 std::unique_ptr<PreparedTask> through_pointers(std::unique_ptr<PreparedTask> prepared, Device const& device,
                                                std::vector<TensorDescription> tensors);
 
-// What the matrices of a batch by strides may be promised to be aligned to.
+// The largest alignment that holds for all matrices of a strided batch.
 int alignment_of_matrices(TensorDescription const& tensor);
 
 }  // namespace cosmati::cli

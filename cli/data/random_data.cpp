@@ -1,4 +1,4 @@
-// Data for verification and measurement.
+// Random data for verification and measurement.
 #include "cli/data/random_data.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Data for verification and measurement.
+// Random data for verification and measurement.
 #pragma once
 #include <functional>
 #include <string>
@@ -13,14 +13,15 @@ struct DataKind {
   Index classes = 1;            // labels lie in [0, classes)
 };
 
-// Normal numbers (8-bit integers: 20 times as large), labels, and positive numbers where the name says so.
+// Normally distributed numbers (scaled by 20 for 8-bit integers), labels, or positive numbers, depending on
+// the slot's name.
 void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, nets::Random& random);
 
-// Whether a slot, by its name, is the argument of a square root: a variance, or Adam's second moment.
+// Whether a slot's name implies the argument of a square root: a variance, or Adam's second moment.
 bool is_positive(std::string const& slot);
 
-// The same layout with gaps between rows, planes and images, as a part of a larger array has them; `gap` is
-// asked for each in elements.
+// The layout with gaps between rows, planes and images, like a part of a larger array; `gap` returns the size
+// of each gap in elements.
 Layout with_gaps(Layout const& layout, std::function<Index()> const& gap);
 
 }  // namespace cosmati::cli

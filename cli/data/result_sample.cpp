@@ -1,4 +1,4 @@
-// A peer's result against ours.
+// Compares a sample of a peer's result with ours.
 #include "cli/data/result_sample.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A sample of a result in device memory, for comparison with a peer's.
+// A sample of a result in device memory, to be compared with a peer's.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,23 +8,24 @@
 
 namespace cosmati::cli {
 
-// How far a peer's result may lie from ours, in parts of the root of ours' mean square: rounding errors of
-// either side for factors of this type, those of Winograd's transforms in narrow types among them; an f32
-// that was cut to TF32 is farther away than f32 may be.
+// The permitted distance of a peer's result from ours, relative to the root mean square of ours. It covers
+// rounding errors of both sides for factors of this type, including those of Winograd transforms in narrow
+// types; f32 factors rounded to TF32 exceed the tolerance of f32.
 double peer_tolerance(DataType factors);
 
-// Elements of a result of that name, `places` their numbers: no one of `theirs` may lie farther from ours
-// than `tolerance` times the root of ours' mean square. NaN is never near.
+// Compares elements `places` of the named result: no element of `theirs` may differ from ours by more than
+// `tolerance` times the root mean square of ours. NaN is never close.
 Verdict compare_with_ours(std::string const& name, std::vector<Index> const& places,
                           std::vector<double> const& ours, std::vector<double> const& theirs,
                           double tolerance);
 
 class ResultSample {
  public:
-  // Draws places in the first output of `task`, first and last among them, and keeps what set 0 holds there.
+  // Chooses random elements of the first output of `task`, including the first and the last, and keeps their
+  // values in set 0.
   ResultSample(Task& task, GpuOperands const& operands, int ordinal, nets::Random& random);
 
-  // What set 0 holds now, against what was kept.
+  // Compares the current contents of set 0 with the values kept.
   Verdict compare(double tolerance) const;
 
  private:
@@ -34,7 +35,7 @@ class ResultSample {
   int ordinal_;
   std::size_t slot_ = 0;
   Slot result_;
-  std::vector<Index> places_;  // numbers of elements, last index fastest
+  std::vector<Index> places_;  // linear indices of elements, last dimension fastest
   std::vector<double> kept_;
 };
 

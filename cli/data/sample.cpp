@@ -1,4 +1,4 @@
-// Verification of a sample.
+// Verifies a sample of a result.
 #include "cli/data/sample.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Places draw_places(Index extent, Index count, nets::Random& random) {
   return {drawn.begin(), drawn.end()};
 }
 
-// The places of each index that are compared; an index that is summed over keeps them all.
+// The values of each index to verify; an index that is summed over keeps all of them.
 std::map<std::string, Places> choose_places(Task& task, Index elements, nets::Random& random) {
   std::map<std::string, Index> extents;
   for (Slot const& slot : task.slots()) {
@@ -85,7 +85,7 @@ Verdict verify_sample(Task& task, std::vector<Tensor> const& tensors, Index elem
       [&](char const* name, Role, TensorDescription& description) { description = descriptions.at(name); });
   Verdict verdict;
   verdict.exact = task.notes.terms == 0;
-  judge(*sampled, Backend::cuda, inputs, outputs, verdict);  // where samples are taken
+  judge(*sampled, Backend::cuda, inputs, outputs, verdict);  // samples are used on GPUs only
   if (!verdict.correct) verdict.complaint = "of the sampled rows and columns, " + verdict.complaint;
   return verdict;
 }

@@ -1,4 +1,4 @@
-// Verifying a large problem on some of its elements.
+// Verifies a large problem on a sample of its elements.
 #pragma once
 #include <vector>
 
@@ -6,10 +6,10 @@
 
 namespace cosmati::cli {
 
-// Some rows and columns of a matrix product, first and last among them, of all that cross about `elements`
-// elements: computed by the reference from the same inputs, and compared as verify compares. `tensors` are in
-// the order of the task's slots, outputs as they were computed. Notes::axes says which index each dimension
-// is.
+// Verifies about `elements` elements of a matrix product: the intersections of some rows and columns,
+// including the first and the last, computed by the reference from the same inputs and compared as in verify.
+// `tensors` are in the order of the task's slots, outputs as the kernel computed them. Notes::axes tells
+// which index each dimension is.
 Verdict verify_sample(Task& task, std::vector<Tensor> const& tensors, Index elements, nets::Random& random);
 
 }  // namespace cosmati::cli

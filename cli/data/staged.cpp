@@ -1,4 +1,4 @@
-// Arrays of the host brought to a GPU and back.
+// Copies host arrays to a GPU and back.
 #include "cli/data/staged.h"
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t band = 512;
 constexpr std::size_t granule = 64;  // the alignment of a Tensor
 
-// One array on the device, with what surrounds it.
+// One array in device memory, with the memory around it.
 class StagedArray {
  public:
   StagedArray(Device const& device, Slot const& slot, void* host, std::size_t guard)
@@ -36,7 +36,7 @@ class StagedArray {
   std::byte* host_;
   std::size_t bytes_, guard_;
   bool written_;
-  std::size_t at_;  // of the array in the memory
+  std::size_t at_;  // offset of the array in the device memory
   DeviceMemory memory_;
 };
 
@@ -46,7 +46,7 @@ class StagedTask final : public PreparedTask {
              std::size_t guard)
       : prepared_(std::move(prepared)), device_(std::move(device)), slots_(std::move(slots)), guard_(guard) {}
 
-  // Done when it returns, whatever the stream.
+  // Synchronous, whatever the stream.
   void run(std::span<void* const> pointers, void* workspace, Stream) const override {
     (void)timed_run(pointers, workspace);
   }

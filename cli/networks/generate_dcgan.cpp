@@ -60,7 +60,7 @@ dcgan::Latents random_vectors(GenerateRequest const& request, Index count) {
   return dcgan::Latents(count, static_cast<unsigned long long>(request.common.seed));
 }
 
-// The vectors of a file leave nothing to draw.
+// With vectors from a file, a seed would have no effect.
 void refuse_unused_seed(GenerateRequest const& request) {
   if (request.common.seed != Common().seed)
     refuse(fmt::format("--seed {} is for random vectors; those of this run are those of {}",
@@ -148,7 +148,7 @@ void check_generate_files(GenerateRequest const& request) {
       refuse("--measure " + request.measure + " writes nothing; remove --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
     refuse("generate dcgan needs --output FILE, --image FILE or --animation FILE to write to");
-  } else if (!writes) {  // the weights alone
+  } else if (!writes) {  // writes only the weights
     for (auto const& [option, given] :
          {std::pair{"--timeline", !request.timeline.empty()}, std::pair{"--input", !request.input.empty()},
           std::pair{"--count", request.count != not_given}, std::pair{"--walk", request.walk != not_given}})
@@ -162,7 +162,7 @@ void check_generate_files(GenerateRequest const& request) {
     refuse("--output-type " + request.output_type + " is for an --output whose name ends in .npy or .raw");
 }
 
-// What will be written.
+// The files to be written.
 std::vector<std::string> files(GenerateRequest const& request) {
   std::vector<std::string> list;
   for (std::string const& path : {request.output, request.image, request.animation})
@@ -195,7 +195,7 @@ std::array<dcgan::Method, dcgan::layer_count> methods(std::string const& text) {
   return result;
 }
 
-// Each rank has a GPU of its machine, or its share of the processors.
+// Each rank uses one GPU of its machine, or its share of the processors.
 std::vector<Device> devices(GenerateRequest const& request, parallel::ProcessGroup const* group) {
   if (request.gpus < 0 || request.gpus > 64)
     refuse(fmt::format("--gpus {} is out of range; expected 1 to 64", request.gpus));
@@ -262,25 +262,25 @@ dcgan::GeneratorOptions generator_options(GenerateRequest const& request, Backen
   return options;
 }
 
-// Else it writes the weights alone.
+// If false, the command writes only the weights.
 bool draws_images(GenerateRequest const& request) {
   return !files(request).empty() || !request.measure.empty();
 }
 
-// Images of a chunk, of `largest` at most. A GPU's chunks are smaller where there are few images, so that
-// they can be shared by several GPUs; the number of devices has no say, so that it does not change a byte.
+// The number of images per chunk, at most `largest`. For few images a GPU's chunks are smaller, so that
+// several GPUs can share them; the number of devices is ignored, so that it does not change any byte.
 Index batch_of(GenerateRequest const& request, Backend backend, Index count, Index largest) {
   bool const chosen = request.batch == not_given && backend == Backend::cuda;
   return dcgan::even_batch(count, chosen ? std::clamp<Index>((count + 15) / 16, 128, largest) : largest);
 }
 
-// Two runs of one key make the same bytes.
+// Two runs with the same key produce the same bytes.
 std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const& options,
                    Device const& device, dcgan::Latents const& latents, std::vector<float> const& weights) {
   std::string text = fmt::format("2 {} {} {} {} {} {} {}", name_of(options.type), request.output_type,
                                  options.batch, request.method, name_of(device.backend), device.gpu.name,
                                  request.image.empty() && request.animation.empty());
-  // A plan may depend on these.
+  // The plan may depend on these options.
   PlanOptions const& plan = options.plan;
   text += fmt::format(" {} {} {} ", plan.max_workspace, plan.max_error.value_or(-1), plan.deterministic) +
           request.common.tuning;
@@ -306,7 +306,7 @@ void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group)
   group.barrier();
 }
 
-// What was drawn on, for a report.
+// Records the device in the report.
 void add_device(GenerateReport& report, Device const& device, dcgan::GeneratorOptions const& options) {
   report.threads = device.threads;
   report.device = device.backend == Backend::cuda ? device.gpu.name : name_of(device.backend);
@@ -315,8 +315,8 @@ void add_device(GenerateReport& report, Device const& device, dcgan::GeneratorOp
   report.batch = options.batch;
 }
 
-// What the files cost alone: the images of the first chunk are written in the place of all, and removed
-// again.
+// Measures the cost of the files alone: writes the images of the first chunk in place of all images, and
+// removes the files.
 void measure_files(GenerateRequest const& request) {
   check_generate_files(request);
   auto const weights = dcgan::Weights::read(weights_file(request));
@@ -390,7 +390,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   dcgan::Dealer dealer(output.images(), count, options.batch, 4 * drawers + 2, output.text_at());
   double const start = seconds_now();
   report.preparing = start - preparing;
-  if (group != nullptr) dealer.join();  // the other ranks
+  if (group != nullptr) dealer.join();  // waits for the other ranks
   {
     dcgan::Writer writer(dealer, output, list.front().backend == Backend::cuda, &farewell_progress);
     try {
@@ -407,7 +407,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
     report.generating = seconds_now() - start;
     writer.write_rest();
     double const finishing = seconds_now();
-    if (group != nullptr) group->barrier();  // nobody writes any more
+    if (group != nullptr) group->barrier();  // no rank writes any more
     output.finish();
     report.writing = writer.busy() + seconds_now() - finishing;
     lanes = lanes_of(workers.drawn(), writer.spans());

@@ -1,4 +1,4 @@
-// A sentence or a line of JSON; a timeline; a table of layers.
+// A sentence or a line of JSON, a timeline, and a table of layers.
 #include "cli/networks/generate_report.h"
 
 #include <fmt/format.h>

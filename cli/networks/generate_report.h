@@ -11,9 +11,9 @@
 namespace cosmati::cli {
 
 struct GenerateReport {
-  Index count = 0, resumed = 0;  // resumed: of an earlier run
-  // Seconds: plans, kernels and buffers; from latent vectors to images, both in host memory; at work on
-  // files, most of it meanwhile; from latent vectors to complete files.
+  Index count = 0, resumed = 0;  // `resumed` images come from an earlier run
+  // Seconds: preparing plans, kernels and buffers; generating images from latent vectors, both in host
+  // memory; writing files, mostly concurrent with generating; total from latent vectors to complete files.
   double preparing = 0, generating = 0, writing = 0, total = 0;
   Index devices = 1, batch = 0;
   int ranks = 1, threads = 1;
@@ -21,7 +21,7 @@ struct GenerateReport {
 };
 void print_report(GenerateReport const& report, bool json);
 
-// What the devices of this process did, and what was done to files.
+// One lane for each stage of each device of this process, and one for the files.
 std::vector<Lane> lanes_of(std::vector<std::vector<dcgan::DrawnChunk>> const& drawn,
                            std::vector<dcgan::Writer::Span> const& written);
 void write_timeline(std::string const& path, std::vector<Lane> const& lanes, GenerateReport const& report);

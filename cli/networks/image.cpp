@@ -1,4 +1,4 @@
-// Images in files.
+// Images in files, and windows over them.
 #include "cli/networks/image.h"
 
 #include <algorithm>
@@ -77,7 +77,8 @@ void read_pair(std::string const& text, std::string const& what, int spatial, In
 
 namespace {
 
-// ceil(input / stride) positions; an odd element of padding goes to the end (upper) or the beginning (lower).
+// Pads for ceil(input / stride) positions; odd padding puts the extra element at the end (upper) or at the
+// beginning (lower).
 void same_padding(bool upper, Index const (&input)[2], Index const (&window)[2], Window& result) {
   for (int d = 0; d < 2; ++d) {
     Index const positions = (input[d] + result.stride[d] - 1) / result.stride[d];

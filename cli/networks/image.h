@@ -9,7 +9,7 @@
 namespace cosmati::cli {
 
 TensorFormat parse_format(std::string const& name,
-                          std::string const& what);  // throws Error listing the legal names
+                          std::string const& what);  // throws Error with the valid names
 
 // Dimension d of the file is dimension order[d] of the tensor (n, c, spatial...).
 std::vector<int> file_order(TensorFormat format, int rank);
@@ -18,23 +18,23 @@ TensorDescription from_file(TensorDescription const& file, TensorFormat format);
 
 // (n, c, w) as (n, c, 1, w); rank 4 stays as it is.
 TensorDescription with_two_spatial(TensorDescription const& image);
-// A new dense image (n, c, h, w); `spatial` dimensions (1 or 2) reach the file.
+// A new dense image (n, c, h, w), and the order of its dimensions in a file that has `spatial` (1 or 2) of
+// them.
 TensorDescription dense_image(DataType type, TensorFormat format, Index n, Index c, Index h, Index w);
 std::vector<int> image_file_order(TensorFormat format, int spatial);
 
-// "2,3" for two spatial dimensions, "3" for both; one spatial dimension takes one number. `values` is {rows,
-// columns}.
+// Parses "2,3" for two spatial dimensions, "3" for both; one spatial dimension takes one number. `values` is
+// {rows, columns}.
 void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest,
                Index (&values)[2]);
 
-// A window that slides over an image, as options.
+// Options of a window that slides over an image.
 struct WindowText {
   std::string stride, pad, dilation;
 };
 
-// Fills stride, dilation and pads for an image of `input` that gives `output` positions where the padding
-// asks for it (same-upper, same-lower: ceil(input / stride) positions). `input` and `window` are {rows,
-// columns}.
+// Computes stride, dilation and padding for an image of extent `input`; same-upper and same-lower pad for
+// ceil(input / stride) output positions. `input` and `window` are {rows, columns}.
 struct Window {
   Index stride[2] = {1, 1};
   Index dilation[2] = {1, 1};

@@ -1,4 +1,4 @@
-// Draws the picture of a training: a grid of answers above, two curves below.
+// Draws the picture of a training run: a grid of predictions above two curves.
 #include "cli/networks/lenet5_picture.h"
 
 #include <fmt/format.h>

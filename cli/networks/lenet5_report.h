@@ -8,7 +8,7 @@
 
 namespace cosmati::cli {
 
-// Empty texts: not given.
+// Empty strings mean not given.
 struct TrainRequest {
   std::string data, save, resume, picture;
   std::string variant, optimizer, schedule;
@@ -32,7 +32,7 @@ struct PredictRequest {
 
 void predict_lenet5(PredictRequest const& request);
 
-// A table of labels (rows) against predictions (columns), [label][prediction].
+// A confusion matrix with labels as rows and predictions as columns, [label][prediction].
 std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
                            std::vector<std::string> const& classes);
 

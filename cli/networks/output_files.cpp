@@ -1,4 +1,4 @@
-// Checks of the files that a command will write.
+// Checks the files that a command will write.
 #include "cli/networks/output_files.h"
 
 #include <sys/stat.h>
@@ -19,11 +19,11 @@
 namespace cosmati::cli {
 namespace {
 
-// The device and inode of a file; of one that does not exist yet, those of its folder, and its name.
+// The device and inode of a file; for a file that does not exist yet, those of its folder, and its name.
 using FileIdentity = std::tuple<dev_t, ino_t, std::string>;
 
-// Nothing for devices, pipes and folders, and for what lies in no folder: these are refused elsewhere, or
-// cannot be destroyed.
+// Empty for devices, pipes and folders, and for paths without a folder: they are rejected elsewhere or cannot
+// be overwritten.
 std::optional<FileIdentity> identity_of(std::string const& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
@@ -39,7 +39,7 @@ std::optional<FileIdentity> identity_of(std::string const& path) {
 }  // namespace
 
 void check_files(std::vector<OutputFile> outputs, std::vector<InputFile> const& inputs) {
-  // What this process computes is added to that file when it ends.
+  // This process appends its calls to that file at exit.
   if (char const* const record = std::getenv("COSMATI_RECORD")) outputs.push_back({"COSMATI_RECORD", record});
   std::map<FileIdentity, OutputFile const*> written;
   for (OutputFile const& output : outputs) {

@@ -15,7 +15,7 @@
 namespace cosmati::cli {
 namespace {
 
-// A picture as the network was taught: light on dark, 28x28, kept in proportion.
+// Converts a picture to the form of the training images: light on dark, 28x28, aspect ratio kept.
 io::Image as_input(io::Image const& picture) {
   io::Image grey = io::to_grey(picture);
   long long border = 0, count = 0;

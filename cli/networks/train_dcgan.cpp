@@ -65,9 +65,9 @@ std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
   return training;
 }
 
-// Rows and columns of the pictures that a training reads.
+// Rows and columns of the images to be read.
 Index picture_size(TrainDcganRequest const& request) {
-  if (request.resume.empty()) settings_of(request);  // refuses before anything is read
+  if (request.resume.empty()) settings_of(request);  // rejects invalid settings before any file is read
   return dcgan::image_size;
 }
 
@@ -94,11 +94,11 @@ void print_report(dcgan::Report const& report, long long steps, Index batch, boo
       "step {:>6}/{}  epoch {:>3}  discriminator {:.4f}  generator {:.4f}  {:6.0f} images/s  {} left",
       report.step, steps, report.epoch, report.discriminator, report.generator, report.images_per_second,
       clock_time(left)));
-  std::fflush(stdout);  // a training is long, and its lines may go to a file
+  std::fflush(stdout);  // training takes long, and stdout may be a file
 }
 
-// "samples.png" after step 3 is samples-000003.png: a grid of what the same latent vectors draw as training
-// goes on.
+// "samples.png" after step 3 becomes samples-000003.png: a grid of images of fixed latent vectors, to show
+// the progress of training.
 std::string numbered(std::string const& path, long long step) {
   auto const dot = path.rfind('.');
   return fmt::format("{}-{:06}{}", path.substr(0, dot), step, path.substr(dot));
@@ -129,7 +129,7 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   bool const json = request.common.json;
   Index const size = picture_size(request);
   parallel::ProcessGroup* const group = parallel::process_group();
-  bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
+  bool const speaks = group == nullptr || group->rank() == 0;  // also writes the files
   if (speaks) {
     auto inputs = data_files("--data", request.data);
     inputs.push_back({"--resume", request.resume});
@@ -168,14 +168,15 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
        {"--generator", request.generator},
        {"--report", request.report == TrainDcganRequest().report ? "" : std::to_string(request.report)}},
       request.common, request.gpus);
-  if (team.size() > 1 && speaks) training->save(save);  // whatever happens from now on
+  if (team.size() > 1 && speaks) training->save(save);  // so that a checkpoint exists, whatever happens later
   if (group != nullptr)
     when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
                            continuation + "\n"
                      : "");
 
   auto const start = Clock::now();
-  auto saved = start - std::chrono::minutes(1);  // a checkpoint is a hundred megabytes: one a minute suffices
+  // A checkpoint may have a hundred megabytes, so at most one a minute is saved.
+  auto saved = start - std::chrono::minutes(1);
   dcgan::Callbacks callbacks;
   callbacks.report_every = request.report;
   callbacks.stop = &interrupted;

@@ -7,18 +7,18 @@
 
 namespace cosmati::cli {
 
-// Empty texts: not given.
+// Empty strings mean not given.
 struct TrainDcganRequest {
   std::string data, save, resume, samples, generator;
   long long steps = not_given, batch = not_given, width = not_given, report = 100, gpus = 0;
-  long long sample_every = not_given;  // then after 1, 2, 4, 8, ... steps and each pass
+  long long sample_every = not_given;  // default: after 1, 2, 4, 8, ... steps and after each epoch
   double learning_rate = no_number;
   Common common;
 };
 
-// Trains, printing a line every so many steps; writes grids of samples as training goes on, and a checkpoint
-// after a pass over the data, at most one a minute. False if it was interrupted: then the checkpoint is
-// written and how to resume is printed.
+// Trains, printing a line every few steps; writes grids of samples during training, and a checkpoint after an
+// epoch, at most once a minute. Returns false if interrupted, after writing the checkpoint and printing how
+// to resume.
 bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& interrupted);
 
 }  // namespace cosmati::cli

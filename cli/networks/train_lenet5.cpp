@@ -26,7 +26,7 @@ OptimizerKind parse_optimizer(std::string const& name) {
   return one_of(name, {"sgd", "adam"}, "--optimizer") == "sgd" ? OptimizerKind::sgd : OptimizerKind::adam;
 }
 
-constexpr long long largest_seed = 1LL << 62;  // that a checkpoint may have
+constexpr long long largest_seed = 1LL << 62;  // largest seed accepted in a checkpoint
 
 lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
   auto const variant =
@@ -82,7 +82,7 @@ std::string clock_time(double seconds) {
                        : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-// Shows an epoch's progress at most ten times a second, on a terminal only.
+// Shows the progress of an epoch at most ten times a second, only on a terminal.
 class Bar {
  public:
   void show(lenet5::Progress const& progress, int epochs) {
@@ -128,7 +128,7 @@ std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, net
   return training;
 }
 
-// What can be refused before anything is read.
+// Rejects whatever can be rejected before any file is read.
 void check_settings(TrainRequest const& request) {
   if (!request.picture.empty() && !request.picture.ends_with(".png"))
     refuse("--picture " + request.picture + ": the name must end in .png");
@@ -194,7 +194,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   check_settings(request);
   bool const json = request.common.json;
   parallel::ProcessGroup* const group = parallel::process_group();
-  bool const speaks = group == nullptr || group->rank() == 0;  // and writes the files
+  bool const speaks = group == nullptr || group->rank() == 0;  // also writes the files
   if (speaks) {
     auto inputs = data_files("--data", request.data);
     inputs.push_back({"--resume", request.resume});
@@ -212,7 +212,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   auto const& h = training->hyperparameters();
   if (speaks) warn_of_tf32(h.factors, team);
   if (!json && speaks) print_line(describe(h, team.devices[0]) + team_text(team));
-  if (shared && speaks) training->save(save);  // whatever happens from now on
+  if (shared && speaks) training->save(save);  // so that a checkpoint exists, whatever happens later
   if (group != nullptr)
     when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
                            continuation(request, save) + "\n"

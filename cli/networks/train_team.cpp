@@ -1,4 +1,4 @@
-// Which devices train.
+// Selects the devices that train.
 #include "cli/networks/train_team.h"
 
 #include <fmt/format.h>

@@ -93,7 +93,7 @@ class Activation final : public Subject {
   }
 
   std::string function_, direction_;
-  double alpha_ = std::nan(""), beta_ = std::nan("");  // NaN: the function's own
+  double alpha_ = std::nan(""), beta_ = std::nan("");  // NaN: the default of the function
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the run-time compiler makes the kernels of each operation of, and what else is known of them.
+// Composition, tuning choices and additional error bounds of each operation's kernels.
 #include "cli/operations/composition.h"
 
 #include "src/backend/cuda/bind.h"
@@ -136,7 +136,7 @@ std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
     errors.push_back(plan::winograd_bound(plan, arguments));
   if (plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
     errors.push_back(plan::fft_bound(plan, arguments));
-    if (plan.problem.db.present()) {  // which no transform computes
+    if (plan.problem.db.present()) {  // no transform computes the bias gradient
       errors.emplace_back(DataType::f64, plan.problem.db.layout.shape);
       for (Index k = 0; k < errors.back().size(); ++k) errors.back().as<double>()[k] = 0;
     }

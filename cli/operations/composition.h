@@ -1,6 +1,7 @@
-// What `compile`, `explain`, `tune` and `verify` know of an operation's kernels.
+// What `compile`, `explain`, `tune` and `verify` know about the kernels of an operation.
 //
-// Declared for each operation, so that a task means the same in every file that makes one.
+// Declared here for each operation, so that every translation unit that makes tasks uses the same
+// definitions.
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,28 +14,29 @@
 
 namespace cosmati::cli {
 
-// What there is to choose for one problem on one GPU, as cosmati tune measures it.
+// The alternatives for one problem on one GPU that cosmati tune measures.
 class TuningChoices {
  public:
   virtual ~TuningChoices() = default;
-  virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own is the first
+  virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own choice comes first
   virtual std::vector<TuningContender> neighbours(TuningLine const& centre) const = 0;
-  // `line` as a contender; nothing if it does not fit any longer.
+  // `line` as a contender; empty if it no longer fits the problem.
   virtual std::vector<TuningContender> contender_of(TuningLine const& line) const = 0;
 };
 
-// What the run-time compiler makes the chosen kernel of.
+// The source from which the run-time compiler makes the chosen kernel.
 struct Composition {
   jit::Source source;
-  std::vector<jit::Source> passes;  // of kernels that run before it
+  std::vector<jit::Source> passes;  // kernels that run before it
   std::string kernel;
-  std::string recipe;    // its policy, for people
-  int shared_bytes = 0;  // that a launch asks for, beside those in the machine code
+  std::string recipe;  // its policy, as text
+  int shared_bytes =
+      0;  // dynamic shared memory of a launch, in addition to the static size in the machine code
 };
 
-// composition_of: nothing where the plan's backend compiles nothing. tuning_choices_of: null for an operation
-// that cannot be tuned. added_errors: for kernels whose results are further off than the rounding of their
-// sums explains, by how much, before the epilogue, for each output of the operation.
+// composition_of: empty if the plan's backend compiles nothing. tuning_choices_of: null for an operation that
+// cannot be tuned. added_errors: for kernels whose error exceeds the rounding of their sums, the additional
+// error before the epilogue, for each output of the operation.
 #define COSMATI_DECLARE(Problem, name)                                                                 \
   std::optional<Composition> composition_of(Plan<Problem> const& plan);                                \
   std::unique_ptr<TuningChoices> tuning_choices_of(Problem const&, Device const&, PlanOptions const&); \

@@ -78,14 +78,14 @@ class Convolution final : public Subject {
   TensorFormat format() const {
     return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
   }
-  // 1 or 2, as the array of option `name` has dimensions.
+  // The number of spatial dimensions (1 or 2) of the array of option `name`.
   static int spatial_of(Inputs const& inputs, std::string const& name) {
     return inputs.at(name, {3, 4}, "(N, C, H, W) in the order of --layout, or without H in one dimension")
                        .layout.rank() == 3
                ? 1
                : 2;
   }
-  // The array of option `name` as (n, c, h, w), or a filter as (k, c, r, s).
+  // The array of option `name` as (n, c, h, w), or for a filter (k, c, r, s).
   TensorDescription image(Inputs const& inputs, std::string const& name, int spatial) const {
     char const* const meaning = spatial == 2 ? "of four dimensions, as the other arrays are"
                                              : "of three dimensions, as the other arrays are";
@@ -93,7 +93,7 @@ class Convolution final : public Subject {
   }
   void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
                               Index (&input)[2]) const;
-  // What the files and options say of a problem's extents; fills the problem's inputs.
+  // The extents of a problem from files and options; also sets the problem's inputs.
   struct Extents {
     Index n = 0, c = 0, k = 0;
     Index input[2] = {1, 1}, filter[2] = {1, 1};
@@ -163,8 +163,8 @@ std::vector<Index> Convolution::draw(nets::Random& random) {
   return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
 }
 
-// Options that say nothing of what is computed. Where the program makes the data, the size has all extents,
-// and the window says how large dy is in every direction.
+// Rejects options without effect. If the program generates the data, the size has all extents, and the window
+// determines the extents of dy in every direction.
 void Convolution::check_uses(std::string const& kind, bool made_here) const {
   std::string const here = made_here ? "with a size, which has all extents" : "with --direction " + kind;
   std::string const only = made_here ? "cosmati run conv --direction " : "--direction ";
@@ -184,7 +184,7 @@ void Convolution::check_uses(std::string const& kind, bool made_here) const {
   check_use(false, "--groups", groups_ == 1 ? "" : std::to_string(groups_), here, windows);
 }
 
-// The extents of dx: as asked for, or the smallest that dy and the filter allow, and --output-pad.
+// The extents of dx: as requested, or the smallest that dy and the filter allow plus --output-pad.
 void Convolution::set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
                                          Index (&input)[2]) const {
   if (!output_size_.empty()) return read_pair(output_size_, "--output-size", spatial, 1, input);
@@ -238,7 +238,8 @@ Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial
   return e;
 }
 
-// dy has as many positions as a window finds in dx, in the words of the options that say how large dx is.
+// Checks that dy has as many positions as windows fit into dx; the message names the options that set the
+// extents of dx.
 void Convolution::check_windows(Inputs const& inputs, ConvolutionProblem const& problem,
                                 Extents const& extents, int spatial) const {
   bool const data = direction() == "data", same = window_.pad.starts_with("same");
@@ -316,7 +317,7 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
                 "--groups " + std::to_string(groups_) + " is invalid; it must be at least 1");
   check_uses(kind, inputs.made_here);
   if (bias) return bias_job(inputs, common);
-  bool const renamed = kind == "transposed" && !inputs.made_here;  // --x lies at y's place
+  bool const renamed = kind == "transposed" && !inputs.made_here;  // --x holds what the problem calls y
   std::string const first_input = forward || filter_gradient || renamed ? "x" : "dy";
   int const spatial = spatial_of(inputs, first_input);
 

@@ -1,4 +1,4 @@
-// What a convolution is called, and what it costs.
+// Label and operation count of a convolution.
 #include "cli/operations/convolution_notes.h"
 
 namespace cosmati::cli {

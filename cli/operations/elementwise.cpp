@@ -1,4 +1,4 @@
-// dropout, transform, reduce and add: from arrays to their problems.
+// dropout, transform, reduce and add: from arrays to problems.
 #include "cosmati/ops/elementwise.h"
 
 #include <cmath>

@@ -73,7 +73,7 @@ class Gemm final : public Subject {
     return inputs;
   }
 
-  // All members in a row, three extents each.
+  // The sizes of all members concatenated, three extents each.
   std::vector<std::vector<Index>> sizes_of_parameters() const override;
   bool takes_lists() const override { return !group_.empty(); }
 
@@ -101,7 +101,7 @@ class Gemm final : public Subject {
   }
 
  private:
-  // One product, by itself or in a group.
+  // One product, alone or in a group.
   struct Product {
     GemmProblem problem;
     Notes notes;
@@ -112,13 +112,13 @@ class Gemm final : public Subject {
   Product product(Inputs const& inputs, Common const& common) const;
   Job group_job(Inputs const& inputs, Common const& common) const;
 
-  // One large member, small ones, some of nothing: as experts are.
+  // One large member, small ones, and some empty ones, as for a mixture of experts.
   static std::vector<Index> draw_group(nets::Random& random) {
     std::vector<Index> sizes;
     Index const members = draw_between(random, 1, 9);
     Index const n = draw_from<Index>(random, {1, 8, 32, 40, 65, 96}),
                 k = draw_from<Index>(random, {1, 8, 40, 64, 72, 129});
-    bool const alike = draw_between(random, 0, 1) == 0;  // n and k of all members
+    bool const alike = draw_between(random, 0, 1) == 0;  // all members have the same n and k
     for (Index i = 0; i < members; ++i) {
       sizes.push_back(i == 0 ? draw_from<Index>(random, {64, 129, 200})
                              : draw_from<Index>(random, {0, 1, 2, 3, 7, 16, 33, 64}));
@@ -151,7 +151,7 @@ class Gemm final : public Subject {
                                             std::to_string(y) +
                                             "; they must be equal (--layout says which axis is which)");
   }
-  // The common batch of all operands; those of batch 1 are shared.
+  // The common batch of all operands; operands of batch 1 are shared.
   static Index common_batch(Inputs const& inputs,
                             std::vector<std::pair<char const*, TensorDescription*>> const& operands) {
     Index batch = 1;
@@ -172,7 +172,7 @@ class Gemm final : public Subject {
 
   std::string layout_, group_;
   bool by_pointers_ = false;
-  bool drawn_ = false;  // with an epilogue that may use c or not
+  bool drawn_ = false;  // for random problems; the epilogue may or may not use c
   EpilogueText epilogue_;
 };
 
@@ -285,7 +285,7 @@ Job Gemm::group_job(Inputs const& inputs, Common const& common) const {
   notes.label = std::to_string(group.members.size()) + " in a group: " + sizes +
                 (space == std::string::npos ? "" : notes.label.substr(space));
   notes.axes.clear();
-  notes.transposition.clear();  // peers take one product
+  notes.transposition.clear();  // peers compute single products only
   job.task = make_group_task(std::move(group), notes, scalars);
   return job;
 }

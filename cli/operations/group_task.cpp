@@ -1,4 +1,4 @@
-// A group's tensors, one after the other, as slots.
+// The tensors of a group's members, one after the other, as slots.
 #include "cli/operations/group_task.h"
 
 #include "src/backend/cuda/gemm_source.h"

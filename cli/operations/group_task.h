@@ -11,7 +11,7 @@ namespace cosmati::cli {
 
 std::string name_in_group(std::string const& name, std::size_t member);  // "a[3]"
 
-// `scalars`: of the epilogue, for all members.
+// `scalars` of the epilogue, shared by all members.
 std::unique_ptr<Task> make_group_task(GroupedGemmProblem problem, Notes const& notes,
                                       std::vector<double> scalars);
 

@@ -1,4 +1,4 @@
-// batchnorm and lrn: from arrays of images to their problems.
+// batchnorm and lrn: from arrays of images to problems.
 #include "cosmati/ops/normalization.h"
 
 #include "cli/networks/image.h"
@@ -14,7 +14,7 @@ TensorFormat format_of(std::string const& layout) {
   return layout.empty() ? TensorFormat::nchw : parse_format(layout, "--layout");
 }
 
-// An array (n, c, spatial...) of the program's own making, as a file of this format would have it.
+// A generated array (n, c, spatial...) with the layout that a file of this format would have.
 TensorDescription made_image(std::vector<Index> const& size, DataType type, TensorFormat format) {
   auto const order = file_order(format, static_cast<int>(size.size()));
   std::vector<Index> extents;
@@ -22,7 +22,7 @@ TensorDescription made_image(std::vector<Index> const& size, DataType type, Tens
   return dense_shape(type, extents);
 }
 
-// The arrays that a batch normalization reads beside x and dy.
+// The arrays that batch normalization reads besides x and dy.
 std::vector<std::string> parameters_of(BatchNormMode mode) {
   switch (mode) {
     case BatchNormMode::inference: return {"scale", "bias", "mean", "variance"};
@@ -32,8 +32,8 @@ std::vector<std::string> parameters_of(BatchNormMode mode) {
   return {"scale", "mean", "variance"};
 }
 
-// Scale, bias, mean and variance, given and computed, are of one type, in which none of them is rounded:
-// their own if it is the same 16-bit type as that of x, else f64 where one of them or x is, else f32.
+// Scale, bias, mean and variance, inputs and outputs alike, have one type, chosen so that none is rounded:
+// the 16-bit type of x if all have it, else f64 if one of them or x is f64, else f32.
 DataType statistics_type(Inputs const& inputs, BatchNormMode mode, DataType x) {
   bool all_as_x = size_of(x) == 2, wide = x == DataType::f64;
   int given = 0;

@@ -1,4 +1,4 @@
-// What problems are called in tables, what they cost, and how exactly they can be verified.
+// Labels of problems in tables, their costs, and how exactly they can be verified.
 #include "cli/operations/notes.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ char const* direction_text(Direction direction) {
 
 bool in_eighths(double value) { return value * 8 == std::floor(value * 8); }
 
-// Without gaps, the dimensions in this order from the slowest on.
+// Whether the tensor is dense with dimensions in this order, slowest first.
 bool lies_in(TensorDescription const& tensor, std::vector<int> const& order) {
   return reordered(tensor.layout, order).is_row_major();
 }
@@ -75,7 +75,8 @@ Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue)
   notes.label = shape_text(problem.x.shape()) + ' ' + epilogue.text();
   notes.terms = 4;
   notes.operations = elements(problem.x) * static_cast<double>(problem.epilogue.expression.nodes().size());
-  // A difference of absolute values does not tell how large its terms are: the largest of all does.
+  // A difference of absolute values says nothing about the size of its terms, so the largest of all values is
+  // used.
   notes.linear = std::ranges::none_of(problem.epilogue.expression.nodes(), [](epilogue::Node const& node) {
     return node.op == epilogue::Op::subtract || node.op == epilogue::Op::negate;
   });
@@ -161,8 +162,8 @@ Notes notes_of(RbfProblem const& problem) {
                 std::to_string(classes);
   notes.transcendental = true;
   notes.terms = problem.x.extent(1);
-  // A loss is made of exponentials of distances, sums of that many squares of about 2, each rounded four
-  // times.
+  // A loss consists of exponentials of distances, which are sums of `terms` squares of about 2, each rounded
+  // four times.
   if (problem.labels.present()) notes.exponents = 8.0 * static_cast<double>(notes.terms);
   notes.operations = 3.0 * elements(problem.x) * static_cast<double>(classes);
   notes.classes = classes;

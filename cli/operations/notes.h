@@ -1,5 +1,5 @@
-// Facts about a problem, beyond its tensors, that verify and bench need, for problems from options, files or
-// recordings.
+// Facts about a problem, beyond its tensors, that verify and bench need, whether it comes from options, files
+// or recordings.
 #pragma once
 #include <string>
 
@@ -17,8 +17,8 @@
 
 namespace cosmati::cli {
 
-// `format`: of images, "nchw". `letters`: how the operands lie, "tn"; `expression`: of the label, empty for
-// the default.
+// `format` of images, e.g. "nchw"; `letters` of the operands' layouts, e.g. "tn"; `expression` for the label,
+// empty for the default epilogue.
 Notes notes_of(GemmProblem const& problem, BoundEpilogue const& epilogue, std::string const& letters,
                std::string const& expression);
 Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue);
@@ -35,11 +35,10 @@ Notes notes_of(TransformProblem const& problem, std::string const& from, std::st
 Notes notes_of(ReduceProblem const& problem);
 Notes notes_of(OptimizerProblem const& problem);
 
-// Whether a batch is given by arrays of pointers, which a product's label says.
+// Whether the batch is given by arrays of pointers, according to the product's label.
 bool is_by_pointers(Notes const& notes);
 
-// "nchw", "nhwc" or "chwn" of an array whose first dimensions are n and c, in that order; "strided" if it is
-// none of them without gaps.
+// "nchw", "nhwc" or "chwn" for a dense array with the first two dimensions n and c; otherwise "strided".
 std::string format_text(TensorDescription const& tensor);
 
 }  // namespace cosmati::cli

@@ -69,7 +69,7 @@ class Pool final : public Subject {
 
   std::string direction_, mode_, layout_, size_;
   WindowText window_;
-  std::string storage_order_;  // empty: row
+  std::string storage_order_;  // empty: row-major
   bool ceil_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Problems from lines of JSON.
+// Makes problems from lines of JSON.
 #include "cli/operations/recorded_problem.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::vector<TensorDescription> tensors_of(Json const& value, std::string const& 
 template <class Problem>
 void read_fields(Json const& object, Problem& problem, std::span<std::string_view const> indices);
 
-// Sets the fields of a problem; `indices`: those of its epilogue.
+// Sets the fields of a problem; `indices` are those of its epilogue.
 class Reader {
  public:
   Reader(Json const& object, std::span<std::string_view const> indices)
@@ -114,7 +114,7 @@ class Reader {
       refuse("\"" + key + "\" is " + value.dump() + " is invalid; valid values: true, false");
     flag = value.get<bool>();
   }
-  // Infinity is written as null, and the default of what may be infinite.
+  // Infinity is recorded as null; it is the default of every field that may be infinite.
   void read(std::string const& key, Json const& value, double& number) const {
     if (value.is_null()) return;
     if (!value.is_number()) refuse("\"" + key + "\" is " + value.dump() + "; expected a number");
@@ -157,7 +157,7 @@ void read_fields(Json const& object, Problem& problem, std::span<std::string_vie
   plan::visit_fields(problem, Reader(object, indices));
 }
 
-// The expression with values of all its scalars: multiples of an eighth, none of them 0 or 1.
+// The expression with values for all its scalars: multiples of an eighth other than 0 and 1.
 BoundEpilogue with_scalars(Epilogue const& epilogue, std::span<std::string_view const> indices) {
   EpilogueText text{to_string(epilogue.expression), {}};
   double value = 0.75;
@@ -170,7 +170,7 @@ std::string shown(Epilogue const& epilogue) {
   return epilogue.expression == epilogue::Expression() ? "" : to_string(epilogue.expression);
 }
 
-// The transposition letters of a column-major product, as peers compute it; otherwise empty.
+// The transposition letters if the product is column-major, as peers require; otherwise empty.
 std::string transposition_of(GemmProblem const& problem) {
   auto const lies = [](TensorDescription const& t, int fast, int slow) {
     auto const& stride = t.layout.stride;
@@ -276,7 +276,7 @@ std::span<std::string_view const> indices_of(ElementwiseProblem const&, Json con
   return elementwise_indices(tensor_of(at(object, "x"), "x").layout.rank());
 }
 
-// True if the line is of this kind of problem; then the call has its task.
+// Returns true if the line is a problem of this kind, and then sets the call's task.
 template <class Problem>
 bool read(Json const& object, RecordedCall& call) {
   Problem problem;

@@ -9,16 +9,16 @@
 namespace cosmati::cli {
 
 struct RecordedCall {
-  std::size_t line = 0;  // of the file, from 1
+  std::size_t line = 0;  // line number in the file, from 1
   std::string subject;   // "gemm"
   long long runs = 0;
   bool batch_invariant = false;
-  std::unique_ptr<Task> task;  // null: nothing that verify and bench know; then why
+  std::unique_ptr<Task> task;  // null if verify and bench do not support the call; `why` says the reason
   std::string reason = {};
 };
 
-// Scalars of epilogues, which are arguments of a run and not recorded, are 1.25, 1.75, ... Throws
-// Error(bad_file) that names the line, and the key or the value.
+// Scalars of epilogues are arguments of a run and not recorded; they are set to 1.25, 1.75, ... Throws
+// Error(bad_file) naming the line and the key or value.
 std::vector<RecordedCall> read_recorded_calls(std::string const& path);
 
 }  // namespace cosmati::cli

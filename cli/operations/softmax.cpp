@@ -1,4 +1,4 @@
-// softmax, cross-entropy and rbf: from arrays of scores to their problems.
+// softmax, cross-entropy and rbf: from arrays of scores to problems.
 #include "cosmati/ops/softmax.h"
 
 #include <cmath>

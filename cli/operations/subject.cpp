@@ -1,4 +1,4 @@
-// What all subjects share.
+// Functions shared by all subjects.
 #include "cli/operations/subject.h"
 
 #include "cli/output/text.h"
@@ -16,7 +16,7 @@ void Inputs::add(std::string const& name, TensorDescription const& description, 
 TensorDescription const& Inputs::at(std::string const& name) const {
   auto const found = descriptions_.find(name);
   if (found == descriptions_.end()) {
-    bool const statistic = name == "mean" || name == "variance";  // which --training computes
+    bool const statistic = name == "mean" || name == "variance";  // computed with --training
     throw Error(ErrorCode::bad_request,
                 "missing required option --" + name + " FILE" + (statistic ? " (or use --training)" : ""));
   }

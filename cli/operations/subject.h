@@ -1,4 +1,4 @@
-// A subject of the command line (gemm, conv, pool, ...): its parameters, its files, and how they become a
+// A subject of the command line (gemm, conv, pool, ...): its parameters, its files, and how they define a
 // problem.
 #pragma once
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace cosmati::cli {
 
-// Which of the type options names the type of a file's elements.
+// Selects the option that sets the type of a file's elements.
 enum class TypeRole : unsigned char { a, b, c, operand, labels };
 
 struct FileOption {
@@ -21,39 +21,39 @@ struct FileOption {
   TypeRole type = TypeRole::a;
   bool output = false;
   std::string help;
-  std::string updates = {};  // of an output: the input whose file it may replace
+  std::string updates = {};  // for an output: the input whose file it may replace
 };
 
-// The input arrays of a problem by option name, with dimensions in file order. Operands of an epilogue are
-// "operand NAME".
+// The input arrays of a problem by option name, with dimensions in the file's order. Operands of an epilogue
+// are named "operand NAME".
 class Inputs {
  public:
-  // `scalar`: the file's array has no dimensions; the description is of one element, (1).
+  // `scalar`: the file's array is zero-dimensional; the description has one element, (1).
   void add(std::string const& name, TensorDescription const& description, std::string const& origin = "",
            bool scalar = false);
   bool has(std::string const& name) const { return entries_.contains(name); }
-  // Throws Error(bad_request) if the option is missing, or naming the valid ranks.
+  // Throws Error(bad_request) if the option is missing or the rank is not valid.
   TensorDescription const& at(std::string const& name) const;
   TensorDescription const& at(std::string const& name, std::vector<int> const& ranks,
                               char const* meaning) const;
-  // at(), of the same shape as `model`'s as far as being without dimensions goes.
+  // Like at(), and requires the array to be zero-dimensional exactly if `model` is.
   TensorDescription const& at_like(std::string const& name, std::string const& model) const;
-  // The same, or where the program makes the data, the model itself.
+  // Like at_like(); if the program generates the data and `name` is absent, `model` itself.
   TensorDescription const& at_or_like(std::string const& name, std::string const& model) const {
     return at_like(made_here && !has(name) ? model : name, model);
   }
   TensorDescription const& at_or_like(std::string const& name, TensorDescription const& model) const {
     return made_here && !has(name) ? model : at(name);
   }
-  Shape shape(std::string const& name) const;  // of the file
-  // The order of an output of the shape of this array (Port::order).
+  Shape shape(std::string const& name) const;  // of the file's array
+  // The dimension order (Port::order) of an output of this array's shape.
   std::vector<int> order_of(std::string const& name) const;
   std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
-  std::vector<std::string> unused() const;         // those that nobody has asked for by at()
+  std::vector<std::string> unused() const;         // inputs that no call of at() asked for
   std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
   // The program generates the data, including missing operands of the epilogue.
   bool made_here = false;
-  std::set<std::string> wanted;  // options of requested outputs
+  std::set<std::string> wanted;  // options of the requested outputs
 
  private:
   std::map<std::string, std::string> entries_;
@@ -67,18 +67,19 @@ struct Port {
   std::string slot;    // the tensor's name in the problem
   std::string option;  // the file's option: "x", "out"
   std::vector<int> order;
-  // Not 0: the tensor holds s32 places within image planes of this size, and the file int64 places in the
-  // whole (N, C, H, W) array.
+  // If not 0, the tensor holds s32 indices within image planes of this size, and the file int64 indices
+  // within the whole (N, C, H, W) array.
   Index plane = 0;
-  Index plane_rows = 0;  // not 0: the file counts down the columns of a plane, which has this many rows
+  Index plane_rows =
+      0;  // if not 0, the file's indices are column-major within planes with this number of rows
 };
 
 struct Job {
   std::unique_ptr<Task> task;
   std::vector<Port> outputs;
-  std::map<std::string, std::string> input_options;  // slot -> option, where the names differ
+  std::map<std::string, std::string> input_options;  // slot -> option, if the names differ
   std::vector<std::string> warnings;
-  // Run first; its output is the input `before_output` of the task.
+  // If not null, runs first; its output is the input `before_output` of the task.
   std::unique_ptr<Task> before;
   std::string before_output;
 };
@@ -88,25 +89,25 @@ class Subject {
   virtual ~Subject() = default;
   virtual std::unique_ptr<Subject> clone() const = 0;
   virtual std::string name() const = 0;
-  virtual std::string about() const = 0;         // one line of the help
+  virtual std::string about() const = 0;         // one line for the help
   virtual std::string run_example() const = 0;   // options after "cosmati run NAME"
   virtual std::string size_example() const = 0;  // options after "cosmati verify NAME"
   virtual void add_parameters(Options& options) = 0;
   virtual std::vector<FileOption> files() const = 0;
   virtual bool has_epilogue() const { return false; }
-  virtual bool sums_products() const { return false; }  // takes --accumulator and --compute
+  virtual bool sums_products() const { return false; }  // accepts --accumulator and --compute
 
-  // The letters of a size, e.g. m, n, k, batch; those from `fewest_sizes` on are 1 where they are not given.
-  // No letters: a shape of any rank.
+  // The names of the extents in a size, e.g. m, n, k, batch; extents from `fewest_sizes` on default to 1.
+  // Empty: the size is a shape of any rank.
   virtual std::vector<std::string> letters() const { return {}; }
   virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
   // Generated arrays for a problem of this size.
   virtual Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const = 0;
-  // Sizes that the parameters name, in the place of --size; empty: none.
+  // Sizes set by the parameters instead of --size; empty: none.
   virtual std::vector<std::vector<Index>> sizes_of_parameters() const { return {}; }
-  // Each file option takes a list, of files for input "a[0]", "a[1]", ...
+  // Whether each file option takes a list of files, for inputs "a[0]", "a[1]", ...
   virtual bool takes_lists() const { return false; }
-  // Draws a random size, and every parameter that was not given.
+  // Chooses a random size, and random values for all parameters that were not given.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
 
   // The kernel selected by the subject's own options; empty if none.
@@ -115,28 +116,28 @@ class Subject {
   virtual std::vector<std::string> kernels(Backend backend) const = 0;
 };
 
-std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each
+std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each kind
 
 PlanOptions plan_options(Subject const& subject, Common const& common);
 
-// Throws Error(bad_request) for an option that was given (its value is not empty, or a flag's "yes") but has
-// no effect: "--ceil has no effect HERE; it applies to THERE".
+// Throws Error(bad_request) if an option was given (its value is not empty, or "yes" for a flag) but has no
+// effect: "--ceil has no effect HERE; it applies to THERE".
 void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,
                std::string const& there);
 
-// "forward" unless asked for "backward".
+// False for "forward".
 bool is_backward(std::string const& direction);
 
-// The extents of a shape of any rank as an array of the program's own making.
+// A generated, dense array with these extents.
 TensorDescription dense_shape(DataType type, std::vector<Index> const& extents);
 std::string shape_text(Shape const& shape);  // "2x3x8x8"
 
-// s32 for sums of 8-bit integers; for different types, the one that represents both.
+// With `sum`, s32 for 8-bit integers; for different types, the one that represents both.
 DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum);
-// `halves`: sums of f16 may be in f16.
+// With `halves`, f16 products may accumulate in f16.
 void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves = false);
 
-// `layout` with its dimensions in another order; dimensions that are left out have extent 1.
+// `layout` with its dimensions in another order; omitted dimensions get extent 1.
 Layout reordered(Layout const& layout, std::vector<int> const& order);
 TensorDescription reordered(TensorDescription const& description, std::vector<int> const& order);
 std::vector<int> identity_order(int rank);

@@ -26,22 +26,23 @@ struct ConvolutionProblem;
 
 namespace cosmati::cli {
 
-// Facts that verify and bench need beyond the tensors.
+// Facts about a problem, beyond its tensors, that verify and bench need.
 struct Notes {
-  std::string label;             // "127x65x333 nn"
-  std::string transposition;     // of a matrix product: "nn"; else empty
-  Index terms = 1;               // values that are summed for one element of an output
-  double operations = 0;         // floating-point operations of one run
-  bool transcendental = false;   // exp, log, tanh, a power: libraries give them to about 64 units
-  double exponents = 0;          // rounding errors of exponents, in units: relative errors of what they make
-  bool linear = false;           // the outputs for absolute values of all inputs bound the rounding errors
-  bool exact = false;            // small integers give results without any rounding but the last
-  double slope = 1;              // ... of which a last, nonlinear step makes at most this much more
-  Index classes = 1;             // labels lie in [0, classes)
-  DataType sum = DataType::f32;  // of a matrix product: in which products are summed
-  bool plain = false;            // a product whose epilogue is alpha*acc + beta*c, of these numbers:
+  std::string label;            // "127x65x333 nn"
+  std::string transposition;    // for a matrix product: "nn"; otherwise empty
+  Index terms = 1;              // values summed per element of an output
+  double operations = 0;        // floating-point operations of one run
+  bool transcendental = false;  // uses exp, log, tanh or a power, which libraries compute to about 64 ulps
+  double exponents =
+      0;  // rounding errors of exponents in ulps, which become relative errors of the exponentials
+  bool linear = false;  // rounding errors are bounded by the outputs for absolute values of all inputs
+  bool exact = false;   // small integers give results without rounding, except in the last step
+  double slope = 1;     // how much that last, nonlinear step can magnify an error
+  Index classes = 1;    // labels lie in [0, classes)
+  DataType sum = DataType::f32;  // for a matrix product: type of the sums
+  bool plain = false;            // a product with the epilogue alpha*acc + beta*c, with these numbers
   double alpha = 1, beta = 0;
-  // For matrix products: the index of each dimension of a slot, "batch", "m", "n" or "k".
+  // For matrix products: the index ("batch", "m", "n" or "k") of each dimension of a slot.
   std::map<std::string, std::vector<std::string>> axes = {};
 };
 
@@ -57,15 +58,15 @@ struct Choice {
   std::vector<Considered> considered;
 };
 
-// Measurements of cosmati find for one problem.
+// Results of cosmati find for one problem.
 struct Findings {
   struct Kernel {
     Considered entry;
     double seconds = 0;
   };
-  std::vector<Kernel> kernels;     // the fastest first
-  std::string planned;             // the kernel that the plan takes without measurements
-  std::optional<TuningLine> line;  // of the fastest, where a tuning file has lines for the subject
+  std::vector<Kernel> kernels;     // fastest first
+  std::string planned;             // the kernel that a plan without measurements selects
+  std::optional<TuningLine> line;  // line of the fastest, if a tuning file can hold lines for the subject
 };
 
 template <class Work>
@@ -79,14 +80,15 @@ double seconds_of(Work const& work) {
 class PreparedTask {
  public:
   virtual ~PreparedTask() = default;
-  // On a GPU this enqueues on `stream`; null is the default stream.
+  // Enqueues on `stream` on a GPU; null is the default stream.
   virtual void run(std::span<void* const> pointers, void* workspace, Stream stream = nullptr) const = 0;
-  // The same; returns the seconds of the operation itself, done when it returns.
+  // Runs synchronously and returns the seconds of the operation itself.
   virtual double timed_run(std::span<void* const> pointers, void* workspace) const {
     return seconds_of([&] { run(pointers, workspace); });
   }
   virtual Choice const& choice() const = 0;
-  // The same call around a kernel that does nothing: its arguments are packed and checked. Null: not known.
+  // The same call with a kernel that does nothing, so that only packing and checking of arguments remain.
+  // Null: not supported.
   virtual std::unique_ptr<PreparedTask> without_kernel() const { return nullptr; }
 };
 
@@ -96,8 +98,8 @@ class NoKernel final : public Kernel<Problem> {
   void enqueue(typename Problem::Arguments const&, std::byte*, Stream) const override {}
 };
 
-// The expression with the absolute value of x in the place of tanh(x), sigmoid(x) and erf(x), and the larger
-// in the place of the smaller of two; nothing where it has none of them.
+// The expression with |x| instead of tanh(x), sigmoid(x) and erf(x), and max instead of min; empty if it
+// contains none of them.
 std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression);
 
 class Task {
@@ -106,35 +108,35 @@ class Task {
 
   virtual ~Task() = default;
   virtual std::unique_ptr<Task> clone() const = 0;
-  // Every tensor: those of visit_tensors, then "operand NAME" and "store NAME" of an epilogue. Descriptions
-  // may be changed.
+  // Visits every tensor: those of visit_tensors, then "operand NAME" and "store NAME" of an epilogue. The
+  // callback may change the descriptions.
   virtual void visit(Visit const& visit) = 0;
   virtual void make_scalars_absolute() = 0;
-  // Sums are in the type that follows from the tensors, whatever was asked for.
+  // Resets the accumulator type to the one that follows from the tensors.
   virtual void forget_accumulator() {}
-  // The same problem with the epilogue `acc`, or null where there is no other epilogue.
+  // The same problem with the epilogue `acc`, or null if it has that epilogue.
   virtual std::unique_ptr<Task> accumulator_alone() const = 0;
-  // The same problem without the functions of its epilogue that level off, or null where there are none.
+  // The same problem without the saturating functions of its epilogue, or null if there are none.
   virtual std::unique_ptr<Task> without_saturation() const { return nullptr; }
   virtual Choice plan(Device const& device, PlanOptions const& options) const = 0;
   virtual std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const = 0;
-  // Nothing for kernels that no run-time compiler makes.
+  // Empty for kernels that are not compiled at run time.
   virtual std::optional<Composition> compose(Device const&, PlanOptions const&) const { return {}; }
-  // What the kernel of this plan may be off beyond the rounding of its sums, an array in f64 for each output
-  // but stores; empty: nothing. Pointers are the host's, in the order of the slots.
+  // The additional error of the planned kernel beyond the rounding of its sums, as an f64 array for each
+  // output except stores; empty: none. Takes host pointers in the order of the slots.
   virtual std::vector<Tensor> added_errors(Device const&, PlanOptions const&, std::span<void* const>) const {
     return {};
   }
   // Measures every kernel that accepts the problem; `line` requests a line for a tuning file.
   virtual Findings find(Device const&, FindOptions const&, bool line) const = 0;
-  // Null if there is nothing to choose.
+  // Null if there is only one choice.
   virtual std::unique_ptr<TuningChoices> tuning_choices(Device const&, PlanOptions const&) const {
     return nullptr;
   }
-  // Null if it is another operation.
+  // Null if it is not a convolution.
   virtual ConvolutionProblem const* convolution() const { return nullptr; }
-  // The problem as COSMATI_RECORD has it (docs/replay.md), without the number of runs; empty: nobody replays
-  // it.
+  // The problem in the format of COSMATI_RECORD (docs/replay.md), without the number of runs; empty if replay
+  // does not support it.
   virtual std::string recorded(Device const&, PlanOptions const&) const { return {}; }
 
   std::vector<Slot> slots() {
@@ -203,7 +205,7 @@ class PreparedTaskOf final : public PreparedTask {
   Choice choice_;
 };
 
-// `arguments` holds what is not a tensor (rate, step); `scalars` those of the epilogue.
+// `arguments` are non-tensor arguments (rate, step); `scalars` belong to the epilogue.
 template <class Problem>
 class TaskOf final : public Task {
  public:
@@ -321,7 +323,7 @@ class TaskOf final : public Task {
   }
 
  private:
-  // Matrices by pointers are promised the alignment that all of them have.
+  // With batches by pointers, the promised alignment is the one that holds for all matrices.
   Problem promised() const {
     Problem problem = problem_;
     if constexpr (TakesPointers<Problem>)

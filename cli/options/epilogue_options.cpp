@@ -1,4 +1,4 @@
-// The epilogue on the command line.
+// The epilogue options of the command line.
 #include "cli/options/epilogue_options.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::map<std::string, double> read_settings(std::vector<std::string> const& sett
   return values;
 }
 
-// An operand without gaps whose elements lie in the order of the result's: column-major where that is.
+// A dense operand with elements in the order of the result's; column-major if the result is.
 TensorDescription made_operand(std::vector<std::string> const& letters,
                                std::map<std::string, Index> const& extents,
                                std::span<std::string_view const> indices, TensorDescription const& result) {
@@ -37,7 +37,7 @@ TensorDescription made_operand(std::vector<std::string> const& letters,
                                   : result.layout.stride[static_cast<int>(found - indices.begin())];
   };
   Layout layout;
-  std::vector<int> order;  // of dimensions, the closest elements last
+  std::vector<int> order;  // of dimensions, fastest last
   for (std::string const& letter : letters) {
     order.push_back(layout.shape.rank);
     layout.shape[layout.shape.rank++] = extents.at(letter);

@@ -1,4 +1,4 @@
-// Options of the command line, declared with CLI11.
+// Declares the options of the command line with CLI11.
 #include "cli/options/options.h"
 
 #include <CLI/App.hpp>
@@ -14,7 +14,7 @@
 namespace cosmati::cli {
 namespace {
 
-// Other programs take a lone dash for a standard stream; here it would become the name of a file.
+// In other programs a lone dash means a standard stream; here it would be taken as a file name.
 void refuse_dash(std::string const& name, std::string const& word) {
   if (word != "-" && !word.ends_with("=-")) return;
   throw Error(ErrorCode::bad_request,
@@ -23,8 +23,8 @@ void refuse_dash(std::string const& name, std::string const& word) {
                   "./- for a file named '-'");
 }
 
-// The list `text` of data types with aliases replaced by our names: "half,f32" becomes "f16,f32". Words that
-// name no type stay, for the message about them.
+// The list of data types `text` with aliases replaced by canonical names: "half,f32" becomes "f16,f32".
+// Unknown words are kept for the error message.
 std::string canonical_types(std::string const& text) {
   std::vector<std::string> names;
   for (int i = 0; i < data_type_count; ++i) names.emplace_back(name_of(static_cast<DataType>(i)));
@@ -33,11 +33,11 @@ std::string canonical_types(std::string const& text) {
     int const index = find_name(word, names);
     result += (index < 0 ? word : names[static_cast<std::size_t>(index)]) + ',';
   }
-  result.pop_back();  // the last comma: split() returns at least one word
+  result.pop_back();  // removes the last comma; split() returns at least one word
   return result;
 }
 
-// Adds that refusal where the value is a file's name, by what stands for it in the help.
+// Adds refuse_dash() if the value is a file name, according to its placeholder in the help.
 CLI::Option* with_value(CLI::Option* option, std::string const& name, std::string const& value_name) {
   for (char const* const kind : {"FILE", "OUTPUT", "PATH", "DIR"})
     if (value_name.find(kind) != std::string::npos) {
@@ -123,7 +123,7 @@ Device Common::device_to_plan_for() const {
     throw Error(ErrorCode::bad_request,
                 "--device " + std::to_string(device) + " is invalid; valid values: 0 to 63");
   bool const automatic = backend == "auto";
-  // Which of the GPUs that are here means nothing where none of them is used.
+  // --device has no effect if no installed GPU is used.
   auto const refuse_device = [this](std::string const& instead) {
     if (device != 0)
       throw Error(ErrorCode::bad_request,
@@ -148,7 +148,7 @@ Device Common::device_to_plan_for() const {
                     " describes a GPU or a processor; it requires the backend cuda, emulator or cpu, not " +
                     backend);
   if (wanted == Backend::cpu) return describe_processor(device_description, static_cast<int>(threads));
-  // What the host is does not depend on the GPU.
+  // The description of the host does not depend on the GPU.
   Device described = this_device(Backend::emulator, static_cast<int>(threads));
   described.backend = wanted;
   described.gpu = describe_gpu(device_description);

@@ -1,4 +1,4 @@
-// The message about one that does not parse.
+// Explains why a command line does not parse.
 #include "cli/options/parse_failure.h"
 
 #include <CLI/App.hpp>
@@ -33,7 +33,8 @@ bool takes_words(CLI::App const& command) {
   return false;
 }
 
-// The first argument that the command does not take: no option, nor the value of one; empty if it takes all.
+// The first argument that the command does not accept, neither as an option nor as an option's value; empty
+// if it accepts all.
 std::string unknown_argument(CLI::App const& command, std::vector<std::string> const& arguments,
                              std::size_t from) {
   for (std::size_t i = from; i < arguments.size(); ++i) {

@@ -9,7 +9,7 @@ class App;
 
 namespace cosmati::cli {
 
-// `reason` is the parser's own; it is used where nothing better can be said.
+// `reason` is the parser's own message, used as a fallback.
 std::string explain_parse_failure(CLI::App const& program, std::string const& reason,
                                   std::vector<std::string> const& arguments);
 

@@ -1,4 +1,4 @@
-// Gaps and misalignment.
+// Applies gaps and misalignment to arrays.
 #include "cli/options/placement.h"
 
 #include <algorithm>

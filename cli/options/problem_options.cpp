@@ -1,4 +1,4 @@
-// The options of one problem of a suite.
+// Parses the options of one problem of a suite.
 #include "cli/options/problem_options.h"
 
 #include <CLI/App.hpp>
@@ -11,7 +11,7 @@
 namespace cosmati::cli {
 namespace {
 
-// What a verb reads once, before the first problem.
+// Options that a verb reads once, before the first problem.
 constexpr char const* options_of_a_run[] = {"--suite",        "--shapes",
                                             "--images",       "--out",
                                             "--json",         "--backend",

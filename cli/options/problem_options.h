@@ -1,4 +1,4 @@
-// Problems of a suite: each is a line of options over those of the command line.
+// Problems of a suite: each is a line of options that override those of the command line.
 #pragma once
 #include <functional>
 
@@ -10,8 +10,8 @@ class App;
 
 namespace cosmati::cli {
 
-// Parses the options of one problem; `declare` declares those there are. Throws Error(bad_file), also for
-// options that hold for all problems, such as --out.
+// Parses the options of one problem; `declare` declares the available ones. Throws Error(bad_file), also for
+// options that apply to all problems, such as --out.
 void parse_problem(ProblemOptions const& problem, std::function<void(CLI::App&)> const& declare);
 
 }  // namespace cosmati::cli

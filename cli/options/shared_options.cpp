@@ -13,7 +13,7 @@ namespace {
 
 using Meaning = bool (*)(Subject const& subject, std::string const& command);
 
-// What an option speaks of: an operation without it does not take the option.
+// Predicates for operations to which an option applies; others do not accept the option.
 bool sums_products(Subject const& subject, std::string const&) { return subject.sums_products(); }
 bool draws_numbers(Subject const& subject, std::string const& command) {
   return command != "run" || subject.name() == "dropout";
@@ -28,14 +28,14 @@ bool has_second_operand(Subject const& subject, std::string const&) {
 }
 bool has_source(Subject const& subject, std::string const&) { return has_input(subject, TypeRole::c); }
 bool chooses_output_type(Subject const& subject, std::string const&) {
-  return subject.name() != "sgd" && subject.name() != "adam";  // which keep the parameter's
+  return subject.name() != "sgd" && subject.name() != "adam";  // their outputs keep the parameter's type
 }
 
 struct SharedOption {
   char const* name;
-  std::string_view commands;  // that take it, between bars
-  Meaning meaning;            // null: for every operation
-  char const* operations;     // those that have this meaning, for messages
+  std::string_view commands;  // commands that accept it, separated by bars
+  Meaning meaning;            // null: applies to every operation
+  char const* operations;     // the operations to which it applies, for messages
   void (*declare)(Options& options, Common& common);
 };
 
@@ -203,7 +203,7 @@ bool takes(SharedOption const& option, std::string_view command) {
   return std::find(commands.begin(), commands.end(), command) != commands.end();
 }
 
-// False if no option was declared.
+// Returns false if no option was declared.
 template <std::size_t count>
 void declare_those_of(SharedOption const (&table)[count], std::string const& title, Options& options,
                       Common& common, std::string const& command, Subject const* subject) {
@@ -233,7 +233,7 @@ void add_shared_options(Options& options, Common& common, std::string const& com
 }
 
 std::string use_of_shared_option(std::string const& option, std::string const& path) {
-  // "run gemm" is the command run; "train lenet5" is one of its own.
+  // For "run gemm" the command is "run"; "train lenet5" is a command of its own.
   std::string const verb = path.substr(0, path.find(' '));
   bool const network = verb == "train" || verb == "predict" || verb == "generate";
   std::string const& command = network ? path : verb;
@@ -244,7 +244,7 @@ std::string use_of_shared_option(std::string const& option, std::string const& p
   auto const collect = [&](auto const& table) {
     for (SharedOption const& one : table) {
       if (one.name != option) continue;
-      // A verb that takes it, but not for this operation, is told for which.
+      // If the verb accepts the option but not for this operation, the message names the operations.
       if (takes(one, command)) operations = one.operations;
       for (std::string const& taker : split(one.commands, '|'))
         if (!taker.empty() && taker != command) commands.push_back(taker);

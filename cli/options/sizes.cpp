@@ -1,4 +1,4 @@
-// Sizes of problems.
+// Sizes of generated problems.
 #include "cli/options/sizes.h"
 
 #include <algorithm>

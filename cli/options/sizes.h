@@ -12,18 +12,18 @@ namespace cosmati::cli {
 struct SizeRequest {
   std::string size;                            // "127x65x333"
   std::map<std::string, std::string> letters;  // "m" -> "64:256:64"
-  std::string images;                          // "1,16": in the place of a suite's; empty: as it lists them
+  std::string images;  // "1,16": overrides the batch sizes of a suite; empty: as listed there
 
-  // For the options of a suite's problem: without a size.
+  // The same request for a suite's problem, which has its own size.
   SizeRequest for_suite() const { return {"", {}, images}; }
 };
 
 void add_size_options(Options& options, Subject const& subject, SizeRequest& request);
 
-// All combinations, each with one extent for each letter of the subject; empty if nothing was asked for.
+// All combinations of extents, one per letter of the subject; empty if no size was requested.
 std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request);
 
-// The types of --type, which may be a list or "all" here; empty stands for the subject's own.
+// The types of --type, which here may be a list or "all"; empty means the subject's default.
 std::vector<std::string> requested_types(Subject const& subject, std::string const& text);
 
 // A problem of this size on generated data.

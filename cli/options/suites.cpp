@@ -1,4 +1,4 @@
-// Suites of problems.
+// Reads suites of problems.
 #include "cli/options/suites.h"
 
 #include <algorithm>

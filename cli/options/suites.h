@@ -15,16 +15,16 @@ struct Suite {
   std::vector<ProblemOptions> problems;
 };
 
-// The first lines of the file are "subject: NAME" and "about: TEXT"; then one problem a line, as options; #
-// begins a comment. Throws Error(bad_file).
+// Reads a suite. The first lines of the file are "subject: NAME" and "about: TEXT"; then each line is a
+// problem, as options; # begins a comment. Throws Error(bad_file).
 Suite read_suite(std::string const& path);
 
 // The suites in bench/suites above the program's folder, or in share/cosmati/suites next to it.
 std::vector<Suite> all_suites();
-Suite find_suite(std::string const& name);  // throws Error(bad_request) with the names there are
+Suite find_suite(std::string const& name);  // throws Error(bad_request) with the available names
 
-// The suite of this name and that in this file; empty: none. `lines`: of their problems only these, counted
-// from 1, "1,4"; empty: all. Throws Error(bad_request) if one is for another subject or has no such line.
+// The suite named `name` and the one in `file`; either may be empty. `lines` ("1,4", counted from 1) selects
+// problems; empty: all. Throws Error(bad_request) if a suite is for another subject or lacks such a line.
 std::vector<Suite> requested_suites(std::string const& subject, std::string const& name,
                                     std::string const& file, std::string const& lines = {});
 

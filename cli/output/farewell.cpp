@@ -1,4 +1,4 @@
-// A signal handler that only writes.
+// A signal handler that only writes a message and exits.
 #include "cli/output/farewell.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// One result for machines and people: named values in a fixed order, printed as a line of JSON or as a row.
+// One result, for programs and for people: named values in a fixed order, printed as a line of JSON or as a
+// table row.
 #pragma once
 #include <string>
 #include <type_traits>
@@ -27,7 +28,7 @@ class Record {
       return add(std::move(key), Value(static_cast<long long>(number)));
   }
 
-  std::string json() const;  // one line, line end included; what is not finite becomes null
+  std::string json() const;  // one line including its newline; non-finite numbers become null
 
  private:
   std::vector<std::pair<std::string, Value>> values_;

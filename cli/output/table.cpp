@@ -1,4 +1,4 @@
-// Tables and sentences for people.
+// Prints tables and sentences.
 #include "cli/output/table.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ void print_row(std::vector<std::string> const& cells, std::vector<std::size_t> c
 }
 
 bool progress_shown = false;
-bool stdout_is_a_file = false;  // of results, which nothing else must be in
+bool stdout_is_a_file = false;  // a file of results, to which nothing else may be printed
 
 void clear_progress() {
   if (progress_shown) std::fputs("\r\033[K", stderr);

@@ -1,4 +1,4 @@
-// Words and numbers of the command line.
+// Parses and formats words and numbers of the command line.
 #include "cli/output/text.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::size_t most_combinations = 100000;
   throw Error(ErrorCode::bad_request, what + " '" + std::string(text) + "': " + reason);
 }
 
-// All combinations of one number from each list, the last place changing fastest.
+// All combinations of one number from each list, the last number changing fastest.
 void append_combinations(std::vector<std::vector<Index>> const& places,
                          std::vector<std::vector<Index>>& result) {
   std::vector<std::vector<Index>> grown{{}};
@@ -34,7 +34,7 @@ void append_combinations(std::vector<std::vector<Index>> const& places,
   result.insert(result.end(), grown.begin(), grown.end());
 }
 
-// Bytes of the UTF-8 character that begins at `at`, and its number; 0 bytes where there is none.
+// The length in bytes and the code point of the UTF-8 character at `at`; 0 bytes if it is invalid.
 struct Character {
   std::size_t bytes = 0;
   unsigned number = 0;
@@ -57,7 +57,7 @@ Character character_at(std::string_view text, std::size_t at) {
   return {bytes, number};
 }
 
-// Controls of the terminal and of the direction of writing.
+// Control characters of terminals and of bidirectional text.
 bool is_control(unsigned number) {
   return number < 0x20 || (number >= 0x7f && number < 0xa0) || number == 0x200e || number == 0x200f ||
          (number >= 0x2028 && number <= 0x202e) || (number >= 0x2066 && number <= 0x2069);

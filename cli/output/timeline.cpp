@@ -1,4 +1,4 @@
-// Bars on lanes.
+// Draws bars on lanes.
 #include "cli/output/timeline.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr Index most_chunks = 24;  // of a picture
+constexpr Index most_chunks = 24;  // in a picture
 constexpr double left = 150, width = 760, right = 70, top = 44, row = 26, bar = 18, bottom = 40;
 
 constexpr char const* style =
@@ -36,7 +36,7 @@ Interval interval_of(std::vector<Lane> const& lanes, Index chunks) {
   return all.begin < all.end ? all : Interval{0, 1};
 }
 
-// 1, 2 or 5 times a power of ten, of which about eight make `seconds`.
+// The distance of ticks: 1, 2 or 5 times a power of ten, about eight ticks in `seconds`.
 double tick_of(double seconds) {
   double const raw = seconds / 8, power = std::pow(10, std::floor(std::log10(raw)));
   for (double const factor : {1.0, 2.0, 5.0})

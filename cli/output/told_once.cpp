@@ -1,5 +1,5 @@
-// The sentence's name in the abstract namespace of Unix sockets: who binds it first speaks, and holds it
-// until it ends.
+// The message's name in the abstract namespace of Unix sockets: the process that binds it first prints the
+// message and keeps the socket until it exits.
 #include "cli/output/told_once.h"
 
 #include <sys/socket.h>
@@ -19,19 +19,20 @@
 namespace cosmati::cli {
 namespace {
 
-// False only if another process holds the name; where that cannot be told, everybody speaks.
+// Returns false only if another process holds the name; if that cannot be determined, every process prints.
 bool is_first(std::string const& sentence) {
-  // Processes of one mpirun have one parent on a machine.
+  // The processes of one mpirun have the same parent on a machine.
   std::string const name = "cosmati failure " + std::to_string(getppid()) + ' ' +
                            std::to_string(std::hash<std::string>()(sentence));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (name.size() + 1 > sizeof address.sun_path) return true;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());  // behind a 0: no file
+  std::memcpy(address.sun_path + 1, name.data(),
+              name.size());  // a leading zero byte selects the abstract namespace: no file is created
   int const held = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (held < 0) return true;
   auto const bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::bind(held, reinterpret_cast<sockaddr*>(&address), bytes) == 0) return true;  // open until the end
+  if (::bind(held, reinterpret_cast<sockaddr*>(&address), bytes) == 0) return true;  // stays open until exit
   bool const taken = errno == EADDRINUSE;
   ::close(held);
   return !taken;

@@ -4,10 +4,10 @@
 
 namespace cosmati::cli {
 
-// Prints the failure, like print_failure(). Under mpirun or srun, not where another process that the launcher
-// started on this machine is printing the very same sentence: what one process alone has to say is always
-// said. Each then waits a moment, so that mpirun, which ends all when the first ends, finds the sentence
-// written.
+// Prints the failure, like print_failure(). Under mpirun or srun, prints nothing if another process that the
+// launcher started on this machine prints the same message; a message of only one process is always printed.
+// Then waits briefly, so that the message is written before the first exit makes mpirun terminate all
+// processes.
 void print_failure_once(std::string const& sentence);
 
 }  // namespace cosmati::cli

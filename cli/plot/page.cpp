@@ -1,4 +1,4 @@
-// The report, from its template.
+// Fills in the template of the report.
 #include "cli/plot/page.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string date_text(long long time) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts)};
 }
 
-// "2026-11-19 to 2026-11-20"; empty where no record tells its time.
+// "2026-11-19 to 2026-11-20"; empty if no record has a time.
 std::string dates_text(std::vector<PlotRecord> const& records) {
   std::set<std::string> dates;
   for (PlotRecord const& record : records)
@@ -63,7 +63,7 @@ std::string notes_html(PlotInput const& input) {
   return notes;
 }
 
-// A heading for each suite, below it its charts.
+// A heading for each suite, followed by its charts.
 std::string ratio_sections(std::vector<RatioGroup> const& groups) {
   std::string html, suite;
   for (RatioGroup const& group : groups) {
@@ -77,7 +77,7 @@ std::string ratio_sections(std::vector<RatioGroup> const& groups) {
   return html.empty() ? html : html + "</div>\n";
 }
 
-// Sections without anything in them are hidden.
+// Empty sections are hidden.
 std::string hidden_if(bool empty) { return empty ? " hidden" : ""; }
 
 }  // namespace

@@ -8,11 +8,11 @@
 
 namespace cosmati::cli {
 
-// cli/plot/plot.html, part of the program.
+// cli/plot/plot.html, embedded in the program.
 std::string_view plot_template();
 
-// `text` with the value of NAME in the place of {{NAME}}; what values hold is not looked at again. Throws
-// std::logic_error for a name without a value.
+// `text` with each {{NAME}} replaced by its value; values are not expanded again. Throws std::logic_error for
+// a name without a value.
 std::string filled(std::string_view text, std::map<std::string, std::string> const& values);
 
 std::string plot_page(PlotInput const& input);

@@ -1,4 +1,4 @@
-// Ratios to peers as bars.
+// Draws ratios to peers as bars.
 #include "cli/plot/ratio.h"
 
 #include <fmt/format.h>
@@ -18,16 +18,16 @@ namespace {
 
 constexpr double width = 360, margin = 8, head = 34, row = 27, bar = 9;
 constexpr std::size_t longest_label = 44;
-constexpr std::size_t most_in_picture = 24;  // which fits on a page of paper
+constexpr std::size_t most_in_picture = 24;  // fits on a printed page
 
 struct Axis {
-  double top = 1;  // the ratio at the right edge
+  double top = 1;  // the ratio at the right edge of the chart
   double step = 0.25;
 
   double x(double ratio) const { return margin + (width - 2 * margin) * std::clamp(ratio / top, 0.0, 1.0); }
 };
 
-// A few problems far above the rest must not flatten all the others: their bars are cut.
+// Bars far above the rest are truncated, so that a few problems do not flatten all others.
 Axis axis_of(RatioGroup const& group) {
   std::vector<double> ratios;
   for (PlotRecord const* record : group.records) ratios.push_back(record->ratio_high);
@@ -49,7 +49,7 @@ std::string cut(std::string const& text, std::size_t most) {
   return text;
 }
 
-// Problems that several kernels were measured at.
+// Problems that were measured with several kernels.
 std::set<std::string> repeated_problems(RatioGroup const& group) {
   std::set<std::string> seen, repeated;
   for (PlotRecord const* record : group.records)

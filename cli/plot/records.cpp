@@ -1,4 +1,4 @@
-// Measurements from JSON Lines.
+// Reads measurements from JSON Lines.
 #include "cli/plot/records.h"
 
 #include <algorithm>
@@ -19,13 +19,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A value of another kind counts as absent: no record is worth less for a field that the report can miss.
+// A value of the wrong JSON type counts as absent: a record is not dropped because of a field that the report
+// can do without.
 std::string text_of(Json const& line, char const* key) {
   auto const found = line.find(key);
   return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Beyond these limits nothing was measured, and products of numbers would overflow.
+// Values beyond these limits are no measurements, and their products would overflow.
 double positive_number(Json const& line, char const* key) {
   auto const found = line.find(key);
   double const number = found != line.end() && found->is_number() ? found->get<double>() : 0;
@@ -37,13 +38,13 @@ bool is(Json const& line, char const* key, bool value) {
   return found != line.end() && found->is_boolean() && found->get<bool>() == value;
 }
 
-// The time of a day long past or to come would overflow a calendar.
+// A time in the distant past or future would overflow the calendar functions.
 long long time_of(Json const& line) {
   double const time = positive_number(line, "time");
   return time < 1e11 ? static_cast<long long>(time) : 0;
 }
 
-// Empty: this is a measurement that can be shown.
+// Empty if the line is a measurement that can be shown.
 std::string reason_to_skip(Json const& line) {
   if (!line.is_object()) return "that are not records";
   if (text_of(line, "verb") != "bench") return "of other verbs than bench";
@@ -75,7 +76,7 @@ void read_ratio(Json const& line, PlotRecord& record, double operations) {
   record.ratio = positive_number(line, "ratio");
   record.ratio_low = positive_number(line, "ratio_low");
   record.ratio_high = positive_number(line, "ratio_high");
-  // Records of `make figures` tell the peer's time alone; ours follows from the rate.
+  // Records of `make figures` contain only the peer's time; ours follows from the rate.
   if (record.ratio == 0 && !record.peer.empty() && operations > 0)
     record.ratio = positive_number(line, "peer_seconds") * record.gflops * 1e9 / operations;
   if (record.ratio_low == 0 || record.ratio_high < record.ratio_low)
@@ -111,7 +112,7 @@ PlotRecord record_of(Json const& line, std::string const& file) {
   record.time = time_of(line);
   read_ratio(line, record, operations);
   // A matrix product performs every operation; a convolution may skip those in the padding, or use a
-  // transform.
+  // transform. So only a product's rate must be below the peak.
   double const ceiling = std::max(record.peak_gflops, record.peak_burst_gflops);
   record.above_ceiling = record.subject == "gemm" && ceiling > 0 && record.gflops > 1.05 * ceiling;
   if (record.above_ceiling) {
@@ -121,7 +122,7 @@ PlotRecord record_of(Json const& line, std::string const& file) {
   return record;
 }
 
-// Measured twice if all of this is the same.
+// Two records are repetitions of one measurement if all of this is equal.
 auto identity_of(PlotRecord const& record) {
   return std::tuple(record.suite, record.subject, record.problem, record.type, record.sums, record.device,
                     record.kernel, record.peer);

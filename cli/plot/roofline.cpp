@@ -1,4 +1,4 @@
-// Rooflines on two logarithmic axes.
+// Draws rooflines on two logarithmic axes.
 #include "cli/plot/roofline.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr double width = 400, left = 40, right = 314, top = 22, bottom = 240, legend_row = 16;
 constexpr std::size_t legend_columns = 3;
 
-// Around (0, 0); a type is told by its shape as well as by its color.
+// Marks centered at (0, 0); the shape as well as the color identifies a type.
 constexpr std::array shapes{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
                             "M-3.5-3.5h7v7h-7z",
                             "M0-4.6L4.4 3.4H-4.4z",
@@ -27,7 +27,7 @@ constexpr std::array shapes{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
                             "M-4-2L-2-4L0-2L2-4L4-2L2 0L4 2L2 4L0 2L-2 4L-4 2L-2 0z",
                             "M-4.4 0L-2.2-3.8H2.2L4.4 0L2.2 3.8H-2.2z"};
 
-// Powers of ten, a label at every few of them where there are many.
+// Powers of ten, with labels at every few of them if there are many.
 class LogAxis {
  public:
   LogAxis(double least, double most, double first, double last)
@@ -39,7 +39,8 @@ class LogAxis {
   }
   double least() const { return std::pow(10, low_); }
   double most() const { return std::pow(10, high_); }
-  // 1, 2, 5 of each power of ten; of more than two powers only these, of many only some.
+  // 1, 2 and 5 times each power of ten; for more than two decades only the powers, for many only some of
+  // them.
   std::vector<double> ticks() const {
     std::vector<double> values;
     double const step = std::max(1.0, std::ceil((high_ - low_) / 8));
@@ -59,9 +60,9 @@ class LogAxis {
 struct Roof {
   std::string device;
   std::vector<PlotRecord const*> records;
-  std::map<std::string, double> peaks;   // name -> operations a second
-  std::map<std::string, double> bursts;  // of those that are higher for a short while
-  double copy = 0;                       // bytes a second
+  std::map<std::string, double> peaks;   // name -> operations per second
+  std::map<std::string, double> bursts;  // higher rates that hold only briefly
+  double copy = 0;                       // bytes per second
 };
 
 std::vector<Roof> roofs_of(std::vector<PlotRecord> const& records) {
@@ -101,7 +102,7 @@ Plane plane_of(Roof const& roof) {
   for (auto const& [name, peak] : roof.peaks) {
     y_least = std::min(y_least, peak);
     y_most = std::max(y_most, peak);
-    // The ridge, where the slope meets the ceiling, belongs into the picture.
+    // The ridge point, where the slope meets the peak, must be visible.
     if (roof.copy > 0) {
       x_least = std::min(x_least, peak / roof.copy);
       x_most = std::max(x_most, peak / roof.copy);
@@ -146,7 +147,7 @@ void draw_ceilings(Svg& svg, Plane const& plane, Roof const& roof) {
     double const from = roof.copy > 0 ? std::max(plane.x.least(), peak / roof.copy) : plane.x.least();
     double const y = plane.y.at(peak);
     svg.line(plane.x.at(from), y, right, y, "ceiling");
-    // Names of ceilings close to each other stand one below the other.
+    // Labels of peaks close to each other are moved apart vertically.
     label = std::max(y + 3, label + 11);
     svg.text(right + 4, label, "start", name, "name");
   }

@@ -1,5 +1,5 @@
-// Rooflines: the attainable performance of a problem by its arithmetic intensity, and the measured one
-// (Williams, Waterman, Patterson: "Roofline", Communications of the ACM 52, 2009).
+// Rooflines: attainable and measured performance of problems by their arithmetic intensity (Williams,
+// Waterman, Patterson: "Roofline", Communications of the ACM 52, 2009).
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,7 @@
 
 namespace cosmati::cli {
 
-// A <figure> for each device, with the ceilings that were measured there; empty where no record tells its
-// operations and bytes.
+// A <figure> for each device, with the peaks measured there; empty if no record has operations and bytes.
 std::string roofline_figures(std::vector<PlotRecord> const& records);
 
 std::string in_powers(double value);  // "64.96 T"

@@ -1,4 +1,4 @@
-// Pictures as SVG.
+// Writes pictures as SVG.
 #include "cli/plot/svg.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 namespace cosmati::cli {
 namespace {
 
-// Tenths are enough: a picture is a few hundred units wide.
+// One decimal suffices: a picture is a few hundred units wide.
 std::string in_tenths(double length) { return fmt::format("{:.1f}", length); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The tables of a report. Rows and cells tell their roles: on a narrow screen they are laid out as cards.
+// The tables of a report. Rows and cells have ARIA roles, because narrow screens lay them out as cards.
 #include "cli/plot/table.h"
 
 #include <fmt/format.h>
@@ -10,12 +10,12 @@
 namespace cosmati::cli {
 namespace {
 
-// `head` stands before the cell on a card.
+// `head` labels the cell on a card.
 std::string cell(std::string_view head, std::string const& html) {
   return fmt::format("<td role=\"cell\" data-head=\"{}\">{}</td>", head, html);
 }
 
-// Numbers are sorted by `value`, not by what is shown.
+// Columns of numbers are sorted by `value`, not by the text shown.
 std::string number_cell(std::string_view head, double value, std::string const& text) {
   if (value == 0) return fmt::format("<td role=\"cell\" data-head=\"{}\" class=\"none\"></td>", head);
   return fmt::format("<td role=\"cell\" data-head=\"{}\" class=\"number\" data-value=\"{:.6g}\">{}</td>",
@@ -28,7 +28,7 @@ std::string row_head(std::string const& html) {
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
-// "large 128x128x8": the rest shows where it is pointed at.
+// "large 128x128x8"; a tooltip shows the rest.
 std::string kernel_html(PlotRecord const& record) {
   std::string html = "<span>" + escaped(record.kernel);
   if (!record.policy.empty())

@@ -7,7 +7,7 @@
 
 namespace cosmati::cli {
 
-// <tr> rows: a group each, linked to its chart; and all measurements.
+// <tr> rows: one per group, linked to its chart; and one per measurement.
 std::string summary_rows(std::vector<RatioGroup> const& groups);
 std::string measurement_rows(std::vector<PlotRecord> const& records);
 

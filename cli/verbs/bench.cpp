@@ -1,4 +1,4 @@
-// cosmati bench, and the hidden verb of the process in which it times a peer.
+// cosmati bench, and the hidden verb that runs a peer in a separate process.
 #include <algorithm>
 #include <memory>
 #include <sstream>
@@ -79,8 +79,8 @@ void add_words(std::vector<std::string>& words, std::string const& option, std::
   if (!value.empty()) words.insert(words.end(), {option, value});
 }
 
-// Row by row, in this one process: libraries load their kernels once, and a GPU's peaks are measured once.
-// What fails ends its row only.
+// Runs all rows in this process: libraries load their kernels once, and a GPU's peaks are measured once. A
+// failure ends its own row only.
 void bench_table(TableRequest const& request) {
   std::istringstream table(io::read_file(request.file));
   std::vector<std::string> failures;

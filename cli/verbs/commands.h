@@ -1,4 +1,4 @@
-// The verbs of the program. Each declares its subcommand; the work happens when the command line is parsed.
+// The verbs of the program. Each function declares a subcommand, which runs when the command line is parsed.
 #pragma once
 
 namespace CLI {
@@ -11,7 +11,7 @@ void add_info_command(CLI::App& program);
 void add_run_command(CLI::App& program);
 void add_verify_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
-void add_bench_peer_command(CLI::App& program);  // hidden: the process in which a peer is timed
+void add_bench_peer_command(CLI::App& program);  // hidden: the process that times a peer
 void add_explain_command(CLI::App& program);
 void add_compile_command(CLI::App& program);
 void add_find_command(CLI::App& program);

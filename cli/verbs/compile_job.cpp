@@ -27,14 +27,14 @@ struct Kernel {
   std::string problem, type;
   Composition composition;
   jit::Cubin cubin;
-  int most_shared_bytes = 0;  // that a block has on the GPU that the plan is for
-  double seconds = 0;         // to compile it, or to find it
+  int most_shared_bytes = 0;  // limit per block on the planned GPU
+  double seconds = 0;         // to compile it, or to load it from the cache
   std::string failure = {};
 
   int shared_bytes() const { return cubin.static_shared_bytes + composition.shared_bytes; }
 };
 
-// What plans are for, and what their kernels are compiled for.
+// The device to plan for and the architecture to compile for.
 struct Goal {
   Device device;
   std::string architecture;
@@ -60,7 +60,7 @@ Goal goal_of(CompileRequest const& request) {
   return {device, architecture};
 }
 
-// False where no run-time compiler makes the kernel.
+// Returns false if the kernel is not compiled at run time.
 bool add_kernel(Goal const& goal, Task const& task, std::string const& type, PlanOptions const& options,
                 std::vector<Kernel>& kernels) {
   std::optional<Composition> composition = task.compose(goal.device, options);
@@ -103,7 +103,7 @@ void add_sizes(CompileRequest const& request, std::vector<Kernel>& kernels) {
   }
 }
 
-// Nothing is computed, so extents may be larger than those that verify draws; those of filters are not.
+// Nothing is computed, so extents may be larger than verify's, except those of filters.
 void enlarge(Subject const& subject, std::vector<Index>& size, nets::Random& random) {
   Index const factor = draw_from<Index>(random, {1, 1, 4, 16});
   auto const letters = subject.letters();
@@ -147,7 +147,7 @@ void compile_kernel(Kernel& kernel) {
                                              std::to_string(kernel.most_shared_bytes));
 }
 
-// One that fails ends the others, too, unless they are random: those are compiled to find all that fail.
+// A failure stops the others, unless the problems are random: then all are compiled, to find every failure.
 void compile_kernels(CompileRequest const& request, std::vector<Kernel>& kernels) {
   jit::run_all(kernels.size(), static_cast<int>(request.common.threads), [&](std::size_t i) {
     try {
@@ -171,7 +171,7 @@ void check_all_compiled(std::vector<Kernel> const& kernels) {
                                              " planned kernels do not compile");
 }
 
-// "large 128x128x8": the rest is for --json.
+// "large 128x128x8"; --json has the full text.
 std::string in_short_policy(std::string const& recipe) { return recipe.substr(0, recipe.find(',')); }
 
 std::string file_of(Kernel const& kernel) {

@@ -15,12 +15,12 @@ namespace cosmati::cli {
 struct CompileRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;    // a name, a file
-  std::string lines;            // of them: "1,4"; empty: all
+  std::string suite, shapes;    // suite name, suite file
+  std::string lines;            // lines of the suite, "1,4"; empty: all
   std::string architecture;     // "sm_90a"; empty: that of the described GPU
-  std::string out;              // file for the machine code of one kernel
-  long long count = not_given;  // random problems
-  bool each_kernel = false;     // not only the one that the plan chooses
+  std::string out;              // file for the machine code of a single kernel
+  long long count = not_given;  // number of random problems
+  bool each_kernel = false;     // compile every kernel that accepts the problem, not only the planned one
   Placement placement;
   Common common;
 
@@ -30,7 +30,8 @@ struct CompileRequest {
   }
 };
 
-// `with_options` gives a request with the options of a suite's problem over those of the command line.
+// `with_options` returns a request with the options of a suite's problem merged over those of the command
+// line.
 using WithCompileOptions = std::function<CompileRequest(CompileRequest const&, ProblemOptions const&)>;
 
 // Plans, composes and compiles in parallel, without a GPU; prints a row for each problem.

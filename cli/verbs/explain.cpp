@@ -18,7 +18,7 @@ namespace {
 struct ExplainRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;  // a name, a file
+  std::string suite, shapes;  // suite name, suite file
   Placement placement;
   Common common;
 
@@ -30,7 +30,7 @@ std::string verdict_of(Considered const& entry, std::string const& chosen) {
 }
 
 struct Term {
-  char const* word;  // of a recipe
+  char const* word;  // a term of a recipe
   char const* meaning;
 };
 constexpr Term terms[] = {
@@ -54,7 +54,7 @@ constexpr Term terms[] = {
     {", d by ", "a along k by 8: read in runs of 8 neighbors along k; d by 8: written so; by 1 is slow"},
     {" splits", "splits: parts of k that are summed by different blocks, and added at the end"}};
 
-// What the recipes' terms mean, those alone that were used.
+// Explains the terms that occur in the recipes.
 std::string meanings(std::vector<std::string> const& recipes) {
   std::string text;
   for (Term const& term : terms)

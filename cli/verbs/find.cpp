@@ -1,4 +1,4 @@
-// cosmati find: measures the kernels that the plan chooses from.
+// cosmati find: measures the candidate kernels of a plan.
 #include <memory>
 
 #include "cli/command.h"

@@ -15,7 +15,7 @@ namespace {
 class Session {
  public:
   explicit Session(FindRequest const& request) : request_(request) {
-    // A file that cannot be added to is told before anything is measured.
+    // Reports a file that cannot be appended to before anything is measured.
     check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
     if (!request.out.empty()) io::tuning_to_add_to(request.out);
   }

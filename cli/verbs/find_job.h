@@ -15,8 +15,8 @@ namespace cosmati::cli {
 struct FindRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;  // a name, a file
-  std::string out;            // a tuning file; empty: none
+  std::string suite, shapes;  // suite name, suite file
+  std::string out;            // tuning file; empty: none
   double seconds = FindOptions().seconds;
   bool naive = false;
   Placement placement;
@@ -27,7 +27,8 @@ struct FindRequest {
   }
 };
 
-// `with_options` gives a request with the options of a suite's problem over those of the command line.
+// `with_options` returns a request with the options of a suite's problem merged over those of the command
+// line.
 using WithFindOptions = std::function<FindRequest(FindRequest const&, ProblemOptions const&)>;
 
 // Appends a line to the file after each measured problem.

@@ -1,4 +1,4 @@
-// cosmati generate dcgan: its options.
+// cosmati generate dcgan: declares its options.
 #include <memory>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// Tuning one problem on a GPU.
+// Tunes one problem on a GPU.
 #include "cli/verbs/gpu_tuning.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Index sampled_elements = 512;
-constexpr std::size_t most_finalists = 4;  // besides the plan's own and what the file has
-constexpr std::size_t most_centres = 3;    // of the fastest, whose neighbors are measured
+constexpr std::size_t most_finalists = 4;  // besides the plan's own choice and that of the file
+constexpr std::size_t most_centres = 3;    // the fastest ones, whose neighbors are measured
 constexpr double share_of_exploration = 0.75;
 constexpr double rough_seconds = 0.02;
 
@@ -39,8 +39,8 @@ struct Trial {
   std::unique_ptr<PreparedTask> prepared;
   GpuCall call;
   double rough = 0;
-  std::vector<double> medians;  // of slices
-  bool has_neighbours = false;  // they are measured
+  std::vector<double> medians;  // one per slice
+  bool has_neighbours = false;  // neighbors were measured
 
   double seconds() const { return quantile(medians, 0.5); }
 };
@@ -104,7 +104,7 @@ class GpuTuning {
     return nullptr;
   }
 
-  // Compiles on all threads, then times one after the other. `at_any_rate`: however little time is left.
+  // Compiles on all threads, then times the kernels one by one. `at_any_rate`: ignores the time budget.
   void explore(std::vector<TuningContender> const& all, bool at_any_rate) {
     std::vector<TuningContender> contenders;
     for (TuningContender const& one : all)
@@ -116,7 +116,7 @@ class GpuTuning {
         auto const composition = task_.compose(device_, with_line(options_, contenders[i].line));
         if (composition) (void)jit::kernel_cache().get(composition->source);
         compiled[i] = 1;
-      } catch (Error const&) {  // what cannot be compiled is no choice
+      } catch (Error const&) {  // skips choices that do not compile
       }
     });
     for (std::size_t i = 0; i < contenders.size(); ++i)
@@ -138,7 +138,7 @@ class GpuTuning {
       capture(*trial);
       trial->rough = quantile(timer_.time_slice(trial->call, rough_seconds).samples, 0.5);
       trial->call.forget_graph();   // a later choice may need another workspace
-    } catch (Error const& error) {  // a kernel that this device does not take
+    } catch (Error const& error) {  // the device rejects the kernel
       complaint_ = error.what();
       return;
     }
@@ -146,8 +146,8 @@ class GpuTuning {
     print_progress(task_.notes.label + ": " + std::to_string(trials_.size()) + " choices measured");
   }
 
-  // Short calls would all take the host's time to enqueue them. All are timed alike: if one cannot be
-  // captured, then as single calls.
+  // The host's time would dominate short single calls. All choices are timed alike: if one cannot be
+  // captured, all run as single calls.
   void capture(Trial& trial) {
     if (!as_graphs_) return;
     try {
@@ -158,7 +158,7 @@ class GpuTuning {
     }
   }
 
-  // All kernels run on one stream, so that they can share a workspace.
+  // All kernels run on one stream, so they can share a workspace.
   void make_room(std::size_t bytes) {
     if (bytes <= workspace_bytes_) return;
     cuda::wait(device_.gpu.ordinal, nullptr);
@@ -211,7 +211,7 @@ class GpuTuning {
     result.as_graphs = as_graphs_;
     for (long long slice = 0; slice < rules_.slices; ++slice)
       for (std::size_t i = 0; i < finalists.size(); ++i) {
-        // Nobody always follows the same neighbor.
+        // Rotates the order, so that every choice is measured in every position.
         Trial& one = *finalists[(i + static_cast<std::size_t>(slice)) % finalists.size()];
         one.medians.push_back(quantile(timer_.time_slice(one.call, rules_.slice_seconds).samples, 0.5));
       }
@@ -247,7 +247,7 @@ class GpuTuning {
   bool as_graphs_ = true;
   std::set<std::string> seen_;
   std::vector<std::unique_ptr<Trial>> trials_;
-  std::string complaint_;  // of the last choice that could not be prepared
+  std::string complaint_;  // why the last choice could not be prepared
 };
 
 }  // namespace

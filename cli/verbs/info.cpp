@@ -1,4 +1,4 @@
-// cosmati info: what this machine and this build have.
+// cosmati info: the capabilities of this machine and this build.
 #include <algorithm>
 #include <memory>
 
@@ -45,7 +45,7 @@ std::vector<Gpu> gpus_here() {
   try {
     return devices();
   } catch (Error const&) {
-    return {};  // the line of the backend says why
+    return {};  // the line of the backend gives the reason
   }
 }
 
@@ -82,7 +82,7 @@ std::vector<Line> lines() {
   return list;
 }
 
-// A number is a GPU that is here, cpu this processor.
+// A number is an installed GPU; cpu is this processor.
 std::string description_of(std::string const& text) {
   if (text == "cpu") return processor_text(this_device(Backend::cpu));
   if (is_processor(text)) return processor_text(describe_processor(text));

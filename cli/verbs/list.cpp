@@ -1,4 +1,4 @@
-// cosmati list: names that other commands take.
+// cosmati list: the names that other commands accept.
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -37,7 +37,7 @@ Listing list_kernels() {
   return listing;
 }
 
-// A line may hold lists and ranges.
+// A line may contain lists and ranges.
 std::size_t problems_in(Suite const& suite) {
   std::size_t count = 0;
   for (auto const& subject : make_subjects()) {
@@ -96,7 +96,7 @@ Listing list_policies() {
            std::string(name_of(p.raster)) + " by " + std::to_string(p.raster_width)});
     }
   };
-  // Policies of tensor cores are listed for 16-bit operands; for other widths block_k scales accordingly.
+  // Policies for tensor cores are listed for 16-bit operands; for other widths block_k scales accordingly.
   add(MainLoop::warp_specialized, Multiply::wgmma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f64, 8);

@@ -1,4 +1,4 @@
-// cosmati plot: results of bench as one page.
+// cosmati plot: results of bench as an HTML page.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// cosmati predict lenet5: its options.
+// cosmati predict lenet5: declares its options.
 #include <memory>
 
 #include "cli/command.h"

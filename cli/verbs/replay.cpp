@@ -1,4 +1,4 @@
-// cosmati replay: verifies or measures what a process computed.
+// cosmati replay: verifies or measures the calls that a process recorded.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -32,7 +32,7 @@ struct ReplayRequest {
 
 [[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
 
-// One recorded problem in the place of a subject with options.
+// One recorded problem, as a subject without options.
 class Recorded final : public Subject {
  public:
   explicit Recorded(std::shared_ptr<RecordedCall const> call) : call_(std::move(call)) {}
@@ -58,13 +58,13 @@ class Recorded final : public Subject {
   std::shared_ptr<RecordedCall const> call_;
 };
 
-// The calls that are replayed.
+// The calls to replay.
 struct Workload {
   std::vector<std::shared_ptr<RecordedCall const>> calls;
-  std::vector<std::string> peers;  // of each call
+  std::vector<std::string> peers;  // peers of each call
   std::size_t left_out = 0;
 
-  // Its problems are the calls' numbers.
+  // A suite whose problems are the numbers of the calls.
   Suite suite(std::string const& file) const {
     Suite suite{std::filesystem::path(file).stem().string(), "", "", {}};
     for (std::size_t i = 0; i < calls.size(); ++i) suite.problems.push_back({std::to_string(i)});
@@ -87,7 +87,7 @@ void say(ReplayRequest const& request, RecordedCall const& call, std::string con
   print_warning(request.file + ", line " + std::to_string(call.line) + ", " + what);
 }
 
-// On the host all matrices are of one type, which the peer has.
+// CPU peers require the same type for all matrices, one that they support.
 bool computes_type(std::string const& peer, Task const& task) {
   if (peer != "onednn" && peer != "openblas") return true;
   auto const slots = task.clone()->slots();
@@ -97,12 +97,12 @@ bool computes_type(std::string const& peer, Task const& task) {
   return type == DataType::f32 || (type == DataType::f64 && peer == "openblas");
 }
 
-// Those of the peers that compute this; the others are named.
+// The peers that support this call; the others are reported.
 std::string peers_of(ReplayRequest const& request, RecordedCall const& call) {
   std::vector<std::string> able;
   if (request.peers.empty()) return {};
   for (std::string const& peer : split(request.peers, ',')) {
-    if (peer == "torch") {  // which says itself what it does not compute
+    if (peer == "torch") {  // it reports unsupported problems itself
       able.push_back(peer);
       continue;
     }

@@ -48,7 +48,8 @@ Paths lists_of(Paths const& paths) {
   return all;
 }
 
-// "--velocity" of the output "out-velocity"; empty: a file of its own.
+// The input option ("--velocity") that the output "out-velocity" updates; empty if the output has a file of
+// its own.
 std::string updated_input(Subject const& subject, std::string const& output) {
   for (FileOption const& option : subject.files())
     if (option.output && option.name == output && !option.updates.empty()) return "--" + option.updates;
@@ -94,7 +95,7 @@ Tensors load_inputs(RunRequest const& request, Paths const& paths, Inputs& input
   throw Error(ErrorCode::bad_request, "--" + option + ' ' + path + ": this problem has no such output");
 }
 
-// A path given for an output that this problem does not have is a misunderstanding.
+// Rejects a path for an output that this problem does not have.
 void check_outputs(Job const& job, Paths const& outputs) {
   for (auto const& entry : outputs) {
     std::string const &option = entry.first, &path = entry.second;
@@ -116,7 +117,7 @@ class Execution {
     for (Slot const& slot : slots_) pointers_.push_back(bind(slot, job, inputs).data());
   }
 
-  // Seconds of the operation; a state that it updates is then another.
+  // Returns the seconds of the operation. State that the operation updates has changed afterwards.
   double run() {
     Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared_->choice().workspace_bytes)));
     return prepared_->timed_run(pointers_, workspace.data());
@@ -125,7 +126,7 @@ class Execution {
 
   struct Output {
     TensorDescription description;
-    void const* data = nullptr;  // null: the problem has no such output
+    void const* data = nullptr;  // null if the problem has no such output
   };
   bool has_output(std::string const& slot) const { return output(slot).data != nullptr; }
   Output output(std::string const& slot) const {
@@ -136,7 +137,7 @@ class Execution {
   }
 
  private:
-  // An input is the loaded array, whose view the slot describes; a state that nobody gave is zeros.
+  // An input slot describes a view of the loaded array; state that was not given is zero.
   Tensor& bind(Slot const& slot, Job const& job, Tensors& inputs) {
     if (slot.role != Role::output) {
       auto const renamed = job.input_options.find(slot.name);
@@ -159,11 +160,11 @@ class Execution {
   std::vector<void*> pointers_;
 };
 
-// Memory is touched and threads are started by the first call, which tells little about the next.
+// The first call touches memory and starts threads, so its time says little about later calls.
 struct Seconds {
-  double setup = 0;  // planning and preparing, on a GPU with compiling or loading the kernel
+  double setup = 0;  // planning and preparing; on a GPU also compiling or loading the kernel
   double first_call = 0;
-  std::vector<double> later_calls;  // where --time asks for them
+  std::vector<double> later_calls;  // if --time requests them
 };
 
 std::vector<double> time_later_calls(Execution& execution) {
@@ -221,7 +222,7 @@ void run_job(RunRequest const& request) {
   Files const files = files_of(request);
   if (!files.outputs.contains(request.subject->takes_lists() ? "out[0]" : "out"))
     throw Error(ErrorCode::bad_request, "missing required option --out FILE");
-  // A backend that is not here is told before a file is read.
+  // Reports an unavailable backend before any file is read.
   Device const device = request.common.device_to_run_on();
   Inputs inputs;
   Tensors tensors = load_inputs(request, files.inputs, inputs);

@@ -12,10 +12,10 @@ namespace cosmati::cli {
 
 struct RunRequest {
   std::unique_ptr<Subject> subject;
-  std::map<std::string, std::string> files;  // option -> path; empty: not given
+  std::map<std::string, std::string> files;  // option -> path; empty path: not given
   std::vector<std::string> operands;         // NAME=FILE
   std::vector<std::string> stores;           // NAME=OUTPUT
-  bool time = false;                         // call it again, and tell how long that takes
+  bool time = false;                         // repeat the call and report its time
   Common common;
 };
 

@@ -1,4 +1,4 @@
-// cosmati train lenet5: its options, and what the terminal shows of it.
+// cosmati train lenet5: declares its options and handles Ctrl-C.
 #include <unistd.h>
 #include <csignal>
 
@@ -23,7 +23,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it"
 
 extern "C" void note_interrupt(int signal) {
   interrupted = true;
-  std::signal(signal, SIG_DFL);  // a second Ctrl-C ends the program at once
+  std::signal(signal, SIG_DFL);  // a second Ctrl-C terminates the program at once
 }
 
 std::string* last_words = nullptr;

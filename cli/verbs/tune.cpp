@@ -1,4 +1,4 @@
-// cosmati tune: measures around the plan's choices, and writes a tuning file.
+// cosmati tune: measures alternatives to the plan's choices, and writes a tuning file.
 #include <memory>
 
 #include "cli/command.h"

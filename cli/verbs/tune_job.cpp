@@ -25,7 +25,7 @@ class Session {
       throw Error(ErrorCode::unavailable, std::string("tune measures kernels on a GPU, with --backend cuda; "
                                                       "this is the backend ") +
                                               name_of(device.backend));
-    // A file that cannot be added to is told before anything is measured.
+    // Reports a file that cannot be appended to before anything is measured.
     if (!has_table_) table_of_file_ = io::tuning_to_add_to(request_.out);
     has_table_ = true;
     Job const job = made_job(*request.subject, size, common);

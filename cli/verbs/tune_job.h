@@ -16,7 +16,7 @@ namespace cosmati::cli {
 struct TuneRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;  // a name, a file
+  std::string suite, shapes;  // suite name, suite file
   std::string out;
   double budget_seconds = TuningRules().budget_seconds;
   bool hot = false;
@@ -26,7 +26,8 @@ struct TuneRequest {
   TuneRequest copy() const;
 };
 
-// `with_options` gives a request with the options of a suite's problem over those of the command line.
+// `with_options` returns a request with the options of a suite's problem merged over those of the command
+// line.
 using WithTuneOptions = std::function<TuneRequest(TuneRequest const&, ProblemOptions const&)>;
 
 // Appends a line to the file after each measured class of problems. Throws Error(wrong_result) at the end if

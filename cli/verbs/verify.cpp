@@ -1,4 +1,4 @@
-// cosmati verify: operations on random data against the reference.
+// cosmati verify: runs operations on random data and compares them with the reference.
 #include <memory>
 
 #include "cli/command.h"

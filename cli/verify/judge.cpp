@@ -1,4 +1,4 @@
-// Results against the reference: which values are right, and how far off the others may be.
+// Compares results with the reference: which values are correct, and how large errors may be.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,8 +28,8 @@ double half_smallest_step(DataType type) {
   }
 }
 
-// The smallest normal number of the sums that become results of this type. Below it a rounding is off by as
-// much as just above it: by the unit roundoff of this number.
+// The smallest normal number of the accumulator type used for results of this type. Below it, an absolute
+// rounding error is as large as just above it: the unit roundoff of this number.
 double smallest_normal(DataType type) { return type == DataType::f64 ? 0x1p-1022 : 0x1p-126; }
 
 double rounded(double value, DataType type) {
@@ -37,14 +37,14 @@ double rounded(double value, DataType type) {
       type, [=](auto tag) { return static_cast<double>(convert<typename decltype(tag)::type>(value)); });
 }
 
-// What is done to the inputs before the reference sees them.
+// Changes of the inputs before the reference computes.
 struct Change {
-  bool absolute = false;  // their absolute values
-  double relative = 0;    // each is made so much larger or smaller
+  bool absolute = false;  // use absolute values
+  double relative = 0;    // relative change of each input
   nets::Random* random = nullptr;
 };
 
-// A copy of the task with all numbers in double; it runs on the reference.
+// A copy of the task with all numbers in f64, run by the reference.
 class Truth {
  public:
   explicit Truth(std::unique_ptr<Task> task) : task_(std::move(task)) {
@@ -53,7 +53,7 @@ class Truth {
       if (!is_count({name, Role::input, {}})) description.type = DataType::f64;
     });
   }
-  // `inputs` are found by slot name; the result holds the outputs in their order.
+  // `inputs` are found by slot name; returns the outputs in their order.
   Tensors run(std::vector<Slot> const& slots, Tensors const& inputs, Change const& change = {}) {
     if (change.absolute) task_->make_scalars_absolute();
     fill(slots, inputs, change);
@@ -62,8 +62,8 @@ class Truth {
     prepared->run(pointers_, workspace.data());
     return take_outputs();
   }
-  // The reference results of a convolution with epilogue acc whose padding is multiplied explicitly; empty
-  // for other operations.
+  // The reference results of a convolution with epilogue acc and explicitly multiplied padding; empty for
+  // other operations.
   Tensors run_with_padding(std::vector<Slot> const& slots, Tensors const& inputs) {
     ConvolutionProblem const* const problem = task_->convolution();
     if (problem == nullptr) return {};
@@ -129,23 +129,23 @@ std::string position_text(Shape const& shape, Index linear) {
   return to_string(at);
 }
 
-// What the elements of one output are compared with.
+// What the elements of one output are compared with; every pointer may be null.
 struct Expected {
   Tensor const* reference = nullptr;
-  Tensor const* magnitude = nullptr;    // of each element; may be null
-  Tensor const* accumulated = nullptr;  // magnitude before the epilogue; may be null
-  Tensor const* unsaturated = nullptr;  // magnitude where the epilogue does not level off; may be null
-  Tensor const* added = nullptr;        // before the epilogue; may be null
-  Tensor const* padded = nullptr;       // the sums with padding that is multiplied; may be null
+  Tensor const* magnitude = nullptr;    // magnitude of each element
+  Tensor const* accumulated = nullptr;  // magnitude before the epilogue
+  Tensor const* unsaturated = nullptr;  // magnitude without saturation in the epilogue
+  Tensor const* added = nullptr;        // additional error before the epilogue
+  Tensor const* padded = nullptr;       // sums with explicitly multiplied padding
   std::vector<bool> const* undecided =
-      nullptr;          // where roundings choose between NaN and the infinities; may be null
-  double floor = 0;     // least magnitude of every element
-  double relative = 0;  // of the magnitude
-  double one_sign = 0;  // of the element itself
-  double overflow = 0;  // of the type of the sums
-  double flushed = 0;   // what denormals that are taken as 0 may add up to
+      nullptr;          // marks elements for which rounding decides between NaN and the infinities
+  double floor = 0;     // smallest magnitude of any element
+  double relative = 0;  // error relative to the magnitude
+  double one_sign = 0;  // error relative to the element itself
+  double overflow = 0;  // largest number of the accumulator type
+  double flushed = 0;   // total effect of subnormals treated as 0
 
-  // The magnitude of element i, where finite numbers bound it; else the floor.
+  // The magnitude of element i if finite numbers bound it, else the floor.
   double magnitude_of(Index i, double truth, double slope) const {
     double result = std::max(std::isfinite(truth) ? std::fabs(truth) : 0, floor);
     auto const take = [&result](double value) {
@@ -156,7 +156,7 @@ struct Expected {
     if (unsaturated != nullptr) take(unsaturated->get(i));
     return result;
   }
-  // Sums of these terms may pass the largest number on their way: nothing is promised.
+  // Sums of these terms may overflow in between, so that any result is accepted.
   bool overflows(Index i) const {
     double const sum = accumulated != nullptr ? accumulated->get(i)
                        : magnitude != nullptr ? magnitude->get(i)
@@ -167,10 +167,10 @@ struct Expected {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// Values that are right beside the nearest one, by the rule for NaN and infinities (docs/nonfinite.md).
+// Values accepted besides the nearest one, by the rules for NaN and infinities (docs/nonfinite.md).
 bool is_permitted(double got, double truth, Index i, DataType type, Expected const& expected) {
   if (expected.added != nullptr && !std::isfinite(expected.added->get(i)))
-    return std::isfinite(truth) || !std::isfinite(got);  // transformed together with what is not finite
+    return std::isfinite(truth) || !std::isfinite(got);  // may be transformed together with non-finite values
   if (expected.padded != nullptr && std::isnan(expected.padded->get(i)))
     return same(got, rounded(std::numeric_limits<double>::quiet_NaN(), type));
   if (expected.undecided != nullptr && (*expected.undecided)[static_cast<std::size_t>(i)])
@@ -199,7 +199,7 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
       verdict.share_of_bound = std::max(verdict.share_of_bound, bound > 0 ? error / bound : 0);
       continue;
     }
-    // The largest number of a type is as near as infinity to what lies between them.
+    // Near the largest number of a type, results within the bound may round to that number or to infinity.
     if (!counted && rounded(truth - off, type) <= got && got <= rounded(truth + off, type)) continue;
     if (verdict.correct)
       verdict.complaint = slot.name + ' ' + position_text(output.shape(), i) + " is " + in_short(got) +
@@ -212,8 +212,8 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
   }
 }
 
-// The unit roundoff of the sums. In double the reference rounds as often and as coarsely as what is compared
-// with it: results lie on both sides of what is exact, each as far off as a bound allows.
+// The unit roundoff of the sums. With f64 data the reference rounds as often and as coarsely as the kernel,
+// so both errors are bounded and the unit is doubled.
 double unit_of_sums(Task& task) {
   bool in_double = true;
   for (Slot const& slot : task.slots())
@@ -224,9 +224,9 @@ double unit_of_sums(Task& task) {
 double relative_bound(Task& task, Backend backend) {
   auto const terms = static_cast<double>(task.notes.terms);
   double const functions = (task.notes.transcendental ? 64 : 0) + task.notes.exponents;
-  // A GPU's tensor cores cut the terms of 33-term sums of 8-bit floats at 2^-13 of the largest: of 128
-  // products half a unit a term is lost, with the term's sign. That is 2^-11 where sums are up to 0.4 of what
-  // they add.
+  // A GPU's tensor cores truncate the terms of sums of 8-bit floats at 2^-13 of the largest term, 33 terms at
+  // a time: for 128 products the loss is half a unit per term, with the sign of the term. That is 2^-11 for
+  // sums up to 0.4 of the sum of absolute values.
   bool eight_bits = false;
   for (Slot const& slot : task.slots())
     if (DataType const type = slot.description.type;
@@ -236,7 +236,7 @@ double relative_bound(Task& task, Backend backend) {
   return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit_of_sums(task) + lost;
 }
 
-// The largest number of the type of a task's sums.
+// The largest number of the accumulator type of a task.
 double overflow_of(Task& task) {
   if (task.notes.sum == DataType::f16) return 65504;
   for (Slot const& slot : task.slots())
@@ -245,7 +245,7 @@ double overflow_of(Task& task) {
   return std::numeric_limits<float>::max();
 }
 
-// Processors multiply bf16 with denormals as 0, of factors and of sums.
+// Processors treat subnormal factors and sums of bf16 products as 0.
 double flushed_by(Task& task, double largest_input) {
   bool const flushes = task.notes.linear && std::ranges::any_of(task.slots(), [](Slot const& slot) {
                          return slot.role == Role::input && slot.description.type == DataType::bf16;
@@ -254,25 +254,25 @@ double flushed_by(Task& task, double largest_input) {
                  : 0;
 }
 
-// What a variance may be off beyond the random walk of its roundings, as a share of itself. It is a sum of n
-// terms of one sign, and an addition to a partial sum s rounds by up to u * s. Where terms are equal, or
-// small beside s and lost, all roundings have one sign, and they add up to n * u of the sum at most, which
-// one sum in order comes near to (oneDNN's, of images with channels last: 521 u of 3,168 terms of mixed
-// magnitudes, where six standard deviations of a random walk are 338 u).
+// The permitted relative error of a variance beyond the random walk of its rounding errors. A variance is a
+// sum of n terms of one sign, and adding to a partial sum s rounds by up to u * s. If terms are equal, or
+// small beside s and lost, all rounding errors have the same sign and add up to at most n * u of the sum,
+// which one sequential sum comes close to (oneDNN's, for images with channels last: 521 u for 3,168 terms of
+// mixed magnitudes, where six standard deviations of a random walk are 338 u).
 double roundings_of_one_sign(std::vector<Slot> const& slots, Tensors const& inputs, HardData hard,
                              double terms, double unit) {
-  bool whole = true;  // small integers, whose squares are few different numbers
+  bool whole = true;  // small integers, whose squares take few different values
   for (std::size_t i = 0; i < slots.size(); ++i)
     for (Index j = 0; whole && slots[i].name == "x" && j < inputs[i].size(); ++j)
       whole = inputs[i].get(j) == std::floor(inputs[i].get(j));
   return whole || hard != HardData::none ? terms * unit : 0;
 }
 
-// How large the numbers are that an element of an output of an operation is made of that is no sum of
-// products: it itself, the inputs' elements of the same place, 1 for probabilities, and over `relative` the
-// largest difference of eight results for inputs that differ by `relative`, times 3. Where a result that is
-// not finite becomes another such one for them, roundings decide which it is: an infinite scale times x -
-// mean, where the mean of a batch is x but for its rounding.
+// Magnitudes for the elements of an output that is not a sum of products: the largest of 1 (the size of
+// probabilities), the inputs' elements at the same position, and three times the largest of eight differences
+// of results for inputs changed by `relative`, divided by `relative`. An element is undecided if such a
+// change turns a non-finite result into a different non-finite one, since rounding then decides which it is:
+// for example an infinite scale times x - mean, where x equals the mean of a batch except for rounding.
 class Sensitivity {
  public:
   Sensitivity(Task& task, std::vector<Slot> const& slots, Tensors const& inputs, Tensors const& reference,
@@ -318,13 +318,13 @@ class Sensitivity {
 
 }  // namespace
 
-// tanh(acc) * scale of a sum that cancels: the sum is off by a share of A, the sum of its terms' absolute
-// values; tanh, whose slope is up to 1, hands that on, and the factor multiplies it: the result is off by the
-// same share of A * |scale|. The expression for absolute values is tanh(A) * |scale|, which is far below that
-// where A is large, since tanh levels off. So do sigmoid (slope 1/4), erf (up to 1.13, taken for 1, which
-// makes the bound so much stricter), clamp, and the smaller of two values (the slope of the one that it is).
-// With A in the place of tanh(A), and the larger in the place of the smaller, the expression for absolute
-// values bounds what the operations behind them make of the error.
+// For tanh(acc) * scale where the sum acc cancels: the error of acc is relative to A, the sum of the absolute
+// values of its terms; tanh, whose slope is at most 1, passes it on, and the factor multiplies it, so the
+// error of the result is relative to A * |scale|. The expression for absolute values gives tanh(A) * |scale|,
+// which is far smaller for large A because tanh saturates. The same holds for sigmoid (slope 1/4), erf (up to
+// 1.13, taken as 1, which makes the bound that much stricter), clamp, and the smaller of two values (the
+// slope of the selected one). With A instead of tanh(A), and max instead of min, the expression for absolute
+// values bounds how the operations after them propagate the error.
 std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression) {
   using epilogue::Op;
   epilogue::Expression::Contents contents{
@@ -352,8 +352,8 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
   double const relative = relative_bound(task, backend);
   Tensors magnitude, accumulated, unsaturated, padded;
   std::vector<std::vector<bool>> undecided;
-  // The differences of distances that an RBF loss is made of are small beside them: no element tells by
-  // itself.
+  // The differences of distances in an RBF loss are small relative to the distances, so single elements say
+  // nothing about the error.
   bool const by_element =
       !task.notes.linear && hard != HardData::none &&
       std::ranges::none_of(slots, [](Slot const& slot) { return slot.name == "centres"; });
@@ -377,7 +377,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
   std::size_t at = 0, products = 0;
   for (Slot const& slot : slots) {
     if (slot.role == Role::input) continue;
-    if (!slot.name.starts_with("store ")) ++products;  // what is stored beside a product stands behind it
+    if (!slot.name.starts_with("store ")) ++products;  // stores follow their product
     Expected expected;
     expected.reference = &reference[at];
     if (!magnitude.empty()) expected.magnitude = &magnitude[at];

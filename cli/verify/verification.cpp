@@ -1,4 +1,4 @@
-// One problem verified.
+// Verifies one problem.
 #include "cli/verify/verification.h"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ using Tensors = std::vector<Tensor>;
 constexpr unsigned char poisons[] = {0xff, 0x5a};
 
 struct Runs {
-  std::vector<Tensors> outputs;  // of one run for each poison
+  std::vector<Tensors> outputs;  // of one run per poison value
 };
 
-// Runs once for each poison; complains about guard bands and about runs that differ.
+// Runs once per poison value; reports writes outside the outputs and runs that differ.
 Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, Tensors& inputs,
                  Index misalignment, Verdict& verdict) {
   Runs runs;
@@ -56,7 +56,7 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
     for (Slot const& slot : slots) {
       if (slot.role == Role::input) continue;
       runs.outputs.back().push_back(outputs[next].contents());
-      // The gaps of what was copied in are the caller's, not poison.
+      // Gaps of copied inputs hold the caller's data, not poison.
       std::string const trespass = slot.role == Role::output ? outputs[next].trespass() : "";
       if (!trespass.empty() && verdict.correct) {
         verdict.correct = false;
@@ -68,8 +68,9 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
   return runs;
 }
 
-// The largest magnitude of hard data. The gradient of softmax takes y or log y, which is exponentiated; that
-// of batch normalization is a product of five numbers; the RBF loss contains exponentials of squares.
+// The largest magnitude of hard data. The gradient of softmax takes y or log y, which is exponentiated; the
+// gradient of batch normalization is a product of five numbers; the RBF loss contains exponentials of
+// squares.
 double largest_of(std::vector<Slot> const& slots, Slot const& slot) {
   auto const has = [&slots](char const* name) {
     return std::ranges::any_of(slots, [name](Slot const& other) { return other.name == name; });

@@ -105,8 +105,8 @@ class Session {
   long long problems_ = 0, wrong_ = 0, left_out_ = 0;
 };
 
-// Which problems have hard data, and of which kind: drawn from numbers of their own, so that the problems are
-// the same as without.
+// Chooses which problems have hard data, and of which kind, from a separate random stream, so that the
+// problems are the same as without.
 class HardDraws {
  public:
   HardDraws(VerifyRequest const& request, std::string const& unless_given)
@@ -114,7 +114,7 @@ class HardDraws {
                      "--data")),
         random_(static_cast<unsigned long long>(request.common.seed), 2) {}
 
-  // Integers where those were asked for or drawn: hard data only where --data hard asks for it.
+  // If integers were requested or drawn, uses hard data only with --data hard.
   HardData next(bool integers) {
     HardData const kind = draw_hard_data(random_);
     bool const share = draw_between(random_, 0, 2) == 0;

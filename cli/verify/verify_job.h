@@ -15,24 +15,24 @@ namespace cosmati::cli {
 struct VerifyRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  long long count = not_given;  // then 20
+  long long count = not_given;  // default: 20
   bool small_integers = false;
   bool gaps = false;
-  long long misalignment = not_given;  // bytes
-  std::string data;                    // normal, hard or mixed; empty: as the help says
-  std::string suite, shapes;           // a name, a file
-  // Floating-point operations: larger problems of a suite are skipped with a message.
+  long long misalignment = not_given;  // in bytes
+  std::string data;                    // normal, hard or mixed; empty: the default
+  std::string suite, shapes;           // suite name, suite file
+  // Floating-point operations; larger problems of a suite are skipped with a message.
   double most_operations = 2e9;
   Common common;
-  std::optional<Suite> workload = {};  // as BenchRequest has it
+  std::optional<Suite> workload = {};  // as in BenchRequest
 
   VerifyRequest copy() const;
 };
 
-// As for bench.
+// As in bench_job.h.
 using WithVerifyOptions = std::function<VerifyRequest(VerifyRequest const&, ProblemOptions const&)>;
 
-// Prints a row for each problem; throws Error(wrong_result) after the last if one of them was wrong.
+// Prints a row for each problem; throws Error(wrong_result) after the last one if any result was wrong.
 void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options);
 
 }  // namespace cosmati::cli

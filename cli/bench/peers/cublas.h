@@ -1,5 +1,5 @@
-// cuBLAS's call for groups of products, opened when it is first needed: its types and functions, declared
-// here because a build needs no toolkit.
+// cuBLAS's call for groups of products, loaded on first use. Its types and functions are declared here
+// because a build needs no CUDA toolkit.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ using cublaslt::Number;
 using cublaslt::Status;
 enum class Operation : unsigned { plain = 0, transposed = 1 };  // cublasOperation_t
 
-// Every function that is used, by the name that the library exports.
+// Every function in use, by its exported name.
 #define COSMATI_CUBLAS(FUNCTION)                                                                            \
   FUNCTION(cublasCreate_v2, Status, (Context * *context))                                                   \
   FUNCTION(cublasDestroy_v2, Status, (Context * context))                                                   \
@@ -38,11 +38,11 @@ struct Library {
 #undef COSMATI_MEMBER
 };
 
-// The file that COSMATI_CUBLAS names, else libcublas.so.13 or .12 where libraries are. Throws
+// Loads the file named by COSMATI_CUBLAS, otherwise libcublas.so.13 or .12 from the library folders. Throws
 // Error(unavailable) with the reason.
 Library const& library();
 
-// Throws Error "cuBLAS: CALL: NAME" unless the call succeeded.
+// Throws Error("cuBLAS: CALL: NAME") unless the call succeeded.
 void check(char const* call, Status status);
 
 }  // namespace cosmati::cli::cublas

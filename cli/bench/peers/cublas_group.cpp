@@ -1,4 +1,4 @@
-// cuBLAS as a peer of groups.
+// cuBLAS as a peer for groups of products.
 #include "cli/bench/peers/cublas_group.h"
 
 #include "cli/bench/peers/peer_library.h"
@@ -77,7 +77,7 @@ CublasGroup::CublasGroup(PeerProblem const& problem, GpuOperands const& operands
   workspace_ = cuda::DeviceBuffer(ordinal, workspace_size);
 }
 
-// Columns without gaps between their elements are a matrix as it is, rows a transposed one.
+// A matrix with contiguous columns is passed as it is, one with contiguous rows as transposed.
 CublasGroup::Matrix CublasGroup::matrix_of(TensorDescription const& tensor) {
   auto const& stride = tensor.layout.stride;
   bool const plain = stride[1] == 1 && stride[2] >= tensor.extent(1);
@@ -120,7 +120,7 @@ void CublasGroup::make_arrays(GpuOperands const& operands, std::size_t slots_of_
     }
 }
 
-// A change of the stream takes the workspace away.
+// cublasSetStream resets the workspace, so it is set again.
 void CublasGroup::run(int, std::size_t set, Stream stream) const {
   auto* const context = context_.get();
   cublas::check("cublasSetStream", library_.cublasSetStream_v2(context, cuda::handle_of(stream)));
@@ -140,7 +140,7 @@ void CublasGroup::run(int, std::size_t set, Stream stream) const {
                     static_cast<std::int64_t>(m_.size()), ones_.data(), compute_in_group(type_)));
 }
 
-// Sampled from the first member's result.
+// The sample is taken from the first member's result.
 std::optional<double> CublasGroup::tolerance() const { return peer_tolerance(type_); }
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// A group of matrix products by cuBLAS, on the device and the buffers that our kernel is timed on.
+// A group of matrix products by cuBLAS, on the device and buffers on which our kernel is timed.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace cosmati::cli {
 
-// cublasGemmGroupedBatchedEx, each member a group of one product: d = alpha * a * b, column-major; of f64,
-// f32 (never cut to TF32), tf32, f16 and bf16 with sums of f32, of f64 in f64. Uses the calling thread's
-// current context.
+// Computes d = alpha * a * b, column-major, for each member by cublasGemmGroupedBatchedEx, with every member
+// a group of one product. Types f64 (f64 sums), f32 (never rounded to TF32), tf32, f16 and bf16 (f32 sums).
+// Uses the calling thread's current context.
 class CublasGroup final : public GpuPeer {
  public:
   static constexpr std::size_t workspace_size = std::size_t{64} << 20;
 
-  // Throws Error(unavailable) if the library is not here.
+  // Throws Error(unavailable) if the library is not installed.
   CublasGroup(PeerProblem const& problem, GpuOperands const& operands, int ordinal);
 
   std::string version() const override { return version_; }
@@ -44,7 +44,7 @@ class CublasGroup final : public GpuPeer {
   std::vector<std::int64_t> m_, n_, k_, a_leading_, b_leading_, d_leading_, ones_;
   std::vector<double> alphas_f64_, betas_f64_;
   std::vector<float> alphas_, betas_;
-  std::vector<cuda::DeviceBuffer> arrays_;  // of each set: those of a, of b, of d
+  std::vector<cuda::DeviceBuffer> arrays_;  // pointer arrays of each set: those of a, of b, of d
   cuda::DeviceBuffer workspace_;
   std::string version_, refusal_;
 };

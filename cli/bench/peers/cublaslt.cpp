@@ -1,4 +1,4 @@
-// Opening cuBLASLt.
+// Loads cuBLASLt.
 #include "cli/bench/peers/cublaslt.h"
 
 #include "cli/bench/peers/peer_library.h"

@@ -1,4 +1,4 @@
-// cuBLASLt, opened when it is first needed: its types and functions, declared here because a build needs no
+// cuBLASLt, loaded on first use. Its types and functions are declared here because a build needs no CUDA
 // toolkit.
 #pragma once
 #include <cstddef>
@@ -50,7 +50,7 @@ struct Heuristic {  // cublasLtMatmulHeuristicResult_t
   int reserved[4];
 };
 
-// Every function that is used, by the name that the library exports.
+// Every function in use, by its exported name.
 #define COSMATI_CUBLASLT(FUNCTION)                                                                         \
   FUNCTION(cublasLtCreate, Status, (Context * *context))                                                   \
   FUNCTION(cublasLtDestroy, Status, (Context * context))                                                   \
@@ -85,12 +85,12 @@ struct Library {
 #undef COSMATI_MEMBER
 };
 
-// The file that COSMATI_CUBLASLT names, else libcublasLt.so.13 or .12 where libraries are. Throws
-// Error(unavailable) with the reason.
+// Loads the file named by COSMATI_CUBLASLT, otherwise libcublasLt.so.13 or .12 from the library folders.
+// Throws Error(unavailable) with the reason.
 Library const& library();
 std::string version();  // "cuBLASLt 13.1.0"
 
-// Throws Error "cuBLASLt: CALL: NAME" unless the call succeeded.
+// Throws Error("cuBLASLt: CALL: NAME") unless the call succeeded.
 void check(char const* call, Status status);
 
 }  // namespace cosmati::cli::cublaslt

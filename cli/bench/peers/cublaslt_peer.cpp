@@ -27,7 +27,8 @@ Compute compute_of(DataType factor, DataType sum) {
 
 std::string quoted_types(DataType a, DataType b) { return std::string(name_of(a)) + " and " + name_of(b); }
 
-// Why the library has no such products (its manual, at cublasLtMatmul); empty: it may.
+// Returns why the library does not support such fp8 products (see cublasLtMatmul in its manual); empty if it
+// may support them.
 std::string fp8_violation(PeerProblem const& problem, DataType b) {
   DataType const a = problem.type, d = problem.result;
   if (!is_float8(b)) return "cuBLASLt multiplies no " + quoted_types(a, b);
@@ -111,7 +112,7 @@ CublasLtPeer::CublasLtPeer(PeerProblem const& problem, int ordinal)
   try {
     describe(problem);
     ask_heuristics(problem);
-  } catch (Error const& error) {  // an older library has no arrays of pointers
+  } catch (Error const& error) {  // older versions do not support arrays of pointers
     if (!problem.by_pointers || error.code() != ErrorCode::system) throw;
     refusal_ = cublaslt::version() + " takes no arrays of pointers: " + error.what();
   }
@@ -129,7 +130,7 @@ void CublasLtPeer::describe(PeerProblem const& problem) {
   a_ = operand(problem.type, problem.layout[0] == 't', problem.m, problem.k, problem.place_a);
   b_ = operand(problem.type_b.value_or(problem.type), problem.layout[1] == 't', problem.k, problem.n,
                problem.place_b);
-  // Results of fp8 have a source of another type, if it is never read.
+  // With an fp8 result, the source c has another type, even if it is never read.
   source_may_be_result_ = !is_float8(problem.result);
   DataType const source = source_may_be_result_ ? problem.result : DataType::bf16;
   c_ = matrix(source, problem.m, problem.n, problem.batch, problem.place_d, problem.by_pointers);

@@ -1,4 +1,4 @@
-// A matrix product by cuBLASLt, on the device and the buffers that our kernel is timed on.
+// A matrix product by cuBLASLt, on the device and buffers on which our kernel is timed.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -11,24 +11,27 @@
 
 namespace cosmati::cli {
 
-// d = alpha * a * b + beta * c, column-major. Factors of f64, f32 (never cut to TF32), tf32, f16, bf16, s8
-// and fp8 (without scales); sums as the problem says: f32, f64, f16 or s32. A batch by pointers is passed as
-// arrays of pointers on the device, as to cublasGemmBatchedEx. Uses the calling thread's current context.
+// Computes d = alpha * a * b + beta * c, column-major. Factors are f64, f32 (never rounded to TF32), tf32,
+// f16, bf16, s8 or fp8 (without scales); sums are f32, f64, f16 or s32, as the problem says. A batch by
+// pointers is passed as arrays of device pointers, as to cublasGemmBatchedEx. Uses the calling thread's
+// current context.
 class CublasLtPeer {
  public:
   static constexpr int most_algorithms = 8;
   static constexpr std::size_t most_workspace_bytes = std::size_t{64} << 20;
 
-  // Asks the heuristics, if the library has such products at all. Throws Error(unavailable) if it is not
-  // here.
+  // Queries the heuristics if the library supports such products at all. Throws Error(unavailable) if the
+  // library is not installed.
   CublasLtPeer(PeerProblem const& problem, int ordinal);
 
-  std::string const& refusal() const { return refusal_; }             // empty: it computes this product
-  int algorithms() const { return static_cast<int>(found_.size()); }  // the heuristics' first is number 0
+  std::string const& refusal() const { return refusal_; }  // empty if it computes this product
+  int algorithms() const {
+    return static_cast<int>(found_.size());
+  }  // number 0 is the first choice of the heuristics
   std::size_t workspace_bytes(int algorithm) const {
     return found_[static_cast<std::size_t>(algorithm)].workspace_bytes;
   }
-  // Enqueues on the stream; null is the default stream. Throws Error(system) if the library refuses.
+  // Enqueues on the stream; null is the default stream. Throws Error(system) if the call fails.
   void run(int algorithm, void const* a, void const* b, void const* c, void* d,
            Stream stream = nullptr) const;
 
@@ -40,7 +43,7 @@ class CublasLtPeer {
   void describe(PeerProblem const& problem);
   void ask_heuristics(PeerProblem const& problem);
 
-  // 1 and 0 in the type of the sums, and other numbers.
+  // alpha and beta (0, 1 or another number) in the type of the sums.
   struct Scalar {
     alignas(8) unsigned char bytes[8] = {};
   };
@@ -54,7 +57,7 @@ class CublasLtPeer {
   cuda::DeviceBuffer workspace_;
   std::vector<cublaslt::Heuristic> found_;
   std::string refusal_;
-  bool source_may_be_result_ = true;  // where c is not read, it may be the memory of d
+  bool source_may_be_result_ = true;  // if c is not read, it may alias d
 };
 
 }  // namespace cosmati::cli

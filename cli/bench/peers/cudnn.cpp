@@ -1,4 +1,4 @@
-// Opening cuDNN.
+// Loads cuDNN.
 #include "cli/bench/peers/cudnn.h"
 
 #include "cli/bench/peers/peer_library.h"

@@ -1,5 +1,5 @@
-// cuDNN's convolutions, by its graph interface and by its legacy calls, opened when they are first needed:
-// its types and functions, declared here because a build needs no toolkit.
+// cuDNN's convolutions by its graph interface and by its legacy calls, loaded on first use. Its types and
+// functions are declared here because a build needs no CUDA toolkit.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +20,12 @@ enum class Status : unsigned { success = 0, not_supported = 3000 };  // cudnnSta
 enum class Number : unsigned { f32 = 0, f64 = 1, f16 = 2, bf16 = 9 };
 enum class Format : unsigned { nchw = 0, nhwc = 1 };
 enum class Mode : unsigned { cross_correlation = 1 };
-// What a multiply may be. `standard`: of f32 by tf32 as well; `fma`: without tensor cores.
+// Permitted math modes. `standard` permits TF32 for f32; `fma` excludes tensor cores.
 enum class Math : unsigned { standard = 0, tensor_op = 1, tensor_op_with_conversion = 2, fma = 3 };
 constexpr unsigned deterministic = 1;  // cudnnDeterminism_t
 
-// cudnnConvolutionFwdAlgoPerf_t, and those of the gradients: an algorithm and how it was measured.
+// cudnnConvolutionFwdAlgoPerf_t and its counterparts for gradients: an algorithm and its measured
+// performance.
 struct Performance {
   unsigned algorithm;
   Status status;
@@ -35,7 +36,7 @@ struct Performance {
   int reserved[3];
 };
 
-// Every function that is used, by the name that the library exports.
+// Every function in use, by its exported name.
 #define COSMATI_CUDNN(FUNCTION)                                                                              \
   FUNCTION(cudnnCreate, Status, (Context * *context))                                                        \
   FUNCTION(cudnnSetStream, Status, (Context * context, CUstream_st * stream))                                \
@@ -105,12 +106,12 @@ struct Library {
 #undef COSMATI_MEMBER
 };
 
-// The file that COSMATI_CUDNN names, else libcudnn.so.9 where libraries are. Throws Error(unavailable) with
-// the reason.
+// Loads the file named by COSMATI_CUDNN, otherwise libcudnn.so.9 from the library folders. Throws
+// Error(unavailable) with the reason.
 Library const& library();
 std::string version();  // "cuDNN 9.19.0"
 
-// Throws Error "cuDNN: CALL: WHY" unless the call succeeded.
+// Throws Error("cuDNN: CALL: WHY") unless the call succeeded.
 void check(char const* call, Status status);
 
 }  // namespace cosmati::cli::cudnn

@@ -1,5 +1,5 @@
-// The graph (backend) interface of cuDNN as far as convolutions need it: the numbers of its descriptors and
-// attributes. The functions stand in cli/bench/peers/cudnn.h.
+// The part of cuDNN's graph (backend) interface that convolutions need: the values of its descriptor kinds
+// and attributes. The functions are in cli/bench/peers/cudnn.h.
 #pragma once
 
 namespace cosmati::cli::cudnn {
@@ -92,6 +92,6 @@ enum class HeuristicMode : unsigned { b = 1, fallback = 2, a = 3 };  // cudnnBac
 enum class NumericalNote : unsigned {
   tensor_core = 0,
   down_convert_inputs = 1
-};  // and others, which are allowed
+};  // other notes are permitted
 
 }  // namespace cosmati::cli::cudnn

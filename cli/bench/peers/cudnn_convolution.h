@@ -1,15 +1,15 @@
-// A convolution as cuDNN is asked for it, by either of its interfaces.
+// A convolution as it is described to cuDNN, through either of its interfaces.
 #pragma once
 #include "cli/bench/peers/cudnn.h"
 #include "cosmati/ops/convolution.h"
 
 namespace cosmati::cli {
 
-// x: (N, C, H, W), w: (K, C / groups, R, S), y: (N, K, P, Q), without gaps, all in one layout. `data`
-// computes x from w and y, `filter` w from x and y. The sums are of f64 for f64, else of f32.
+// x: (N, C, H, W), w: (K, C / groups, R, S), y: (N, K, P, Q), dense, all in one layout. `data` computes x
+// from w and y, `filter` computes w from x and y. Sums are f64 for f64, otherwise f32.
 struct CudnnConvolution {
   ConvolutionDirection direction = ConvolutionDirection::forward;
-  DataType type = DataType::f32;  // tf32 is f32 whose products may round to TF32; those of f32 may not
+  DataType type = DataType::f32;  // tf32: f32 whose products may round to TF32; for f32 they may not
   cudnn::Number number = cudnn::Number::f32;
   cudnn::Format format = cudnn::Format::nchw;
   Index x[4] = {}, w[4] = {}, y[4] = {};
@@ -19,7 +19,7 @@ struct CudnnConvolution {
   bool has_f64_sums() const { return number == cudnn::Number::f64; }
 };
 
-// Where x, w and y lie on the device.
+// Device pointers of x, w and y.
 struct CudnnArrays {
   void* x = nullptr;
   void* w = nullptr;

@@ -16,10 +16,10 @@ using cudnn::NumericalNote;
 using cudnn::ObjectKind;
 
 constexpr std::int64_t id_of_x = 1, id_of_w = 2, id_of_y = 3;
-constexpr std::size_t most_knobs = 64;  // cuDNN 9 has 44 kinds
+constexpr std::size_t most_knobs = 64;  // cuDNN 9 has 44 kinds of knobs
 constexpr std::size_t most_notes = 32;
 
-// Where the attributes of one direction stand.
+// The attribute names of one direction.
 struct OperationAttributes {
   ObjectKind kind;
   Attribute alpha, beta, convolution, x, w, y;
@@ -54,7 +54,7 @@ OperationAttributes attributes_of(ConvolutionDirection direction) {
   }
 }
 
-// The library fills descriptors that its caller has made.
+// Makes descriptors for the library to fill.
 std::vector<CudnnObject> made_objects(ObjectKind kind, std::size_t count) {
   std::vector<CudnnObject> objects;
   for (std::size_t i = 0; i < count; ++i) objects.emplace_back(kind);
@@ -74,7 +74,7 @@ std::vector<CudnnObject> objects_of(CudnnObject const& owner, Attribute attribut
   return objects;
 }
 
-// Two configurations of one name are the same plan.
+// Two configurations of the same name are the same plan.
 std::string name_of_engine(CudnnObject const& configuration, CudnnObject const& engine) {
   std::string name = "engine " + std::to_string(engine.integer(Attribute::engine_index));
   for (CudnnObject const& knob :
@@ -155,7 +155,7 @@ CudnnObject CudnnGraph::tensor(std::int64_t id, Index const (&extents)[4], std::
   return result;
 }
 
-// Groups follow from the channels of x and w.
+// The number of groups follows from the channels of x and w.
 void CudnnGraph::describe_convolution() const {
   auto const set_pair = [&](Attribute attribute, Index const(&pair)[2]) {
     std::int64_t const numbers[2] = {pair[0], pair[1]};
@@ -188,7 +188,8 @@ void CudnnGraph::describe_operation() const {
   operation_.finalize();
 }
 
-// Tensor cores round the factors of f32 to TF32. No type's factors may become narrower than it is.
+// Tensor cores round f32 factors to TF32, and some engines narrow their inputs; neither is allowed unless the
+// type permits it.
 bool CudnnGraph::allows(CudnnObject const& engine) const {
   NumericalNote notes[most_notes] = {};
   std::int64_t const count =
@@ -221,7 +222,7 @@ CudnnGraph::Plans CudnnGraph::plans(std::size_t most_bytes, int most_plans) cons
   for (HeuristicMode const mode : {HeuristicMode::a, HeuristicMode::b, HeuristicMode::fallback}) try {
       add_plans(mode, most_bytes, mode == HeuristicMode::fallback ? most : most - kept_for_fallback, seen,
                 result);
-    } catch (Error const& error) {  // another mode may do
+    } catch (Error const& error) {  // another mode may succeed
       if (error.code() != ErrorCode::system) throw;
       result.last_failure = error.what();
     }
@@ -267,7 +268,7 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size
         continue;
       }
       result.plans.push_back({std::move(configuration), std::move(plan), name, bytes});
-    } catch (Error const& error) {  // the next configuration may do
+    } catch (Error const& error) {  // the next configuration may succeed
       if (error.code() != ErrorCode::system) throw;
       leave_out(result.refused, error.what());
       result.last_failure = error.what();

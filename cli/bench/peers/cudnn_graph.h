@@ -13,7 +13,7 @@
 namespace cosmati::cli {
 
 // A descriptor of the backend interface, destroyed with its owner. Every call throws Error(system) if the
-// library refuses.
+// library reports a failure.
 class CudnnObject {
  public:
   explicit CudnnObject(cudnn::ObjectKind kind);
@@ -27,7 +27,7 @@ class CudnnObject {
   void* handle() const { return handle_; }
   void set(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t count,
            void const* elements) const;
-  // One element, or an array of them, of a type that cuDNN has exactly one kind for.
+  // Sets one element or an array of elements whose type determines cuDNN's attribute type.
   template <class Element>
   void set(cudnn::Attribute attribute, Element const& element) const {
     using One = std::remove_extent_t<Element>;
@@ -38,7 +38,7 @@ class CudnnObject {
     set(attribute, cudnn::ElementKind::object, 1, &object.handle_);
   }
   void finalize() const;
-  // At most `most` elements are written; returns how many there are.
+  // Writes at most `most` elements and returns the number available.
   std::int64_t get(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t most,
                    void* elements) const;
   std::int64_t integer(cudnn::Attribute attribute) const;
@@ -63,32 +63,33 @@ class CudnnGraph {
  public:
   struct Plan {
     CudnnObject configuration, plan;
-    std::string engine;  // "engine 62 k2=10 k3=1": the engine's number and its knobs
+    std::string engine;  // the engine's number and its knobs, e.g. "engine 62 k2=10 k3=1"
     std::size_t workspace_bytes = 0;
   };
   struct Plans {
     std::vector<Plan> plans;   // in the order of the heuristics: mode A, mode B, the fallback list
     int other_numerics = 0;    // configurations of engines that round more than the type allows
-    int refused = 0;           // configurations that do not finalize
-    int too_large = 0;         // plans that need more workspace than there may be
-    std::string last_failure;  // of a mode or a plan
+    int refused = 0;           // configurations that fail to finalize
+    int too_large = 0;         // plans whose workspace exceeds the limit
+    std::string last_failure;  // message of the last mode or plan that failed
     struct LeftOut {
       std::string engine, reason;
       std::size_t workspace_bytes = 0;
     };
-    std::vector<LeftOut> left_out = {};  // those counted above, one by one
-    std::string reason() const;          // why there is none
+    std::vector<LeftOut> left_out = {};  // the excluded configurations counted above
+    std::string reason() const;          // why there is no plan
   };
 
-  // `device`, finalized properties of a device, plans without a GPU; with it `context` may be null. The
-  // arrays lie at multiples of `alignment` bytes.
+  // With `device`, finalized properties of a device, it plans without a GPU, and `context` may be null. The
+  // addresses of the arrays are multiples of `alignment` bytes.
   CudnnGraph(cudnn::Context* context, CudnnConvolution const& convolution, std::int64_t alignment,
              CudnnObject const* device = nullptr);
 
-  // At most `most_plans` that need no more workspace than `most_bytes`; a sixth is left to the fallback list.
+  // Returns at most `most_plans` plans whose workspace is at most `most_bytes`; a sixth of them is reserved
+  // for the fallback list.
   Plans plans(std::size_t most_bytes, int most_plans) const;
 
-  // What a plan is run with; it may be used again as long as the arrays stay.
+  // Makes the pointers and workspace of a run; reusable as long as the arrays exist.
   static CudnnObject variant_pack(CudnnArrays const& arrays, void* workspace);
   void run(Plan const& plan, CudnnObject const& variant_pack) const;
 

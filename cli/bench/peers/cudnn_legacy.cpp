@@ -18,14 +18,13 @@ Handle* created(char const* call, Create create) {
   return handle;
 }
 
-// The multiplies that the library may choose from: those of f32 are of f32, those of tf32 round to TF32, not
-// to f16.
+// The widest math mode allowed for a type: f32 stays f32; tf32 may round to TF32, but not to f16.
 Math widest_math(DataType type) {
   if (type == DataType::f32 || type == DataType::f64) return Math::fma;
   return type == DataType::tf32 ? Math::standard : Math::tensor_op;
 }
 
-// 1 and 0 in the type of the sums: the weights of a result and of what was there before.
+// The scalars 1 and 0 (alpha and beta) in the type of the sums.
 struct Weights {
   explicit Weights(bool in_f64) : is_double(in_f64) {}
   void const* one() const { return is_double ? static_cast<void const*>(&one_f64) : &one_f32; }
@@ -79,7 +78,7 @@ CudnnLegacy::Owned<cudnn::TensorDescriptor> CudnnLegacy::strided_tensor(Number n
   return result;
 }
 
-// Numbers of 16 bits all go as f16, whose finite numbers keep their bits.
+// All 16-bit types are copied as f16, whose finite numbers keep their bits.
 void CudnnLegacy::copy(cudnn::Context* context, Number number, Layout const& from, void const* source,
                        Layout const& to, void* target) {
   if (number == Number::bf16) number = Number::f16;

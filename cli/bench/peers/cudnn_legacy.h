@@ -9,7 +9,7 @@
 
 namespace cosmati::cli {
 
-// Both sides are padded alike. Throws Error(system) if the library refuses.
+// Supports only equal padding on both sides. Throws Error(system) if a call fails.
 class CudnnLegacy {
  public:
   template <class Handle>
@@ -22,12 +22,12 @@ class CudnnLegacy {
 
   CudnnLegacy(cudnn::Context* context, CudnnConvolution const& convolution);
 
-  // The library runs each of its algorithms and sorts them; the fastest, at most `most`.
+  // Has the library run its algorithms and returns the fastest, at most `most`, in order.
   std::vector<Algorithm> find(CudnnArrays const& arrays, void* workspace, std::size_t bytes, int most) const;
   void run(Algorithm const& algorithm, CudnnArrays const& arrays, void* workspace, std::size_t bytes) const;
   std::string name_of(Algorithm const& algorithm) const;  // "implicit_precomp_gemm"
 
-  // Copies elements to where another layout has them. Numbers of 16 bits keep their bits.
+  // Copies elements into another layout. 16-bit elements keep their bits.
   static void copy(cudnn::Context* context, cudnn::Number number, Layout const& from, void const* source,
                    Layout const& to, void* target);
 

@@ -15,7 +15,8 @@ namespace {
 using cudnn::Format;
 using cudnn::Number;
 
-// One in each process and device, as the library's users keep it: making one takes a tenth of a second.
+// One context per process and device, as users of the library do, since creating one takes a tenth of a
+// second.
 cudnn::Context* context_of(int ordinal) {
   static std::map<int, cudnn::Context*> contexts;
   cudnn::Context*& context = contexts[ordinal];
@@ -36,7 +37,7 @@ Number number_of(DataType type) {
   }
 }
 
-// What is multiplied: the result of factors of tf32 is of f32.
+// The type of the factors; the result of tf32 factors is f32.
 DataType factor_type(ConvolutionProblem const& problem) {
   return problem.direction == ConvolutionDirection::data ? problem.y.type : problem.x.type;
 }
@@ -61,7 +62,8 @@ std::string violation(ConvolutionProblem const& problem) {
 
 char const* name_of(Format format) { return format == Format::nhwc ? "nhwc" : "nchw"; }
 
-// The same places; strides of dimensions of one element do not matter.
+// Whether both layouts map elements to the same addresses; the stride of a dimension of extent 1 does not
+// matter.
 bool is_same_place(Layout const& x, Layout const& y) {
   for (int d = 0; d < x.rank(); ++d)
     if (x.extent(d) != y.extent(d) || (x.extent(d) > 1 && x.stride[d] != y.stride[d])) return false;
@@ -102,7 +104,7 @@ CudnnPeer::CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& opera
   if (choices_.empty()) refusal_ = "cuDNN has no algorithm for this: " + failures_;
 }
 
-// What is padded on one side alone becomes a part of the array, unless no window reaches it.
+// Asymmetric padding becomes part of a padded array, unless no window reaches it.
 CudnnPeer::Padding CudnnPeer::even_padding() const {
   Padding padding;
   for (int d = 0; d < 2; ++d) {
@@ -128,7 +130,7 @@ CudnnPeer::Padding CudnnPeer::uneven_padding() const {
   return padding;
 }
 
-// What the library refuses of one arrangement, another may do.
+// If the library rejects one arrangement, another may succeed.
 template <class Work>
 bool CudnnPeer::attempt(Arrangement const& one, char const* interface, Work const& work) {
   try {
@@ -221,7 +223,7 @@ CudnnArrays CudnnPeer::arrays_of(Arrangement const& one, std::size_t set) const 
   return {address(one.x), address(one.w), address(one.y)};
 }
 
-// The largest power of two, up to 64, that divides every address.
+// The largest power of two, up to 64, that divides all addresses.
 std::int64_t CudnnPeer::alignment_of(Arrangement const& one) const {
   std::uintptr_t bits = 64;
   for (std::size_t set = 0; set < operands_.sets(); ++set) {
@@ -246,7 +248,7 @@ std::vector<CudnnGraph::Plan> CudnnPeer::plans_of(Arrangement const& one, std::s
   return plans;
 }
 
-// Those behind the fastest that are not far behind.
+// The fastest legacy algorithm and those not much slower.
 std::vector<CudnnPeer::Choice> CudnnPeer::legacy_choices() {
   std::vector<Choice> choices;
   for (std::size_t i = 0; i < arrangements_.size(); ++i) {
@@ -266,8 +268,9 @@ std::vector<CudnnPeer::Choice> CudnnPeer::legacy_choices() {
   return choices;
 }
 
-// The likely ones come early, since a contest stops trying others after some seconds: the heuristics' first
-// of each arrangement, the legacy ones, the heuristics' second of each arrangement, and so on.
+// Likely candidates come first, since a benchmark stops trying others after some seconds: the first choice of
+// the heuristics for each arrangement, the legacy algorithms, the second choice for each arrangement, and so
+// on.
 void CudnnPeer::find_choices() {
   std::size_t const most_bytes = std::min(most_plan_bytes, half_of_free_memory());
   std::vector<std::vector<CudnnGraph::Plan>> plans;

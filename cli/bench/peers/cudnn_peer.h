@@ -1,4 +1,4 @@
-// A convolution by cuDNN, beside ours on one device.
+// A convolution by cuDNN, interleaved with ours on one device.
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,24 +13,26 @@
 
 namespace cosmati::cli {
 
-// forward, data and filter without an epilogue, of f64, f32 (never cut to TF32), tf32, f16 and bf16, sums in
-// f32 (f64 of f64). What is offered to be timed: the plans of the graph interface (heuristics modes A and B,
-// the fallback list), as PyTorch and others use it, and the fastest algorithms by the legacy
+// Computes forward, data and filter without an epilogue, for f64 (f64 sums), f32 (never rounded to TF32),
+// tf32, f16 and bf16 (f32 sums). Candidates are the plans of the graph interface (heuristics modes A and B
+// and the fallback list), which PyTorch uses, and the fastest algorithms of the legacy
 // cudnnFindConvolution*AlgorithmEx, each for NCHW and for NHWC. Number 0 is the first choice of the
-// heuristics for the problem's layout (NCHW for CHWN). Tensors with other layouts are copied before anything
-// is timed. Where the problem pads two sides differently, x (dx) is a part of a larger array that holds the
-// difference as zeros, as callers of the library do; the graph interface is also asked for the uneven padding
-// itself. Uses the calling thread's current context.
+// heuristics for the problem's layout (NCHW for CHWN). Tensors in other layouts are copied before timing
+// starts. If the problem's padding is asymmetric, x (dx) is part of a larger array that holds the difference
+// as zeros, as callers of the library do; the graph interface is also offered the asymmetric padding itself.
+// Uses the calling thread's current context.
 class CudnnPeer final : public GpuPeer {
  public:
-  static constexpr int most_plans = 48;      // of the graph interface, of each arrangement
-  static constexpr int most_algorithms = 3;  // of the legacy calls, of each arrangement
+  static constexpr int most_plans = 48;      // plans of the graph interface, per arrangement
+  static constexpr int most_algorithms = 3;  // legacy algorithms, per arrangement
   static constexpr double worth_timing =
-      1.5;  // times as slow as the fastest legacy one, by the library's timing
-  static constexpr std::size_t most_legacy_bytes = std::size_t{512} << 20;  // of workspace
-  static constexpr std::size_t most_plan_bytes = std::size_t{4} << 30;  // and at most half of what is free
+      1.5;  // relative to the fastest legacy algorithm, by the library's timing
+  static constexpr std::size_t most_legacy_bytes = std::size_t{512}
+                                                   << 20;  // of workspace for legacy algorithms
+  static constexpr std::size_t most_plan_bytes = std::size_t{4}
+                                                 << 30;  // of workspace, and at most half of the free memory
 
-  // Throws Error(unavailable) if the library is not here.
+  // Throws Error(unavailable) if the library is not installed.
   CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal);
 
   std::string version() const override { return cudnn::version(); }
@@ -44,14 +46,14 @@ class CudnnPeer final : public GpuPeer {
   std::optional<double> tolerance() const override;
 
  private:
-  // A tensor or filter as the library has it in one layout.
+  // A tensor or filter in one of the library's layouts.
   struct Array {
-    std::size_t slot = 0;  // of ours
+    std::size_t slot = 0;  // number of our slot
     TensorDescription ours = {};
-    Index offset[2] = {};                          // of our first row and column in it
-    std::vector<cuda::DeviceBuffer> buffers = {};  // one for each set; none: ours are used
+    Index offset[2] = {};                          // row and column where our array begins in it
+    std::vector<cuda::DeviceBuffer> buffers = {};  // one per set; empty if our arrays are used
   };
-  // On each side, and what of it is zeros in the array of x.
+  // Padding on each side, and the part of it that x's array holds as zeros.
   struct Padding {
     Index begin[2] = {}, end[2] = {}, before[2] = {}, after[2] = {};
     bool is_in_array() const { return before[0] + before[1] + after[0] + after[1] > 0; }
@@ -61,11 +63,11 @@ class CudnnPeer final : public GpuPeer {
     CudnnConvolution asked;
     bool is_padded_array = false;
     Array x = {}, w = {}, y = {};
-    std::unique_ptr<CudnnGraph> graph = {};                      // null: it refuses
-    std::unique_ptr<CudnnLegacy> legacy = {};                    // null where both sides are not padded alike
-    mutable std::vector<std::optional<CudnnObject>> packs = {};  // of the sets, made when they are first used
+    std::unique_ptr<CudnnGraph> graph = {};                      // null if the graph interface rejects it
+    std::unique_ptr<CudnnLegacy> legacy = {};                    // null if the padding is asymmetric
+    mutable std::vector<std::optional<CudnnObject>> packs = {};  // one per set, made on first use
   };
-  // One of the two.
+  // A plan of the graph interface or a legacy algorithm.
   struct Choice {
     std::size_t arrangement;
     std::optional<CudnnGraph::Plan> plan;
@@ -90,7 +92,7 @@ class CudnnPeer final : public GpuPeer {
   ConvolutionProblem problem_;
   GpuOperands const& operands_;
   int ordinal_;
-  std::size_t legacy_bytes_ = 0;  // of the workspace
+  std::size_t legacy_bytes_ = 0;  // workspace of the legacy algorithms
   cuda::DeviceBuffer workspace_;
   std::vector<Arrangement> arrangements_;
   std::vector<Choice> choices_;

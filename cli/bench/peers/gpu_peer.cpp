@@ -1,4 +1,4 @@
-// The libraries that are timed on a GPU.
+// Creates the peer libraries timed on a GPU.
 #include "cli/bench/peers/gpu_peer.h"
 
 #include <vector>
@@ -33,7 +33,7 @@ class CublasLt final : public GpuPeer {
   }
 
  private:
-  // For each set, then each operand: a, b, c if there is one, d.
+  // One array per set and operand: a, b, c if present, d.
   void make_arrays(PeerProblem const& problem, int ordinal) {
     for (std::size_t set = 0; set < operands_.sets(); ++set) {
       auto const pointers = operands_.pointers(set);
@@ -61,7 +61,7 @@ class CublasLt final : public GpuPeer {
   CublasLtPeer library_;
   GpuOperands const& operands_;
   bool fast_sums_;
-  std::vector<cuda::DeviceBuffer> arrays_;  // of a batch by pointers
+  std::vector<cuda::DeviceBuffer> arrays_;  // pointer arrays of a batch by pointers
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A peer library. On the host it is timed in a separate process, because two threading runtimes in one
-// process slow each other down.
+// Peer libraries. A CPU peer is timed in a separate process, because two threading runtimes in one process
+// slow each other down.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -12,52 +12,53 @@
 
 namespace cosmati::cli {
 
-// How a matrix lies in memory; 0: without gaps, at an address that is a multiple of 256.
+// Layout of a matrix in memory; 0: dense, and aligned to 256 bytes.
 struct PeerMatrix {
-  Index leading = 0, batch_stride = 0;  // elements from column to column, from matrix to matrix
+  Index leading = 0, batch_stride = 0;  // elements between columns, between matrices
   int alignment = 0;                    // bytes
 };
 
-// The product that a peer times: column-major as in BLAS. On the host a * b alone.
+// The product that a peer times, column-major as in BLAS. On the CPU it is a * b alone.
 struct PeerProblem {
-  std::string peer;    // "onednn", "openblas"; on a GPU "cublaslt", "cublas", "cudnn"; on both "torch"
+  std::string peer;    // CPU: "onednn", "openblas"; GPU: "cublaslt", "cublas", "cudnn"; both: "torch"
   std::string layout;  // "nn"
   DataType type = DataType::f32;
   Index m = 0, n = 0, k = 0, batch = 1;
   long long buffers = 1;  // sets of operands, used in turn
   int threads = 1;
-  DataType result = DataType::f32, sum = DataType::f32;  // of c and d; in which products are summed
+  DataType result = DataType::f32, sum = DataType::f32;  // type of c and d; type of the sums
   double alpha = 1, beta = 0;
-  PeerMatrix place_a = {}, place_b = {}, place_d = {};  // on a GPU alone; c lies as d
-  std::optional<DataType> type_b = {};                  // of b where that is not `type`; on a GPU alone
-  bool by_pointers = false;  // on a GPU: a batch as arrays of pointers, one for each matrix
-  bool fast_sums = false;    // of fp8: with 14 bits, as the tensor cores add, instead of f32
-  // For cublas, instead of a product: the matrices of a group, for each member a, b, c if present, and d.
+  PeerMatrix place_a = {}, place_b = {}, place_d = {};  // GPU only; c has the layout of d
+  std::optional<DataType> type_b = {};                  // type of b if it is not `type`; GPU only
+  bool by_pointers = false;  // GPU only: the batch is given as arrays of pointers, one pointer per matrix
+  bool fast_sums = false;    // fp8 only: sums of 14 bits, as tensor cores add, instead of f32
+  // For cublas, instead of a product: the matrices of a group; for each member a, b, c if present, and d.
   std::vector<TensorDescription> group = {};
   std::size_t slots_of_member = 0;
-  std::optional<ConvolutionProblem> convolution = {};  // of cudnn, in the place of a product
-  std::string python = {};                             // of torch: the file, or its name in PATH
+  std::optional<ConvolutionProblem> convolution = {};  // for cudnn, instead of a product
+  std::string python = {};                             // for torch: path of Python, or its name in PATH
 };
 
-// The algorithm that a library used, if it tells; empty fields otherwise.
+// The algorithm that a library used, if it reports one; fields are empty otherwise.
 struct PeerAlgorithm {
-  std::string interface;     // "graph", "legacy"; of PyTorch "eager", "compiled"
+  std::string interface;     // "graph", "legacy"; for PyTorch "eager", "compiled"
   std::string engine;        // "engine 62 k2=10", "winograd_nonfused"
-  std::string layout;        // "nhwc"; "nchw padded": in an array that holds zeros around x
+  std::string layout;        // "nhwc"; "nchw padded": x is part of an array that holds the padding as zeros
   std::string text() const;  // "graph engine 62 k2=10 nhwc"
 };
 
 struct PeerTimes {
-  double least = 0, median = 0;  // seconds of a call
+  double least = 0, median = 0;  // seconds per call
   long long samples = 0;
 };
 
-// An algorithm that a library's heuristics offered: how long it took, or why it was left out.
+// An algorithm offered by a library's heuristics, with its time or the reason why it was excluded.
 struct PeerTrial {
   PeerAlgorithm algorithm;
   std::size_t workspace_bytes = 0;
-  double tried_seconds = 0, measured_seconds = 0;  // 0: it was not; measured are those near the fastest
-  std::string reason = {};                         // empty: it could take part
+  double tried_seconds = 0,
+         measured_seconds = 0;  // 0 if not run; only those close to the fastest are measured
+  std::string reason = {};      // empty if it took part
 };
 
 // A peer in another process, which sleeps between slices.
@@ -65,11 +66,11 @@ class TimedPeer {
  public:
   virtual ~TimedPeer() = default;
   virtual std::string const& version() const = 0;
-  // Calls for about `seconds`; 0: until it is warm. Throws Error(unavailable) if the process has ended.
+  // Runs for about `seconds`; 0: until warm. Throws Error(unavailable) if the process has exited.
   virtual PeerTimes time(double seconds) = 0;
 };
 
-// A library of the host, for single products.
+// A CPU library, for single products.
 class PeerProcess final : public TimedPeer {
  public:
   explicit PeerProcess(PeerProblem const& problem);  // throws Error(unavailable) with the peer's reason
@@ -81,7 +82,7 @@ class PeerProcess final : public TimedPeer {
   PipedProcess process_;
 };
 
-// The other side: answers on stdout until stdin ends.
+// The peer's process: answers on stdout until stdin is closed.
 void serve_peer(PeerProblem const& problem);
 
 }  // namespace cosmati::cli

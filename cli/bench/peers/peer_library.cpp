@@ -1,4 +1,4 @@
-// Opening a peer on a GPU.
+// Loads a GPU peer library.
 #include "cli/bench/peers/peer_library.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ PeerLibrary::PeerLibrary(std::string const& peer, std::string const& title, char
     : peer_(peer) {
   char const* const chosen = std::getenv(variable);
   std::string const found = find_library(names);
-  // What the linker knows and we do not may be there as well.
+  // The dynamic linker may find a library in folders that we do not search.
   path_ = chosen != nullptr ? chosen : found.empty() ? names.front() : found;
   handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr)

@@ -1,4 +1,4 @@
-// Opening a peer on a GPU, by name, when it is first needed.
+// Loads a GPU peer library by name, on first use.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,12 +8,13 @@ namespace cosmati::cli {
 
 class PeerLibrary {
  public:
-  // The file that the environment's `variable` names, else the first of `names` where libraries are, else
-  // what the linker finds by the first. `peer`: "cudnn", `title`: "cuDNN", for messages. Stays open. Throws
-  // Error(unavailable) with the reason.
+  // Loads the file named by the environment variable `variable`, otherwise the first of `names` found in the
+  // library folders, otherwise whatever the dynamic linker finds for the first name. `peer` ("cudnn") and
+  // `title` ("cuDNN") appear in messages. The library stays loaded. Throws Error(unavailable) with the
+  // reason.
   PeerLibrary(std::string const& peer, std::string const& title, char const* variable,
               std::vector<std::string> const& names);
-  // Throws Error(unavailable) if there is no such function.
+  // Throws Error(unavailable) if the library does not export the function.
   template <class Function>
   void bind(Function*& function, char const* name) const {
     function = reinterpret_cast<Function*>(find(name));
@@ -26,7 +27,7 @@ class PeerLibrary {
   void* handle_;
 };
 
-// "cuDNN 9.19.2" of 91902.
+// Formats a version number, e.g. 91902 as "cuDNN 9.19.2".
 std::string peer_version(std::string const& title, std::size_t number);
 
 }  // namespace cosmati::cli

@@ -1,4 +1,4 @@
-// The parent's side of a library that is timed on the host: this program again, in a process of its own.
+// The parent's side of a CPU peer: starts this program again as a separate process.
 #include <sstream>
 
 #include "cli/bench/peers/peer.h"

@@ -1,4 +1,4 @@
-// The peer's side: one library, opened in this process, times one product.
+// The peer's side: one library, loaded in this process, times one product.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ std::vector<Operands> make_operands(PeerProblem const& problem) {
   return sets;
 }
 
-// Calls product(a, b, d) for each matrix of the batch, on another set of operands each time.
+// Calls product(a, b, d) for each matrix of the batch, with the next set of operands each time.
 template <class Number, class Product>
 std::function<void()> rotating(PeerProblem const& problem, std::vector<Operands>& sets, Product product) {
   return [&problem, &sets, product, next = std::size_t{0}]() mutable {
@@ -84,7 +84,7 @@ Service open_onednn(PeerProblem const& problem, std::vector<Operands>& sets) {
   };
   auto* const sgemm = library.function<Sgemm>("dnnl_sgemm");
   auto const* const version = library.function<Version const*()>("dnnl_version")();
-  // It is row-major: the transposed product b^T * a^T of the same buffers is the column-major one.
+  // oneDNN is row-major, so it computes the transposed product b^T * a^T on the same buffers.
   bool const a_transposed = problem.layout[0] == 't', b_transposed = problem.layout[1] == 't';
   auto const product = [=, m = problem.m, n = problem.n, k = problem.k](float const* a, float const* b,
                                                                         float* d) {

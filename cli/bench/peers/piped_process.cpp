@@ -1,4 +1,4 @@
-// Processes at the other end of two pipes.
+// Child processes connected by two pipes.
 #include "cli/bench/peers/piped_process.h"
 
 #include <fcntl.h>
@@ -14,7 +14,8 @@
 #include "src/backend/cpu/gemm/openblas.h"
 #include "src/backend/cpu/runtime/onednn_isa.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has it in no header; glibc has
+extern char**
+    environ;  // NOLINT(readability-redundant-declaration): glibc declares it, but no POSIX header does
 
 namespace cosmati::cli {
 namespace {
@@ -50,7 +51,7 @@ std::vector<std::string> environment_of_peers(int threads) {
       variables.emplace_back(*variable);
   variables.push_back("OMP_NUM_THREADS=" + std::to_string(threads));
   variables.push_back("OPENBLAS_NUM_THREADS=" + std::to_string(threads));
-  // The peers keep to the instructions that we keep to, and to their best kernels for them.
+  // Peers use the same instruction sets as our kernels, and their best kernels for them.
   if (char const* const isa = cpu::onednn_isa())
     variables.push_back(std::string("ONEDNN_MAX_CPU_ISA=") + isa);
   if (char const* const core = cpu::openblas_core_type())
@@ -84,7 +85,7 @@ PipedProcess::PipedProcess(std::string const& file, std::vector<std::string> arg
 }
 
 PipedProcess::~PipedProcess() {
-  close(to_);  // the end of its input ends it
+  close(to_);  // closing its input makes it exit
   close(from_);
   waitpid(process_, nullptr, 0);
 }

@@ -1,4 +1,4 @@
-// Requests to PyTorch's process, and the memory that it shares with us.
+// Requests to the PyTorch process, and the memory shared with it.
 #include "cli/bench/peers/torch_peer.h"
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Index sampled_places = 4096;  // of an output
+constexpr Index sampled_places = 4096;  // per output
 
 std::string how_to_give_one(std::string const& python) {
   return "peer torch needs a Python with PyTorch, and " + python + " is none (";
@@ -28,7 +28,7 @@ constexpr char const* where_to_name_one =
 
 }  // namespace
 
-// Owns the file in memory that the process maps, too.
+// Owns the memory file that the PyTorch process maps, too.
 class TorchProcess {
  public:
   TorchProcess(std::string const& python, int threads) : python_(python), file_(make_file()) {
@@ -76,7 +76,7 @@ class TorchProcess {
   std::byte* memory() const { return memory_; }
 
   Json ask(Json const& request) {
-    (void)process_->write_line(request.dump());  // an end is seen in the answer
+    (void)process_->write_line(request.dump());  // if the process has exited, reading the answer fails
     return answer();
   }
 

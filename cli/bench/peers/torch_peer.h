@@ -1,5 +1,4 @@
-// PyTorch beside ours: a Python process that runs cli/bench/peers/torch_peer.py, on the host or on the same
-// GPU.
+// PyTorch as a peer: a Python process that runs cli/bench/peers/torch_peer.py on the CPU or on the same GPU.
 #pragma once
 #include <memory>
 #include <span>
@@ -17,32 +16,32 @@ std::string_view torch_script();  // cli/bench/peers/torch_peer.py
 
 class TorchProcess;
 
-// One problem by PyTorch's fastest mode: eager, on a GPU also compiled; convolutions in either layout. The
-// first set of inputs equals ours, the other sets are permutations. One process per Python is kept while this
-// program runs, since importing PyTorch takes seconds.
+// Times one problem by PyTorch's fastest mode: eager and, on a GPU, compiled; convolutions in either layout.
+// The first set of inputs equals ours, the other sets are permutations of it. One process per Python is kept
+// while this program runs, since importing PyTorch takes seconds.
 class TorchPeer final : public TimedPeer {
  public:
   struct Rules {
-    std::string python;  // the file, or its name in PATH
+    std::string python;  // path, or name in PATH
     long long sets = 1;  // of operands, used in turn
-    bool graphs = true;  // on a GPU: CUDA graphs of calls, not single ones
+    bool graphs = true;  // GPU only: CUDA graphs instead of single calls
   };
 
-  // `inputs` lie on the host, in the order of the task's slots; those of outputs are not read. Throws
-  // Error(unavailable) where that Python does not start or has no PyTorch, or none for this device.
+  // `inputs` are host pointers in the order of the task's slots; those of outputs are not read. Throws
+  // Error(unavailable) if that Python does not start, has no PyTorch, or has none for this device.
   TorchPeer(Task& task, Device const& device, PlanOptions const& options, Rules const& rules,
             std::span<void const* const> inputs);
 
-  std::string const& refusal() const { return refusal_; }  // empty: it computes this problem
+  std::string const& refusal() const { return refusal_; }  // empty if it computes this problem
   std::string const& version() const override;
   PeerAlgorithm const& algorithm() const { return algorithm_; }
-  int tried() const { return tried_; }  // of its ways
+  int tried() const { return tried_; }  // number of modes tried
   PeerTimes time(double seconds) override;
-  void forget_graphs();  // single calls from now on
+  void forget_graphs();  // switches to single calls
 
-  // Whether its outputs for the first set are what ours are. `tensors`: ours on the host in the order of the
-  // slots, with the inputs. Problems of at most `most_verified` operations are judged as verify does, whole;
-  // of others some elements are compared with ours (peer_tolerance).
+  // Compares its outputs for the first set with ours. `tensors` are our host arrays in the order of the
+  // slots, inputs included. Problems of at most `most_verified` operations are judged completely, as verify
+  // does; for others a sample of the elements is compared with ours (peer_tolerance).
   Verdict verdict(std::span<void const* const> tensors, double most_verified);
 
  private:
@@ -50,7 +49,7 @@ class TorchPeer final : public TimedPeer {
   Backend backend_;
   std::shared_ptr<TorchProcess> process_;
   std::vector<Slot> slots_;
-  std::vector<std::size_t> offsets_;  // of the slots in the memory that both processes share
+  std::vector<std::size_t> offsets_;  // of the slots in the shared memory
   std::string refusal_;
   PeerAlgorithm algorithm_;
   int tried_ = 0;

@@ -1,9 +1,9 @@
 """PyTorch as a peer of `cosmati bench`, which starts this script and talks to it in lines of JSON.
 
-The first line on stdout says {"version", "cuda"}. Then each line on stdin is a request and has a line as its answer, {"refusal": WHY}
-where PyTorch does not compute what is asked for.
-  {"subject", "problem", "slots", ...}  a problem as COSMATI_RECORD has it: its data lie in the memory that both processes share.
-                                        The fastest way is chosen: {"way", "layout", "ways", "failures"}
+The first line on stdout is {"version", "cuda"}. Each line on stdin is then a request, answered by one line: {"refusal": WHY}
+if PyTorch does not support the request, else one of the answers below.
+  {"subject", "problem", "slots", ...}  a problem in the format of COSMATI_RECORD, its data in shared memory.
+                                        Chooses the fastest mode: {"way", "layout", "ways", "failures"}
   {"time": SECONDS}                     measures for so long: {"median", "least", "samples"}
   {"forget_graphs": true}               single calls from now on
   {"result": true}                      computes the first set's outputs into the shared memory
@@ -11,13 +11,13 @@ where PyTorch does not compute what is asked for.
 import json, mmap, os, re, statistics, sys, time
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)  # what a library prints must not become an answer
+os.dup2(2, 1)  # output that a library prints must not become an answer
 memory_file = 3  # as the program starts this script
 
 try:
     import torch
     import torch.nn.functional as F
-except Exception as error:  # a library that is missing as well as the package
+except Exception as error:  # covers a missing library as well as a missing package
     print(json.dumps({"refusal": (str(error).splitlines() or [type(error).__name__])[0]}), file=answers)
     sys.exit()
 
@@ -49,8 +49,9 @@ def in_format(order):
     return lambda tensors: {k: t.contiguous(memory_format=order) if t.dim() == 4 else t for k, t in tensors.items()}
 
 
-# Each of these gives what is prepared from a set of inputs before anything is timed, and the function that is timed: from that
-# to the outputs in the order of their slots. A third function, where there is one, makes ours of outputs that are kept otherwise.
+# Each of these functions returns a function that prepares a set of inputs before timing, and the function that is timed, which
+# returns the outputs in the order of their slots. An optional third function converts outputs that PyTorch stores differently to
+# our format.
 
 def conv(p, inputs):
     alike(p, ("pad_begin", "pad_end"))
@@ -221,7 +222,7 @@ def elementwise(p, inputs):
     strange = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - set(FUNCTIONS) - set(views.values()) - {"acc"}
     if strange:
         raise Refusal(f"PyTorch is timed for expressions without {', '.join(sorted(strange))}")
-    function = eval(f"lambda acc, {', '.join(views.values())}: {text}", dict(FUNCTIONS))  # of a text that the program has parsed
+    function = eval(f"lambda acc, {', '.join(views.values())}: {text}", dict(FUNCTIONS))  # the program has already parsed the text
 
     def broadcast(tensor, indices):
         letters = INDICES[len(p["x"]["extents"])]
@@ -236,7 +237,7 @@ SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": b
 
 
 class Way:
-    """One of PyTorch's ways to compute the problem, on sets of operands in turn."""
+    """One PyTorch mode that computes the problem, with sets of operands in turn."""
 
     def __init__(self, call, sets, on_gpu, as_graph):
         self.call, self.sets, self.on_gpu, self.graph, self.calls = call, sets, on_gpu, None, 1
@@ -260,7 +261,7 @@ class Way:
             torch.cuda.synchronize()
 
     def run(self):
-        """One call. The outputs of as many calls as there are sets are kept: each call writes to memory of its own."""
+        """Makes one call. Keeps the outputs of as many calls as there are sets, so that each call writes to its own memory."""
         self.kept[self.next] = self.call(self.sets[self.next])
         self.next = (self.next + 1) % len(self.sets)
 
@@ -283,7 +284,7 @@ class Way:
         return self.measure_on_gpu(seconds) if self.on_gpu else self.measure_on_host(seconds)
 
     def measure_on_gpu(self, seconds):
-        """Samples between events: a graph of calls each, or a group of single calls that takes 50 us."""
+        """Samples between events: each a graph of calls, or a group of single calls that takes 50 us."""
         once = max(self.seconds_of(self.enqueue), 1e-6)
         group = max(1, min(100, round(50e-6 / once)))
         samples, elapsed = [], 0
@@ -329,12 +330,12 @@ class Problem:
         prepare, call, *rest = SUBJECTS[request["subject"]](request["problem"], inputs)
         self.finish = rest[0] if rest else lambda *outputs: outputs
         sets = [inputs] + [{name: self.another(tensor, i) for name, tensor in inputs.items()} for i in range(1, request["sets"])]
-        formats = [("", lambda s: s)]  # as it lies
+        formats = [("", lambda s: s)]  # in its original layout
         if request["subject"] == "conv":
             formats = [("nhwc", in_format(torch.channels_last)), ("nchw", in_format(torch.contiguous_format))]
         kinds = [("eager", lambda f: f)]
         if self.on_gpu and request["subject"] != "conv" and hasattr(torch, "compile"):
-            torch._dynamo.reset()  # its limit of compilations is a function's, and all problems of a subject share one
+            torch._dynamo.reset()  # torch.compile's recompilation limit is per function, and all problems of a subject share one
             kinds.append(("compiled", lambda f: torch.compile(f, dynamic=False)))
         self.best, failures = None, []
         for layout, to_format in formats:
@@ -355,7 +356,7 @@ class Problem:
 
     @staticmethod
     def another(tensor, i):
-        """Other numbers of the same kind; labels and places stay."""
+        """Permutes the values of the inputs; labels and indices are kept."""
         other = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
         return other.copy_(tensor.roll(i, -1) if tensor.is_floating_point() and tensor.dim() > 1 else tensor)
 
@@ -383,7 +384,7 @@ def main():
         request = json.loads(line)
         try:
             if "problem" in request:
-                problem = None  # its memory is free before the next one takes some
+                problem = None  # frees the memory of one mode before the next one allocates
                 if request["device"] != "cpu":
                     torch.cuda.empty_cache()
                 problem = Problem(request)
@@ -402,7 +403,7 @@ def main():
         print(json.dumps(answer), file=answers)
 
 
-# Gradients run on the stream of what they are gradients of: all is done on one that a graph can be captured from.
+# Gradients run on the stream of the forward pass, so everything runs on a stream that a graph can capture.
 with torch.no_grad():
     if torch.cuda.is_available():
         torch.cuda.set_stream(torch.cuda.Stream())
