@@ -1,4 +1,4 @@
-// MNIST's four files, shuffling, and the way from bytes to a batch.
+// Reads MNIST's four files, shuffles, and converts bytes to a batch.
 #include "nets/dataset.h"
 
 #include <algorithm>
@@ -77,7 +77,8 @@ std::vector<Index> shuffled(Index count, unsigned long long seed, long long epoc
   std::vector<Index> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), Index{0});
   Random random(seed, static_cast<unsigned long long>(epoch));
-  for (std::size_t i = order.size(); i > 1; --i)  // Fisher and Yates; the bias of the modulus is below 2^-47
+  for (std::size_t i = order.size(); i > 1;
+       --i)  // Fisher-Yates shuffle; the bias of the modulus is below 2^-47
     std::swap(order[i - 1], order[random.bits() % i]);
   return order;
 }
@@ -88,9 +89,9 @@ void gather(Dataset const& data, std::vector<Index> const& order, Index first,
   for (int value = 0; value < 256; ++value)
     value_of[value] = static_cast<float>((value / 255.0 - statistics.mean) / statistics.deviation);
   Index const batch = x.extent(0), pixels = data.height() * data.width();
-  // Both layouts in use keep a pixel's neighbors one step apart: 1, or the batch.
+  // In both layouts in use, the stride between adjacent pixels is constant: 1, or the batch size.
   Index const image_step = x.layout.stride[0], pixel_step = x.layout.stride[3];
-  constexpr Index tile = 16;  // images at a time, so that strided writes fill whole cache lines
+  constexpr Index tile = 16;  // images at a time, so that strided writes fill complete cache lines
   unsigned char const* source[tile];
   for (Index n0 = 0; n0 < batch; n0 += tile) {
     Index const n = std::min(tile, batch - n0);

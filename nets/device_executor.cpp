@@ -1,4 +1,4 @@
-// One device: its memory, what it does in a step, and what is recorded.
+// Training on one device: its memory, the operations of a step, and their recording.
 #include "nets/device_executor.h"
 
 #include <fmt/format.h>
@@ -13,18 +13,19 @@
 namespace cosmati::nets {
 namespace {
 
-// Gradients are summed over a team in pieces of at least as many bytes: a sum costs ten microseconds whatever
-// its size.
+// Minimum size in bytes of the pieces in which gradients are summed over a team, since a sum takes at least
+// ten microseconds.
 constexpr std::size_t bucket_bytes = std::size_t{1} << 16;
 
-// An array of one step among those of others: no promise beyond its elements.
+// The array of one step among those of others: guarantees no alignment beyond its elements'.
 TensorDescription part_of_many(DataType type, Index count) {
   TensorDescription result = describe(type, Shape(count));
   result.alignment = size_of(type);
   return result;
 }
 
-// From a step's scale (acc), sum of gradients and good steps: the next scale and good steps.
+// Computes the next scale and the next number of good steps from a step's scale (acc), sum of gradients and
+// number of good steps.
 std::string loss_scale_text() {
   constexpr double largest = 1 << 24;
   return fmt::format(
@@ -34,7 +35,7 @@ std::string loss_scale_text() {
       LossScale::growth_steps, largest);
 }
 
-// Where the pieces begin that are summed as soon as they are there, from the last one to the one at 0.
+// The starts of the pieces that are summed as soon as they are complete, from the last piece to the one at 0.
 std::vector<Index> bucket_starts(Assignment const& assignment, Sequence const& network) {
   std::vector<Index> starts;
   Index end = assignment.parameters.trainable().extent(0);
@@ -76,7 +77,7 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
       queue_(assignment.device),
       branch_(assignment.device, queue_),
       sums_(assignment.device, branch_.side()),
-      most_steps_(static_cast<Stream>(queue_) != nullptr ? 64 : 1),  // who works at once needs no queue
+      most_steps_(static_cast<Stream>(queue_) != nullptr ? 64 : 1),  // synchronous devices need no queue
       values_(assignment.device, assignment.parameters.value_bytes()) {
   Parameters& parameters = assignment_.parameters;
   values_.upload(parameters.values(), values_.bytes());
@@ -197,7 +198,7 @@ std::pair<Index, Index> DeviceExecutor::share(Index size) const {
 }
 
 void DeviceExecutor::begin(Epoch epoch) {
-  queue_.wait();  // what the last epoch read and wrote
+  queue_.wait();  // waits until the last epoch's buffers are no longer in use
   if (next_rows_of_ == epoch.steps_done && epoch.first == 0)
     std::swap(host_rows_, next_rows_);
   else
@@ -295,7 +296,8 @@ std::vector<float> DeviceExecutor::scores(Dataset const& data, Index first, Inde
   if (count == 0) return {};
   Scoring& now = scoring(data, first, count);
   Batch& batch = *now.batch;
-  // The first scores after a step take the fingerprint along: the host computes it while the device scores.
+  // The first scoring after a step also downloads the parameters: the host computes their fingerprint while
+  // the device scores.
   bool const copies = copies_.bytes() > 0 && !fingerprint_;
   Moment copied;
   if (copies) {
@@ -376,7 +378,7 @@ void DeviceExecutor::step(Index size, Index row, Stream stream) {
     batch.network().loss_and_gradients(values(), reinterpret_cast<int const*>(now + batch_bytes_), loss,
                                        gradients(), stream, &branch_,
                                        membership_.sums == nullptr ? Sequence::Ready() : ready, narrow(true));
-  } else {  // adds nothing, but takes part
+  } else {  // contributes nothing, but takes part in the sum
     queue_.fill(loss, 0, sizeof(float));
     queue_.fill(gradients(), 0, gradients_.bytes());
     branch_.fork();

@@ -21,7 +21,7 @@ class HostExecutor final : public Executor {
   }
 
   void begin(Epoch epoch) override {
-    if (assignment_.group != nullptr) {  // all processes go on from the same bits
+    if (assignment_.group != nullptr) {  // all processes start from the same bits
       Parameters& parameters = assignment_.parameters;
       assignment_.group->broadcast(parameters.values(), parameters.value_bytes());
       for (int i = 0; i < parameters.state_count(); ++i)
@@ -67,7 +67,8 @@ class HostExecutor final : public Executor {
   }
 
  private:
-  // The loss and gradients of the whole batch; every process computes its share, and all receive the sums.
+  // Computes the loss and gradients of the whole batch: each process computes its share, and all receive the
+  // sums.
   double loss_and_gradients(Index begin, Index count) {
     parallel::ProcessGroup* const group = assignment_.group;
     Dataset const& data = *assignment_.data;
@@ -89,7 +90,7 @@ class HostExecutor final : public Executor {
   Assignment assignment_;
   Replicas replicas_;
   Prepared<OptimizerProblem> update_;
-  Tensor workspace_;  // of update_
+  Tensor workspace_;  // workspace of update_
   Epoch epoch_;
   std::size_t step_ = 0;  // since begin()
 };

@@ -1,4 +1,4 @@
-// Convolution, pooling and activation layers: problems made from shapes, operations run on buffers.
+// Convolution, pooling and activation layers: makes problems from shapes and runs operations on buffers.
 #include "nets/layers.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::string value_text(std::optional<ActivationFunction> function, std::string c
 std::string derivative_text(ActivationFunction function, std::string const& x) {
   if (function == ActivationFunction::relu) return fmt::format("select({} > 0, acc, 0)", x);
   if (function == ActivationFunction::sigmoid) return fmt::format("acc * {0} * (1 - {0})", x);
-  double const alpha = default_alpha(function), beta = default_beta(function);  // of scaled_tanh
+  double const alpha = default_alpha(function), beta = default_beta(function);  // parameters of scaled_tanh
   return fmt::format("acc * {0:.17g} * ({1:.17g} - {2} * {2} / {1:.17g})", beta, alpha, x);
 }
 
@@ -103,7 +103,7 @@ TensorDescription ConvolutionLayer::plan(Context const& context, Parameters cons
   return y;
 }
 
-// What is not connected has no gradient.
+// Masks the gradients of weights that are not connected.
 void ConvolutionLayer::plan_mask(Context const& context, Parameter const& weight) {
   if (weight.connected.empty()) return;
   std::vector<float> const mask(weight.connected.begin(), weight.connected.end());

@@ -1,4 +1,4 @@
-// The last layers of a training: softmax with cross-entropy, and Gaussian units.
+// The last layers during training: softmax with cross-entropy, and Gaussian units.
 #include <cmath>
 
 #include "cosmati/epilogue/parse.h"
@@ -16,7 +16,7 @@ TensorDescription of_a_step(DataType type, Index count) {
 TensorDescription labels_description(Index n) { return of_a_step(DataType::s32, n); }
 TensorDescription loss_description() { return of_a_step(DataType::f32, 1); }
 
-// tensor = tensor * scale, with one scale for all.
+// Scales all elements of a tensor by one factor.
 ElementwiseProblem scaled(TensorDescription const& from, TensorDescription const& to) {
   ElementwiseProblem problem;
   problem.x = from;
@@ -68,7 +68,7 @@ void SoftmaxLoss::plan(Context const& context, Parameters const&, TensorDescript
   problem.x = problem.dx = widened_.description(x);
   problem.labels = labels_description(x.extent(0));
   problem.loss = loss_description();
-  apart_ = context.branch && !widened_.present();  // which happens on the main queue
+  apart_ = context.branch && !widened_.present();  // widening runs on the main queue
   if (apart_) {
     problem.direction = Direction::backward;
     make(gradient_, "gradient", problem, context.device);

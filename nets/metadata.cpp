@@ -1,4 +1,4 @@
-// Text to numbers, strictly.
+// Parses numbers strictly.
 #include "nets/metadata.h"
 
 #include <charconv>

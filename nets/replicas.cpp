@@ -1,4 +1,4 @@
-// Sharing micro-batches among threads, and adding what they found in a fixed order.
+// Distributes micro-batches over threads, and adds their gradients in a fixed order.
 #include "nets/replicas.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace cosmati::nets {
 
 Context host_context(Assignment const& assignment, bool training) {
   Context context{assignment.device, preferred_format(assignment.device), training};
-  context.device.threads = 1;  // a network for each thread
+  context.device.threads = 1;  // each thread has its own network
   context.factors = assignment.factors;
   return context;
 }
@@ -38,7 +38,7 @@ void Replicas::prepare_add(double alpha, double beta) {
   if (adds_.count({alpha, beta}) != 0) return;
   TensorDescription const flat = assignment_.parameters.trainable();
   TensorDescription const second =
-      beta == 0 ? TensorDescription{} : flat;  // what is not read may be anything
+      beta == 0 ? TensorDescription{} : flat;  // with beta = 0 the second tensor is not read
   auto const& added = adds_[{alpha, beta}] =
       prepare(make_plan(AddProblem{flat, second, flat, alpha, beta}, one_thread_));
   auto const bytes = static_cast<Index>(added.workspace_bytes());
@@ -51,8 +51,8 @@ void Replicas::add(double alpha, Tensor const& from, double beta, Replica& repli
       .run({.a = from.data(), .b = replica.sum.data(), .y = replica.sum.data()}, replica.workspace.data());
 }
 
-// share: the micro-batches [first, last) of this thread. Each adds its mean gradient times its number of
-// images.
+// `share` is the range [first, last) of this thread's micro-batches. Each adds its mean gradient times its
+// number of images.
 void Replicas::add_share(Replica& replica, Dataset const& data, std::vector<Index> const& order, Index first,
                          Index count, std::pair<Index, Index> share) {
   replica.loss = 0;

@@ -1,4 +1,4 @@
-// Forward through the layers, backward from the loss; one memory for all that lies between.
+// Runs the layers forward and backward, with one memory for all intermediate arrays.
 #include "nets/sequence.h"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ Sequence::Block Sequence::reserve(std::size_t bytes) {
 
 namespace {
 
-// An activation goes into the epilogue of the product before it, also from behind a maximum, if the product
-// after it can multiply by its derivative.
+// Fuses an activation into the epilogue of the preceding product, skipping layers that only select elements
+// (max pooling), if the following product can multiply by the derivative.
 void fuse(std::vector<std::unique_ptr<Layer>>& layers) {
   for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
     auto const function = layers[i]->activation();

@@ -1,4 +1,4 @@
-// What a team agrees on.
+// Checks what the members of a team must agree on.
 #include "nets/team.h"
 
 #include <string>
@@ -8,7 +8,8 @@
 namespace cosmati::nets {
 
 std::uint64_t fingerprint(std::span<std::uint32_t const> words, std::uint64_t so_far) {
-  for (std::uint32_t const word : words) so_far = (so_far ^ word) * 0x100000001b3ULL;  // FNV-1a, by words
+  for (std::uint32_t const word : words)
+    so_far = (so_far ^ word) * 0x100000001b3ULL;  // FNV-1a over words instead of bytes
   return so_far;
 }
 

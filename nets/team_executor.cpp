@@ -1,5 +1,5 @@
 // Training on devices that share each batch: one executor and one thread for each device of this process. All
-// have the same parameters to the bit, which is checked where an epoch begins.
+// have bitwise equal parameters, which is checked at the beginning of an epoch.
 #include <algorithm>
 
 #include "nets/device_executor.h"
@@ -33,7 +33,7 @@ class TeamExecutor final : public Executor {
       own.device = devices[at];
       members_[at] = std::make_unique<DeviceExecutor>(own, Membership{first_ + i, all_, sums_[at].get()});
     };
-    // The first one compiles the kernels, the others find them.
+    // The first one compiles the kernels; the others find them in the cache.
     for (bool const first : {true, false})
       crew_.run([&](int i) {
         if (first == (i == 0)) make(i);
@@ -90,7 +90,9 @@ class TeamExecutor final : public Executor {
   DeviceExecutor& member(int i) { return *members_[static_cast<std::size_t>(i)]; }
 
   Assignment assignment_;
-  int here_, first_ = 0, all_ = 1;  // devices of this process; its first one among all
+  int here_,
+      first_ = 0,
+      all_ = 1;  // number of devices of this process, index of its first one, and number of all devices
   std::vector<std::unique_ptr<parallel::AllReduce>> sums_;
   std::vector<std::unique_ptr<DeviceExecutor>> members_;
   parallel::Crew crew_;

@@ -1,4 +1,4 @@
-// One lock and one condition: chunks are large.
+// A queue of chunks; since chunks are large, one lock and one condition variable suffice.
 #include "nets/dcgan/chunks.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ void Dealer::put(Part part) {
 
 void Dealer::give_back(Chunk const& chunk) {
   std::lock_guard const lock(mutex_);
-  // In order: what is written next goes first.
+  // Sorted by number, so that the chunk to be written next comes first.
   returned_.insert(std::upper_bound(returned_.begin(), returned_.end(), chunk,
                                     [](Chunk const& a, Chunk const& b) { return a.number < b.number; }),
                    chunk);

@@ -1,4 +1,4 @@
-// Batch normalization folded into the filters and biases before it, in double.
+// Folds batch normalization into the preceding filters and biases, in f64.
 #include <cmath>
 #include <string>
 
@@ -7,7 +7,7 @@
 namespace cosmati::dcgan {
 namespace {
 
-// y = scale * x + shift, for each channel: batch normalization with stored statistics.
+// y = scale * x + shift for each channel: batch normalization with stored statistics.
 struct Affine {
   std::vector<double> scale, shift;
 };

@@ -1,4 +1,4 @@
-// Planning, preparing and running the generator's five layers.
+// Plans, prepares and runs the generator's five layers.
 #include "nets/dcgan/generator.h"
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 namespace cosmati::dcgan {
 namespace {
 
-// A layer in one of the ways to compute it, planned.
+// One planned form of a layer.
 struct LayerPlan {
   LayerForm form;
   std::vector<Plan<ConvolutionProblem>> parts;
-  double predicted_seconds = 0;  // 0 if a part has no prediction
+  double predicted_seconds = 0;  // 0 if any part lacks a prediction
 };
 
 // (int)((x + 1) / 2 * 255) in f32, for x >= -1.
@@ -80,7 +80,7 @@ GemmProblem projection_problem(Architecture const& architecture, GeneratorOption
   return problem;
 }
 
-// Kernels and policies that are asked for by name are those of the convolutions.
+// A kernel or policy requested by name applies to the convolutions, not to the projection.
 PlanOptions projection_options(GeneratorOptions const& options) {
   PlanOptions plan;
   plan.max_workspace = options.plan.max_workspace;
@@ -106,7 +106,8 @@ PlannedPart line(std::string name, std::string problem, Plan<Problem> const& pla
 
 void add_lines(std::vector<PlannedPart>& lines, Architecture const& architecture, int layer,
                LayerPlan const& plan, GeneratorOptions const& options) {
-  // Each input meets each tap, but for those that reach over the edge: 5 of 2 size in each direction.
+  // Every input element meets every tap, except taps that reach over the edge: 5 of 2 * size in each
+  // dimension.
   LayerExtents const extents = extents_of(architecture, layer);
   double const size = static_cast<double>(extents.size), taps = 5 * size - 3;
   double const flops = 2.0 * static_cast<double>(options.batch) * taps * taps *

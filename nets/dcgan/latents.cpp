@@ -1,4 +1,4 @@
-// A stream of random numbers that can be entered anywhere.
+// A stream of random numbers with random access.
 #include "nets/dcgan/latents.h"
 
 #include <algorithm>

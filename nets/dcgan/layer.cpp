@@ -1,4 +1,5 @@
-// A transposed convolution as a data gradient, as two forward convolutions, or over inserted zeros.
+// A transposed convolution as a data gradient, as two forward convolutions, or as a convolution over an input
+// with inserted zeros.
 #include "nets/dcgan/layer.h"
 
 #include <numeric>
@@ -11,8 +12,7 @@ namespace {
 
 constexpr char const* names[] = {"auto", "gradient", "merged", "naive", "zeros"};
 
-// Where the tap (t, q) of output channel n reads: row and column of the stored filter, and its output
-// channel.
+// What tap (t, q) of output channel n reads: row, column and output channel of the stored filter.
 struct Source {
   Index r, s, k;
 };
@@ -32,7 +32,7 @@ TensorDescription output_description(DataType type, Index batch, LayerExtents co
                   image_layout(TensorFormat::nhwc, batch, layer.outputs, 2 * layer.size, 2 * layer.size));
 }
 
-// What a tensor may promise that begins `bytes` past an aligned address.
+// The description with the alignment that remains `bytes` past an aligned address.
 TensorDescription beginning_at(Index bytes, TensorDescription description) {
   if (bytes > 0)
     description.alignment = static_cast<int>(std::gcd(bytes, static_cast<Index>(description.alignment)));
@@ -63,8 +63,8 @@ LayerPart gradient(LayerExtents const& layer, Index batch, DataType in, DataType
   return part;
 }
 
-// Rows 2u + parity of the output: of the input's rows u - 1 + t with the filter's row parity + 3 - 2t;
-// columns likewise, with both parities among the output channels.
+// Computes rows 2u + parity of the output from the input's rows u - 1 + t and the filter's rows parity + 3 -
+// 2t; columns likewise, with both column parities as additional output channels.
 LayerPart rows_of_parity(LayerExtents const& layer, int parity, Index batch, DataType in, DataType out,
                          std::string const& epilogue) {
   LayerPart part;
@@ -74,7 +74,7 @@ LayerPart rows_of_parity(LayerExtents const& layer, int parity, Index batch, Dat
   problem.direction = ConvolutionDirection::forward;
   problem.x = input_description(in, batch, layer);
   problem.w = describe(in, image_layout(TensorFormat::nhwc, 2 * outputs, layer.inputs, 2 + parity, 3));
-  Index const row = 2 * size * outputs;  // elements of an output row
+  Index const row = 2 * size * outputs;  // elements per output row
   Layout layout = image_layout(TensorFormat::nhwc, batch, 2 * outputs, size, size);
   layout.stride[0] = 2 * size * row;
   layout.stride[2] = 2 * row;
@@ -90,7 +90,8 @@ LayerForm over_zeros(LayerExtents const& layer, Index batch, DataType in, DataTy
                      std::string const& epilogue) {
   LayerForm form;
   Index const inputs = layer.inputs, outputs = layer.outputs, size = layer.size;
-  constexpr Index before = 3, around = 4;  // three rows of zeros before, two after, one between
+  constexpr Index before = 3,
+                  around = 4;  // three rows of zeros before the image and two after it, one between its rows
   Index const spread_size = 2 * size + around;
   LayerPart part;
   part.taps = Taps::turned;

@@ -1,4 +1,4 @@
-// On the bits, without branches.
+// Conversion to f16 and bf16 by branch-free bit operations.
 #include "nets/dcgan/narrow.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace cosmati::dcgan {
 namespace {
 
-// Half of the last place that stays, less one, and one more where that place is odd.
+// Rounds to nearest even: adds half of the last place kept minus one, plus one if that place is odd.
 constexpr unsigned rounded(unsigned bits, unsigned dropped) {
   return (bits + (1U << (dropped - 1)) - 1 + (bits >> dropped & 1)) >> dropped;
 }
@@ -16,7 +16,7 @@ unsigned short to_f16(float value) {
   unsigned const bits = std::bit_cast<unsigned>(value), size = bits & 0x7fffffffU;
   constexpr unsigned bias_step = (127 - 15) << 10, infinity = 0x7c00, not_a_number = 0x7e00;
   unsigned const normal = rounded(size, 13) - bias_step;
-  // Beside 1/2 the last place of an f32 is 2^-24, that of f16's subnormal numbers: the addition rounds.
+  // Next to 1/2 the last place of an f32 is 2^-24, as for subnormal f16 numbers, so the addition rounds.
   unsigned const small =
       std::bit_cast<unsigned>(std::bit_cast<float>(size) + 0.5F) - std::bit_cast<unsigned>(0.5F);
   unsigned const finite = size < (113U << 23) ? small : std::min(normal, infinity);

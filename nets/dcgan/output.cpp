@@ -1,4 +1,4 @@
-// Chunks to their places in the files, and what is known of files that an earlier run left.
+// Writes chunks to their positions in the files, and reads how far an earlier run got.
 #include "nets/dcgan/output.h"
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 namespace cosmati::dcgan {
 namespace {
 
-// A file, or nothing yet: no pipe or device, which cannot be continued.
+// Whether the path is a regular file or does not exist; pipes and devices cannot be continued.
 bool is_ordinary(std::string const& path) {
   std::error_code ignored;
   return path.empty() || !std::filesystem::exists(path, ignored) ||
          std::filesystem::is_regular_file(path, ignored);
 }
 
-// Files are replaced where a link leads to.
+// The target if the path is a symbolic link, so that the link itself is kept.
 std::string behind_link(std::string const& path) {
   std::error_code failed;
   if (!std::filesystem::is_symlink(path, failed) || !is_ordinary(path)) return path;
@@ -42,13 +42,13 @@ unsigned long long size_of_file(std::string const& path) {
 
 unsigned long long unsigned_of(Index value) { return static_cast<unsigned long long>(value); }
 
-constexpr Index piece_bytes = 1 << 18;  // of an array, by one thread
+constexpr Index piece_bytes = 1 << 18;  // bytes of an array that one thread writes at a time
 constexpr std::size_t seal_bytes = 32;
-constexpr Index row_bytes = image_size * image_channels;  // of an image as 8-bit numbers
+constexpr Index row_bytes = image_size * image_channels;  // bytes per image row with 8-bit channels
 
 }  // namespace
 
-// What one thread writes at a time: images of a part, from the part's first one on.
+// The work of one thread at a time: `count` images of a part, beginning with image `first` of the part.
 struct Output::Unit {
   enum class Kind { text, array, bitmap, tiles } kind;
   Index first, count;
@@ -88,13 +88,13 @@ Output::Output(OutputRequest request, Index count, DataType image_type, std::str
         (!output || reaches(request_.output, is_array(request_.output) ? before.images * image_elements *
                                                                              size_of(request_.output_type)
                                                                        : before.text_at)) &&
-        // Its first image is at the end.
+        // A bitmap stores its rows from bottom to top, so the first image comes last.
         (!has_bitmap() || reaches(request_.image, columns() * rows() * image_elements)) &&
         (!has_tiles() || reaches(tiles_path(), before.images * image_elements)))
       written_ = before;
   }
   if (written_.images == 0) written_.text_at = output ? static_cast<Index>(head_.size()) : 0;
-  auto const made = [&](std::string const& path) {  // what an earlier run left stays if any of it is valid
+  auto const made = [&](std::string const& path) {  // keeps what an earlier run left if any of it is valid
     return std::make_unique<io::PartialFile>(path, written_.images > 0 ? 1 : 0);
   };
   if (output) output_ = made(request_.output);
@@ -124,7 +124,7 @@ std::unique_ptr<Output> Output::join(OutputRequest request, Index count, DataTyp
   return result;
 }
 
-// Nothing is left of a run that made nothing.
+// Removes the files if no image was written.
 Output::~Output() {
   if (!finished_ && !joined_ && written_.images == 0) discard();
 }
@@ -154,7 +154,7 @@ Index Output::rows() const {
   return request_.columns > 0 ? (count_ + request_.columns - 1) / request_.columns : columns();
 }
 
-// Bytes that a chunk or a head will replace.
+// Positions of bytes that a later chunk or header will overwrite.
 std::vector<std::pair<io::PartialFile*, unsigned long long>> Output::sealed_places() const {
   std::vector<std::pair<io::PartialFile*, unsigned long long>> places;
   if (output_)
@@ -186,7 +186,7 @@ Part Output::part(Chunk const& chunk, Images images) const {
   if (!text()) return part;
   auto const* const numbers = static_cast<float const*>(part.images.get());
   part.text_ends.resize(static_cast<std::size_t>(chunk.count));
-  // A few threads read as fast as the memory gives.
+  // A few threads saturate the memory bandwidth.
   cpu::parallel_parts(std::min(threads_, 4), [&](int one, int of) {
     auto const share = cpu::share(chunk.count, one, of);
     for (Index i = share.first; i < share.last; ++i)
@@ -204,7 +204,7 @@ std::vector<Output::Unit> Output::units_of(Part const& part) const {
     for (Index first = 0; first < count; first += images)
       units.push_back({kind, first, std::min(images, count - first)});
   };
-  if (bitmap_)  // what is in one row of tiles
+  if (bitmap_)  // images that share a row of tiles
     for (Index first = 0; first < count;) {
       Index const here = std::min(count - first, columns() - (part.chunk.first + first) % columns());
       units.push_back({Unit::Kind::bitmap, first, here});
@@ -248,7 +248,7 @@ void Output::write_text(Part const& part, Index image, std::vector<char>& buffer
   output_->write(unsigned_of(part.text_at + begin), buffer.data(), bytes);
 }
 
-// The images as numbers of `type`.
+// Writes the images as elements of `type`.
 void Output::write_array(io::PartialFile& file, unsigned long long head_bytes, DataType type,
                          Part const& part, Unit const& unit, std::vector<char>& buffer) {
   Index const image_bytes = image_elements * size_of(type), elements = unit.count * image_elements;
@@ -265,7 +265,7 @@ void Output::write_array(io::PartialFile& file, unsigned long long head_bytes, D
   file.write(at, buffer.data(), bytes);
 }
 
-// Images side by side, from the bottom row of pixels up.
+// Writes adjacent images, bottom row of pixels first.
 void Output::write_bitmap(Part const& part, Unit const& unit, std::vector<char>& buffer) {
   auto const across = static_cast<std::size_t>(unit.count * row_bytes);
   auto const bytes = static_cast<std::size_t>(unit.count * image_elements);
@@ -279,7 +279,7 @@ void Output::write_bitmap(Part const& part, Unit const& unit, std::vector<char>&
   }
   to_bitmap_rows(levels, unit.count, pixels);
   Index const image = part.chunk.first + unit.first, stride = columns() * row_bytes;
-  Index const below = rows() - 1 - image / columns();  // rows of tiles
+  Index const below = rows() - 1 - image / columns();  // rows of tiles below the image
   auto const at = io::bmp_prologue(1, 1).size() +
                   unsigned_of(below * image_size * stride + image % columns() * row_bytes);
   bitmap_->write_rows(at, static_cast<std::size_t>(stride), image_size, pixels, across);

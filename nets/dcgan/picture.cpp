@@ -1,4 +1,4 @@
-// Tiles into a square.
+// Arranges tiles in a square.
 #include "nets/dcgan/picture.h"
 
 #include <algorithm>

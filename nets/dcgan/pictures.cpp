@@ -1,4 +1,4 @@
-// Files to squares of one size, and the tint of gray ones.
+// Reads files as square images of one size, and tints gray ones.
 #include "nets/dcgan/pictures.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-// The middle square of `image`, size x size.
+// The central square of `image`, resized to size x size.
 io::Image square(io::Image const& image, int size) {
   int const side = std::min(image.width, image.height);
   io::Image middle = io::make_image(side, side, image.channels);
@@ -29,7 +29,7 @@ io::Image square(io::Image const& image, int size) {
   return side > size ? io::resize_area(middle, size, size) : io::resize_bilinear(middle, size, size);
 }
 
-// make(i) for each picture, shared among threads; the first exception is thrown on.
+// Fills `pictures` with make(i), distributed over threads; rethrows the first exception.
 void fill(Pictures& pictures, int threads, std::function<io::Image(Index)> const& make) {
   Index const elements = pictures.size * pictures.size * pictures.channels;
   pictures.pixels.resize(static_cast<std::size_t>(pictures.count * elements));
@@ -88,11 +88,12 @@ Tint tint_of(Index picture) {
   constexpr double golden_ratio = 0.6180339887498949, saturation = 0.6;
   double const turns = static_cast<double>(picture) * golden_ratio;
   double const hue = turns - std::floor(turns);
-  auto const channel = [=](double shift) {  // 1 within a sixth of the channel's own hue, 0 from a third on
-    double distance = std::abs(hue - shift);
-    distance = std::min(distance, 1 - distance);
-    return 1 - saturation + saturation * std::clamp(2 - 6 * distance, 0.0, 1.0);
-  };
+  auto const channel =
+      [=](double shift) {  // 1 within a sixth of the color circle from the channel's hue, 0 beyond a third
+        double distance = std::abs(hue - shift);
+        distance = std::min(distance, 1 - distance);
+        return 1 - saturation + saturation * std::clamp(2 - 6 * distance, 0.0, 1.0);
+      };
   return {channel(0), channel(1.0 / 3), channel(2.0 / 3)};
 }
 

@@ -1,4 +1,4 @@
-// Three queues of a device: one uploads, one computes, one downloads.
+// The three queues of a device: upload, compute and download.
 #include "nets/dcgan/pipeline.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ Pipeline::Pipeline(FoldedWeights const& weights, Device const& device, Generator
   auto const batch = static_cast<std::size_t>(options.batch);
   auto const z_bytes = batch * latent_size * static_cast<std::size_t>(size_of(generator_.latent_type()));
   auto const image_bytes = batch * static_cast<std::size_t>(bytes_of_image(options.image_type));
-  // Also those that the writer has or that wait for it: page-locking memory stops a device for milliseconds.
+  // Includes buffers that the writer holds or that wait for it, because page-locking memory stalls a device
+  // for milliseconds.
   constexpr int waiting = 4;
   if (download)
     for (int i = 0; i < slots + waiting; ++i) host_images_.emplace_back(device, image_bytes);
@@ -53,7 +54,8 @@ void Pipeline::begin(float const* z, Index count) {
   else
     narrow(type, z, elements, slot.z.as<unsigned short>());
   std::memset(slot.z.as<std::byte>() + bytes_of(elements), 0, bytes_of(all - elements));
-  upload_.mark(slot.begun);  // whoever read device_z has ended: the slot's last chunk was taken
+  // The previous reader of device_z has finished, since the slot's last chunk was taken.
+  upload_.mark(slot.begun);
   upload_.upload(slot.device_z.data(), slot.z.data(), slot.z.bytes());
   upload_.mark(slot.uploaded);
   compute_.wait_for(slot.uploaded);
@@ -73,7 +75,7 @@ void Pipeline::begin(float const* z, Index count) {
   next_ = (next_ + 1) % slots_.size();
 }
 
-// Not owned by anybody else, and not on its way.
+// Neither owned elsewhere nor being copied.
 std::size_t Pipeline::free_host_images() {
   for (std::size_t i = 0; i < host_images_.size(); ++i) {
     bool const on_its_way = std::any_of(under_way_.begin(), under_way_.end(),

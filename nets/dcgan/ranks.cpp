@@ -1,4 +1,5 @@
-// Work, sizes and places travel; images only where they must.
+// Exchanges work, sizes and positions between ranks; sends images only if a rank cannot write the files
+// itself.
 #include "nets/dcgan/ranks.h"
 
 #include <chrono>
@@ -15,11 +16,11 @@
 namespace cosmati::dcgan {
 namespace {
 
-// To a rank: a chunk and its latent vectors, none when all is done; where the text of its oldest chunk
-// without a place begins. From a rank: a chunk is computed, as long as this as text; it is written; its
-// images instead of these two.
+// To a rank: a chunk with its latent vectors (empty when all work is done); the text offset of its oldest
+// chunk that lacks one. From a rank: a chunk is computed and has this length as text; it is written; its
+// images, instead of the previous two.
 enum Tag : int { work_tag = 1, place_tag, computed_tag, written_tag, images_tag };
-constexpr std::size_t chunks_ahead = 2;  // of a rank: one is computed while the next one travels
+constexpr std::size_t chunks_ahead = 2;  // per rank: one is computed while the next one is sent
 
 struct Computed {
   Index chunk = 0, text_bytes = 0;
@@ -41,7 +42,7 @@ Value value_of(parallel::Message const& message) {
   return value;
 }
 
-// Rank 0's view of the others.
+// Rank 0's view of the other ranks.
 class Ranks {
  public:
   Ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const& latents, Index image_bytes,
@@ -55,7 +56,7 @@ class Ranks {
         drawing_(static_cast<std::size_t>(group.size())),
         writing_(drawing_.size()) {}
 
-  // True if there was something to do.
+  // Returns true if there was something to do.
   bool turn() {
     bool busy = deal();
     for (; group_.arrived(); busy = true) {  // in the order in which each rank sent them
@@ -79,7 +80,8 @@ class Ranks {
 
   bool deal() {
     bool dealt = false;
-    for (std::size_t ahead = 0; ahead < chunks_ahead; ++ahead)  // one each before anybody gets two
+    for (std::size_t ahead = 0; ahead < chunks_ahead;
+         ++ahead)  // every rank gets one before any rank gets two
       for (int rank = 1; rank < group_.size(); ++rank) {
         if (of(drawing_, rank).size() > ahead) continue;
         auto const chunk = dealer_.take(false);
@@ -90,14 +92,15 @@ class Ranks {
         latents_.read(chunk->first, chunk->count, z.data());
         std::memcpy(message.data(), &*chunk, sizeof *chunk);
         std::memcpy(message.data() + sizeof *chunk, z.data(), numbers * sizeof(float));
-        group_.post(rank, work_tag, std::move(message));  // that rank may be sending images
+        group_.post(rank, work_tag,
+                    std::move(message));  // posted without waiting, because that rank may be sending images
         of(drawing_, rank).push_back(*chunk);
         dealt = true;
       }
     return dealt;
   }
 
-  // The oldest of a rank's chunks; they come in the order in which they were sent.
+  // Removes the oldest chunk of a rank; they arrive in the order in which they were sent.
   Chunk pop(std::vector<std::deque<Chunk>>& chunks, int rank) {
     if (of(chunks, rank).empty())
       throw Error(ErrorCode::system,
@@ -132,7 +135,7 @@ class Ranks {
   Index image_bytes_;
   Writer& writer_;
   bool text_;
-  std::vector<std::deque<Chunk>> drawing_, writing_;  // of each rank
+  std::vector<std::deque<Chunk>> drawing_, writing_;  // one queue per rank
 };
 
 }  // namespace
@@ -197,7 +200,7 @@ void draw_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* 
   for (;;) {
     while (!pipeline.full() && ((pipeline.empty() && unplaced.empty()) || group.arrived(0, work_tag))) {
       parallel::Message const message = group.receive(0, work_tag);
-      if (message.bytes.empty()) return;  // sent when everything is in the files
+      if (message.bytes.empty()) return;  // sent when all files are complete
       Chunk chunk;
       std::memcpy(&chunk, message.bytes.data(), sizeof chunk);
       z.resize(static_cast<std::size_t>(chunk.count * latent_size));
@@ -219,7 +222,7 @@ void draw_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* 
       }
       pipeline.pop();
     }
-    // Where there is nothing to draw, whatever comes next is waited for.
+    // With nothing to compute, waits for the next message.
     while (!unplaced.empty() &&
            (group.arrived(0, place_tag) || (pipeline.empty() && !group.arrived(0, work_tag)))) {
       if (!group.arrived(0, place_tag)) {

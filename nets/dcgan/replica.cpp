@@ -1,4 +1,4 @@
-// A step is a list of operations enqueued on one device, and of sums with the others.
+// A training step is a list of operations enqueued on one device, with sums over all devices.
 #include "nets/dcgan/replica.h"
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 namespace cosmati::dcgan {
 namespace {
 
-// What streams of random numbers are for; epochs have their own numbers (nets::shuffled).
+// The purposes of random streams; epochs have their own (nets::shuffled).
 constexpr unsigned long long weights_purpose = 1ULL << 40, latents_purpose = 1ULL << 41;
 constexpr std::size_t alignment = 256;            // bytes
-constexpr std::size_t block_bytes = 64ULL << 20;  // of pictures that are sent at once
+constexpr std::size_t block_bytes = 64ULL << 20;  // size of a block of images that is uploaded at once
 constexpr long long longest_block = 64;           // steps
 
 std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// The value with which an array's variable starts.
+// A random initial value of an array's element.
 double initial(std::string const& name, nets::Random& random) {
   if (name.ends_with("_w")) return 0.02 * random.normal();
   if (name.ends_with("_gamma")) return 1 + 0.02 * random.normal();
@@ -110,7 +110,7 @@ void Replica::refresh_factors() {
       bench_->workspace());
 }
 
-// Into the host's memory; nothing else uses it, nor order_, meanwhile.
+// Writes to host buffers and order_, which nothing else uses while it runs.
 void Replica::draw_block(long long first_step, long long steps) {
   Index const elements = settings_.architecture.image_elements(), latent = settings_.architecture.latent;
   for (long long i = 0; i < steps; ++i) {
@@ -124,12 +124,14 @@ void Replica::draw_block(long long first_step, long long steps) {
     nets::Random random(settings_.seed, latents_purpose + static_cast<unsigned long long>(at));
     auto* const z = reinterpret_cast<float*>(latents_host_.as<std::byte>() +
                                              static_cast<std::size_t>(i) * latent_stride_);
-    random.skip(static_cast<unsigned long long>(first_ * latent));  // those of other devices
+    // Skips the latent vectors of other devices.
+    random.skip(static_cast<unsigned long long>(first_ * latent));
     for (Index e = 0; e < batch_ * latent; ++e) z[e] = static_cast<float>(random.uniform(-1, 1));
   }
 }
 
-// The block that begins with step `first`, drawn before; the next one is drawn while the device works.
+// Uploads the block that begins with step `first`, which was prepared before, and prepares the next one while
+// the device works.
 void Replica::send_block(long long first) {
   auto const steps_from = [this](long long step) { return std::min(block_steps_, settings_.steps - step); };
   bool const drawn = drawn_.valid() && drawn_first_ == first;
@@ -146,7 +148,7 @@ void Replica::send_block(long long first) {
       draw_block(next, count);
     });
   } catch (std::system_error const&) {
-    // The system refuses a thread: the block is drawn when it is needed.
+    // No thread is available: the block is prepared when it is needed.
   }
 }
 

@@ -1,4 +1,4 @@
-// Text to latent vectors, strictly; images to text, fast.
+// Parses latent vectors strictly, and formats images fast.
 #include "nets/dcgan/text.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Reader {
  public:
   Reader(std::string_view text, std::string const& name) : text_(text), name_(name) {}
 
-  // The next word, empty at the end of the text.
+  // Returns the next word; empty at the end of the text.
   std::string_view word() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
     word_start_ = at_;
@@ -34,7 +34,7 @@ class Reader {
     return text_.substr(word_start_, at_ - word_start_);
   }
 
-  // The place of the last word.
+  // Throws Error with the position of the last word.
   [[noreturn]] void refuse(std::string_view word, std::string const& expected) const {
     auto const before = text_.substr(0, word_start_);
     auto const line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -53,7 +53,7 @@ class Reader {
     auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (end != word.data() + word.size()) return false;
     if constexpr (std::is_floating_point_v<Number>)
-      if (error == std::errc::result_out_of_range) {  // too large, or too small: that is 0
+      if (error == std::errc::result_out_of_range) {  // overflow is an error; underflow gives 0
         value = static_cast<Number>(std::strtod(std::string(word).c_str(), nullptr));
         return std::isfinite(value);
       }
@@ -66,12 +66,12 @@ class Reader {
   std::size_t at_ = 0, word_start_ = 0;
 };
 
-// Numbers below are "d.dddd " of 7 bytes, behind a sign: images are in [-1, 1].
+// Numbers below this limit take the 7 bytes "d.dddd " after an optional sign: images are in [-1, 1].
 constexpr float short_below = 9.5F;
 
 bool is_short(float value) { return std::fabs(value) < short_below; }
 
-// "dddd" of 0 to 9999.
+// "dddd" for 0 to 9999.
 using Digits = std::array<std::array<char, 4>, 10000>;
 Digits const& digits() {
   static Digits const table = [] {
@@ -84,15 +84,15 @@ Digits const& digits() {
   return table;
 }
 
-// |value| * 10000 is exact in f64, so rounding it to even is what printf does: adding 2^52 rounds, and leaves
-// the integer in the low bits.
+// |value| * 10000 is exact in f64, so rounding it to nearest even agrees with printf: adding 2^52 rounds and
+// leaves the integer in the low bits.
 std::uint64_t ten_thousandths(float value) {
   constexpr double no_fraction = 0x1p52;
   double const sum = std::fabs(static_cast<double>(value)) * 10000.0 + no_fraction;
   return std::bit_cast<std::uint64_t>(sum) & ((std::uint64_t{1} << 52) - 1);
 }
 
-// Writes 8 bytes, of which the last may be no part of the text.
+// Writes 7 bytes, or 8 with a sign, and returns their end.
 char* append_short(char* out, float value, Digits const& table) {
   *out = '-';
   out += std::bit_cast<std::uint32_t>(value) >> 31;
@@ -106,7 +106,7 @@ char* append_short(char* out, float value, Digits const& table) {
 }
 
 char* append(char* out, float value) {
-  constexpr float no_fraction = 0x1p38F;  // times 10000 still below 2^52
+  constexpr float no_fraction = 0x1p38F;  // times 10000 it is still below 2^52
   if (!(std::fabs(value) < no_fraction))
     return out + std::snprintf(out, 64, "%.4f ", static_cast<double>(value));
   if (std::signbit(value)) *out++ = '-';
@@ -148,7 +148,8 @@ std::vector<float> read_latents(std::string const& path) { return parse_latents(
 
 Index text_bytes(float const* numbers, Index count) {
   Index bytes = 0;
-  constexpr Index block = 1024;  // a count of signs does not overflow 32 bits, and goes into vectors
+  constexpr Index block =
+      1024;  // small enough that 32-bit counters of signs do not overflow, so that the loop vectorizes
   for (Index first = 0; first < count; first += block) {
     float const* const x = numbers + first;
     Index const here = std::min(block, count - first);

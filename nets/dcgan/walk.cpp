@@ -1,4 +1,4 @@
-// In double, so that steps far along the way are equal.
+// Walks through latent space, computed in f64 so that all steps stay equally long.
 #include "nets/dcgan/walk.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 double dot(float const* a, float const* b) { return std::inner_product(a, a + latent_size, b, 0.0); }
 
-// The point at `t` of the way from a to b.
+// The point at fraction `t` of the way from a to b.
 void between(float const* a, float const* b, double t, float* point) {
   double const lengths = std::sqrt(dot(a, a) * dot(b, b));
   double const angle = lengths > 0 ? std::acos(std::clamp(dot(a, b) / lengths, -1.0, 1.0)) : 0;

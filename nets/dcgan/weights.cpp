@@ -1,4 +1,4 @@
-// Reading and checking the generator's numbers.
+// Reads and checks the generator's parameters.
 #include "nets/dcgan/weights.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ bool is_safetensors(std::span<std::byte const> bytes) {
   return length <= bytes.size() - 8;
 }
 
-// The hidden channels by the filters' shapes; the report's where a filter is missing or no filter, which the
-// comparison of all shapes then reports.
+// The numbers of hidden channels according to the filters' shapes. If a filter is missing or does not have
+// the rank of one, those of the report are used, and the later comparison of all shapes reports it.
 Architecture architecture_of(io::SafetensorsFile const& tensors) {
   Architecture result;
   for (int i = 1; i <= layer_count; ++i) {

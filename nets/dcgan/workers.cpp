@@ -1,4 +1,4 @@
-// Threads that take chunks.
+// Threads that process chunks.
 #include "nets/dcgan/workers.h"
 
 #include <deque>
@@ -41,7 +41,7 @@ Workers::Workers(std::size_t devices, Make const& make, Warn warn)
         failures[i] = std::current_exception();
       }
     });
-  threads.clear();  // which waits for them
+  threads.clear();  // waits for the threads
   std::size_t left = devices;
   for (std::exception_ptr const& failure : failures)
     if (failure && --left == 0) std::rethrow_exception(failure);
@@ -72,7 +72,7 @@ void Workers::wait() {
 
 void Workers::work(std::size_t device, Dealer& dealer, Latents const& latents) {
   Pipeline& pipeline = *pipelines_[device];
-  std::deque<Chunk> mine;  // on their way
+  std::deque<Chunk> mine;  // chunks in flight
   try {
     std::vector<float> z(static_cast<std::size_t>(pipeline.generator().batch() * latent_size));
     for (;;) {
@@ -91,7 +91,7 @@ void Workers::work(std::size_t device, Dealer& dealer, Latents const& latents) {
       mine.pop_front();
       try {
         deliver_(chunk, std::move(images));
-      } catch (...) {  // the files, not the device
+      } catch (...) {  // failures of files, not of the device
         dealer.fail(std::current_exception());
         return dealer.leave();
       }

@@ -1,4 +1,4 @@
-// A thread, or turns.
+// Writes in a separate thread, or in turn with the caller.
 #include "nets/dcgan/writer.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The pictures of the digits, 12 rows of 7.
+// Pictures of the ten digits, 12 rows of 7 pixels.
 #include "nets/lenet5/codes.h"
 
 namespace cosmati::lenet5 {

@@ -1,4 +1,4 @@
-// The layers of each variant, their initial weights, and prediction.
+// The layers of each variant, their initial parameters, and prediction.
 #include "nets/lenet5/model.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace cosmati::lenet5 {
 
 namespace {
 
-// The score of "none of the ten" in the loss of the 1998 network: a correct unit's distance is pulled below
-// it.
+// The score of the rejection class "none of the ten" in the loss of the 1998 network: training pulls the
+// distance of the correct unit below it.
 constexpr double original_rubbish = 0.1;
 
 }  // namespace
@@ -116,9 +116,9 @@ void Model::initialise(unsigned long long seed) {
       if (!parameter.trainable)
         value[e] = code(static_cast<int>(e / shape[1]), e % shape[1]);
       else if (parameter.name.ends_with(".centres"))
-        value[e] = static_cast<float>(drawn);  // where sigmoids end
+        value[e] = static_cast<float>(drawn);  // within the range of the sigmoids before it
       else if (parameter.name[0] == 's')
-        value[e] = 1;  // subsampling starts as the mean
+        value[e] = 1;  // subsampling initially averages
     }
   }
 }

@@ -135,7 +135,8 @@ double Training::learning_rate(long long step) const {
   return hyperparameters_.schedule.rate_at(step, steps_an_epoch * hyperparameters_.epochs);
 }
 
-// The rest of epoch `epoch` behind `images` images; `steps` since the beginning of the training.
+// Describes the rest of epoch `epoch` after its first `images` images; `steps` counts from the beginning of
+// the training.
 nets::Epoch Training::epoch_from(int epoch, Index images, double loss_sum, long long steps) const {
   nets::Epoch result;
   result.order = nets::shuffled(train_.count(), hyperparameters_.seed, epoch);
@@ -153,7 +154,8 @@ void Training::begin_epoch() {
   next_epoch_.reset();
 }
 
-// The host's part of it, while the device works on what it has: no device shortens it.
+// Prepares the next epoch on the host while the device works, because more devices do not make this part
+// faster.
 void Training::prepare_next_epoch() {
   if (epoch_ + 1 == hyperparameters_.epochs) return;
   next_epoch_ = epoch_from(epoch_ + 1, 0, 0, steps_);
@@ -200,7 +202,7 @@ bool Training::run(Callbacks const& callbacks) {
     report.images_per_second = static_cast<double>(count - images_before) / (trained - start);
     report.seconds = seconds_now() - start;
     history_.push_back(report);
-    ++epoch_, images_ = 0, loss_sum_ = 0;  // before the callback, which may save
+    ++epoch_, images_ = 0, loss_sum_ = 0;  // before the callback, which may save a checkpoint
     if (callbacks.epoch) callbacks.epoch(report);
     if (callbacks.stop != nullptr && epoch_ < hyperparameters_.epochs && executor_->any(*callbacks.stop))
       return false;

@@ -1,4 +1,4 @@
-// Problems made from the architecture, and the order in which they run.
+// The discriminator's problems, made from the architecture, and the order in which they run.
 #include "nets/dcgan/training/discriminator.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
   TensorDescription x = images_of(type, batch, a.channels.back(), a.image_size());
   Index largest = x.bytes();
   layers_.resize(static_cast<std::size_t>(count));
-  normalized_.reserve(layers_.size());  // what is planned stays where it is
+  normalized_.reserve(layers_.size());  // references to elements must stay valid
   for (int i = 0; i < count; ++i) {
     std::string const number = std::to_string(i + 1);
     Index const inputs = a.channel(count - i), outputs = a.channel(count - i - 1);
@@ -32,7 +32,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
     layer.filter = network.variables.add("conv" + number + "_w", {filter_size, filter_size, inputs, outputs});
     if (first) first_bias_ = network.variables.add("conv1_b", Shape(outputs));
     layer.output = images_of(type, batch, outputs, a.size(count - i - 1));
-    // What the fully connected layer reads is f32.
+    // The fully connected layer reads f32.
     TensorDescription const h{last ? DataType::f32 : type, layer.output.layout};
     layer.h = bench_.memory(h);
     if (!first) {
@@ -132,7 +132,7 @@ void Discriminator::loss(double target, void* loss) {
 void Discriminator::back(void const* images, int which) {
   void* const workspace = bench_.workspace();
   bool const learning = images != nullptr;
-  // After the layer's activation, and before it or before its normalization.
+  // Gradients after a layer's activation, and before the activation or the normalization.
   void *after = gradient_[0].data(), *before = gradient_[1].data();
   answer_data_.run({.a = dlogits_.data(), .b = network_.value(weight_), .d = after}, workspace);
   if (learning) {

@@ -1,4 +1,4 @@
-// Problems made from the architecture, and the order in which they run.
+// The generator's training problems, made from the architecture, and the order in which they run.
 #include "nets/dcgan/training/generator_training.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ TensorDescription matrix(DataType type, Index rows, Index columns) {
   return describe(type, Shape(1, rows, columns));
 }
 
-constexpr double statistics_share = 0.1;  // of the last batch in the moving average
+constexpr double statistics_share = 0.1;  // weight of the last batch in the moving average
 
 }  // namespace
 
@@ -28,7 +28,7 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
   projected_ = images_of(DataType::f32, batch, a.channel(0), first_size);
   images_ = images_of(training ? type : DataType::f32, batch, a.channels.back(), a.image_size());
   layers_.resize(static_cast<std::size_t>(a.layers()));
-  normalized_.reserve(layers_.size());  // what is planned stays where it is
+  normalized_.reserve(layers_.size());  // references to elements must stay valid
   for (int i = 0; i < a.layers(); ++i) {
     std::string const name = "tconv" + std::to_string(i + 1);
     normalized_.emplace_back(network, "bn" + std::to_string(i), a.channel(i), 0.0);
@@ -119,7 +119,7 @@ void GeneratorTraining::forward(void const* z) {
 void GeneratorTraining::backward(void const* z, void const* dimages) {
   void* const workspace = bench_.workspace();
   void const* const images[] = {output_.data()};
-  // After the layer, and before its activation.
+  // Gradients after a layer, and before its activation.
   void *const after = gradient_[0].data(), *const before = gradient_[1].data();
   undo_tanh_.run({.x = dimages, .y = after, .operands = images}, workspace);
   last_bias_sum_.run({.x = after, .y = gradient(last_bias_)}, workspace);

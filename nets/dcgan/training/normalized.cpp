@@ -1,4 +1,4 @@
-// Two operations forward, two backward; more where devices share a batch.
+// Batch normalization: two operations forward, two backward; more if devices share a batch.
 #include "nets/dcgan/training/normalized.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ void Normalized::prepare(Workbench& bench, Network const& network, TensorDescrip
   if (shared_) prepare_together(bench, network, problem);
 }
 
-// The gradients of beta and gamma are neighbors in the flat array, as mean and variance are.
+// beta and gamma have adjacent gradients in the flat array, and mean and variance are adjacent, too.
 void Normalized::prepare_together(Workbench& bench, Network const& network, BatchNormProblem problem) {
   TensorDescription const &x = problem.x, &dy = problem.y, &statistics = problem.statistics;
   ElementwiseProblem gradient;
@@ -86,7 +86,7 @@ void Normalized::forward(Network const& network, void const* x, void* y, void* w
   activate_.run({.x = y, .y = y}, workspace);
 }
 
-// From the statistics of this device's share: those of all.
+// Combines the statistics of this device's share with those of the other devices.
 void Normalized::normalize_together(Network const& network, BatchNormProblem::Arguments arguments,
                                     void* workspace) const {
   auto* const mean = static_cast<float*>(arguments.saved_mean);
@@ -106,7 +106,7 @@ void Normalized::backward(Network const& network, int which, void const* x, void
   void const* const mean = network.statistics.in(network.batch, mean_);
   void const* const variance = network.statistics.in(network.batch, variance_);
   void* const dbias = network.variables.in(network.gradient[which], beta_);
-  // The sign of y is that of what the activation saw, so y stands for it.
+  // y has the sign of the activation's input, so it can take its place.
   deactivate_.run({.x = y, .dy = dy, .dx = dy}, workspace);
   denormalize_.run({.x = x,
                     .dy = dy,
@@ -122,7 +122,7 @@ void Normalized::backward(Network const& network, int which, void const* x, void
   copy_.run({.a = dbias, .y = sums}, workspace);
   network.sums->sum(sums, sums_.bytes() / sizeof(float), 1, nullptr);
   float const* const dscale = sums + (network.variables[gamma_].offset - network.variables[beta_].offset);
-  // In the order in which the expression needs them.
+  // In the order in which the expression names them.
   void const* const operands[] = {network.value(gamma_), variance, sums, x, mean, dscale};
   gradient_.run({.x = dy, .y = dx, .operands = operands}, workspace);
 }

@@ -1,4 +1,4 @@
-// The training loop, by all devices together.
+// The training loop of all devices.
 #include "nets/dcgan/training/training.h"
 
 #include <bit>
@@ -61,7 +61,7 @@ void Training::prepare() {
     if (all > 1) member = {first_device() + static_cast<int>(i), all, sums_[i].get()};
     replicas_[i] = std::make_unique<Replica>(settings_, pictures_, team_.devices[i], member);
   };
-  make(0);  // which compiles the kernels; the others find them
+  make(0);  // compiles the kernels; the other replicas find them in the cache
   if (crew_)
     crew_->run([&](int i) {
       if (i > 0) make(static_cast<std::size_t>(i));

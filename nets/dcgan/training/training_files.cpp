@@ -1,4 +1,4 @@
-// Checkpoints of a training, and the generator alone.
+// Checkpoints of a training run, and files with only the generator.
 //   <name>                               the generator, as weights.h names it
 //   discriminator.<name>                 the discriminator
 //   optimizer.0.<name>, optimizer.1.<name>   first and second moments of Adam, of both
@@ -16,7 +16,7 @@ namespace {
 constexpr char const* generator_prefix = "";
 constexpr char const* discriminator_prefix = "discriminator.";
 
-// The variables of one flat array as tensors of a file.
+// Adds the variables of a flat array as tensors of a file.
 void add_tensors(std::vector<io::NamedTensor>& tensors, Variables const& variables,
                  std::vector<float> const& values, std::string const& prefix) {
   for (std::size_t i = 0; i < variables.list().size(); ++i)
@@ -56,14 +56,14 @@ Architecture architecture_of(nets::Metadata const& metadata, std::string const& 
   return a;
 }
 
-// The tensors that weights.h has and a training has not: biases before a batch normalization.
+// Zeros for the tensors that weights.h lists but training does not have: biases before a batch normalization.
 std::vector<std::vector<float>> zero_biases(Architecture const& a) {
   std::vector<std::vector<float>> biases;
   for (int i = 1; i < a.layers(); ++i) biases.emplace_back(static_cast<std::size_t>(a.channel(i)));
   return biases;
 }
 
-// All that the generator is made of, named as weights.h names it.
+// All tensors of the generator, with the names of weights.h.
 struct GeneratorTensors {
   std::vector<float> values, statistics;
   std::vector<std::vector<float>> biases;

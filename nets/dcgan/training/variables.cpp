@@ -1,4 +1,4 @@
-// Layout of the flat arrays, and their way to the host.
+// Layout of the flat arrays, and their download to the host.
 #include "nets/dcgan/training/variables.h"
 
 namespace cosmati::dcgan {

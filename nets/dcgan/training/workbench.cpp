@@ -1,4 +1,4 @@
-// Preparing operations side by side: what is compiled at run time takes half a second each.
+// Prepares operations concurrently, since run-time compilation of each takes half a second.
 #include "nets/dcgan/training/workbench.h"
 
 #include <atomic>
@@ -12,7 +12,7 @@ void Workbench::finish() {
   int const threads =
       device_.backend == Backend::cuda
           ? static_cast<int>(std::min<std::size_t>(count, static_cast<std::size_t>(device_.threads)))
-          : 1;  // libraries of the host have threads of their own
+          : 1;  // host libraries use threads of their own
   std::atomic<std::size_t> next{0};
   cpu::parallel_parts(threads, [&](int, int) {
     for (std::size_t i; (i = next++) < count;) preparations_[i]();
