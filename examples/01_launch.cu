@@ -1,4 +1,4 @@
-// A whole matrix product of one's own program: D = A * B, all row-major, in f32.
+// A complete matrix product in a user's program: D = A * B, all row-major, in f32.
 #include "cosmati/gemm/launch.h"
 #include "cosmati/gemm/simple.h"
 #include "examples/support.h"
@@ -10,7 +10,7 @@ int main() {
   example::fill(a, m * k, 1);
   example::fill(b, k * n, 2);
 
-  // The product. NN, NT, TN and TT in the place of all_row_major are the four of BLAS, all column-major.
+  // The product. NN, NT, TN and TT instead of all_row_major select the four column-major layouts of BLAS.
   using Gemm = cosmati::SimpleGemm<float, cosmati::all_row_major, cosmati::PolicyName::medium>;
   Gemm::Params const params =
       Gemm::params({.m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .d = {d.data(), n}});

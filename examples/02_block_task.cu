@@ -1,5 +1,5 @@
-// A kernel of one's own whose blocks multiply: for each of m queries, which of n centres is nearest? The
-// products of queries and centres never leave the chip.
+// A user's kernel with a block-level product: for each of m queries, which of n centers is nearest? The
+// products of queries and centers never leave the chip.
 #include "cosmati/gemm/block_product.h"
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/policies.h"
@@ -19,13 +19,13 @@ struct Search {
   int m, n, depth;
 };
 
-// Our own shared memory: the block task's part of it is free for other use after each multiplication.
+// The kernel's own shared memory: the part of the block task is free for other use after each product.
 struct Storage {
   union {
     Block::SharedStorage product;
     float score[Block::block_m][Block::block_n + 1];
   };
-  float square[Block::block_n];  // |centre|^2
+  float square[Block::block_n];  // |center|^2
 };
 
 template <class Task>

@@ -1,5 +1,5 @@
-// An epilogue in C++: any callable with state of its own, fused into the product. D = relu(A * B + bias), a
-// layer of a network, column-major as BLAS has it.
+// An epilogue in C++: any callable with its own state, fused into the product. D = relu(A * B + bias), a
+// fully connected layer, column-major as in BLAS.
 #include "cosmati/gemm/launch.h"
 #include "cosmati/gemm/simple.h"
 #include "examples/support.h"
@@ -20,7 +20,7 @@ int main() {
   example::fill(b, k * n, 2);
   example::fill(bias, m, 3);
 
-  // TN: A is stored transposed, k neighbors together, as the weights of a layer often are.
+  // TN: A is stored transposed, contiguous along k, as the weights of a layer often are.
   using Layer = cosmati::SimpleGemm<float, cosmati::TN, cosmati::PolicyName::medium, BiasRelu>;
   example::check(cosmati::launch_gemm<Layer>(Layer::params({.m = m,
                                                             .n = n,

@@ -1,6 +1,6 @@
-// An operand that is no matrix: rows gathered by an index, as of an embedding or of the tokens that a router
-// sends to an expert. A source says where an element lies; loaders, main loops and epilogues stay as they
-// are.
+// An operand that is not a matrix: rows gathered by an index, as for an embedding or for the tokens that a
+// router sends to an expert. A source maps indices to addresses; loaders, main loops and epilogues are
+// unchanged.
 #include "cosmati/gemm/launch.h"
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/policies.h"
@@ -12,19 +12,19 @@ using namespace cosmati;
 struct GatheredRows {
   using Element = float;
   static constexpr Along along = Along::depth;
-  static constexpr int width = 4;  // elements of a run
+  static constexpr int width = 4;  // elements per run
 
-  struct Arguments {  // what a launch hands over
+  struct Arguments {  // passed by a launch
     float const* table;
     Index leading_dimension;
     int const* index;
   };
-  struct Row {  // computed once a tile
+  struct Row {  // computed once per tile
     float const* address;
     int depth;
     bool exists;
   };
-  struct Step {  // computed once a step of k, for all threads
+  struct Step {  // computed once per step of k, for all threads
     Index offset, left;
   };
 
@@ -39,7 +39,7 @@ struct GatheredRows {
   }
   COSMATI_DEVICE Step step(Index first_depth) const { return {first_depth, depth_extent_ - first_depth}; }
 
-  // `width` neighbors, of which the first `valid` exist.
+  // `width` contiguous elements, the first `valid` of which exist.
   template <bool whole>
   COSMATI_DEVICE Run<float> run(Row const& row, Step const& step, int more) const {
     int const left = clamp_to_int(step.left - row.depth - more);

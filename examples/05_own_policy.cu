@@ -1,19 +1,19 @@
-// A policy of one's own, for a product that no named one suits: a small D with a deep k. Its single tile of D
-// would keep one multiprocessor busy; so blocks share it, each summing a part of k.
+// A user's policy, for a product that no named policy suits: a small D with a large k. A single tile of D
+// would keep only one multiprocessor busy, so several blocks share it, each summing a part of k.
 #include "cosmati/gemm/launch.h"
 #include "cosmati/gemm/simple.h"
 #include "examples/support.h"
 
 constexpr cosmati::GemmPolicy deep{
-    .block_m = 64,  // the tile of D of a block,
+    .block_m = 64,  // tile of D per block,
     .block_n = 64,
     .block_k = 16,  // and its step of k
-    .warp_m = 32,   // of a warp: 2 x 2 warps
+    .warp_m = 32,   // per warp: 2 x 2 warps
     .warp_n = 32,
-    .thread_m = 8,  // of a thread: 4 x 8 lanes
+    .thread_m = 8,  // per thread: 4 x 8 lanes
     .thread_n = 4,
     .stages = 4,
-    .blocks = 3,  // resident blocks a multiprocessor: at most 168 registers a thread
+    .blocks = 3,  // resident blocks per multiprocessor: at most 168 registers per thread
     .main_loop = cosmati::MainLoop::multistage,
     .partition = cosmati::Partition::split_k,
     .epilogue = cosmati::EpilogueSchedule::staged,
@@ -29,7 +29,7 @@ int main() {
   std::printf("%d threads and %d bytes of shared memory a block\n", Gemm::threads,
               static_cast<int>(sizeof(Gemm::SharedStorage)));
 
-  // The parts meet in a workspace, and are added in an order that never changes: the same bits in every run.
+  // The partial sums meet in a workspace and are added in a fixed order, so every run gives the same bits.
   example::Memory<char> workspace(cosmati::gemm_workspace_bytes<Gemm>(m, n, 1, splits));
   Gemm::Params params =
       Gemm::params({.m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .d = {d.data(), n}});

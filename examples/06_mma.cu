@@ -1,6 +1,5 @@
-// Tensor cores in a kernel of one's own (mma.sync, sm_80 and later): for each of m queries, how many of n
-// keys score above a threshold? Scores are products of 16-bit numbers, summed in f32, and never leave the
-// chip.
+// Tensor cores in a user's kernel (mma.sync, sm_80 and later): for each of m queries, how many of n keys
+// score above a threshold? Scores are products of 16-bit numbers with f32 sums, and never leave the chip.
 #include "cosmati/gemm/block_product.h"
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/policies.h"
@@ -8,8 +7,8 @@
 
 using namespace cosmati;
 
-// Three differences from a block task in f32: operands of 16 bits as they lie, brought by cp.async; a policy
-// whose multiply is mma, which decides which elements of D a thread holds; sums in f32 all the same.
+// Three differences from a block task in f32: 16-bit operands are copied unconverted by cp.async; the policy
+// multiplies by mma, which determines the elements of D that a thread holds; sums are still f32.
 using Rows = StridedSource<f16, Along::depth, 8>;  // row-major, 16 bytes at a time
 constexpr GemmPolicy policy =
     named_policy(PolicyName::small, MainLoop::multistage, Multiply::mma, DataType::f32, sizeof(f16));

@@ -1,6 +1,6 @@
-// A warpgroup's tensor cores in a kernel of one's own (wgmma, sm_90a): D = A * B^T, 64 x 128 of it a block.
-// wgmma reads its operands from shared memory, swizzled; here threads bring them there by cp.async, a step
-// ahead, without tensor maps. gemm/warp_specialized.h is what this grows into.
+// Tensor cores of a warpgroup in a user's kernel (wgmma, sm_90a): D = A * B^T, 64 x 128 elements per block.
+// wgmma reads its operands from swizzled shared memory; here threads copy them there by cp.async, one step
+// ahead, without tensor maps. gemm/warp_specialized.h is the full version of this kernel.
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/tile_copier.h"
 #include "cosmati/gemm/warpgroup_product.h"
@@ -10,12 +10,12 @@ using namespace cosmati;
 
 using Rows = StridedSource<bf16, Along::depth, 8>;  // row-major, 16 bytes at a time
 constexpr GemmPolicy policy{
-    .block_m = 64,  // of four warps, 16 rows each
+    .block_m = 64,  // four warps of 16 rows each
     .block_n = 128,
     .block_k = 64,  // 128 bytes: a row of the widest swizzle
     .warp_m = 16,
     .warp_n = 128,
-    .thread_m = 2,   // wgmma decides which elements a thread holds: an eighth of the warp's rows,
+    .thread_m = 2,   // wgmma determines a thread's elements: an eighth of the warp's rows,
     .thread_n = 32,  // a quarter of its columns
     .stages = 2,
     .main_loop = MainLoop::warp_specialized,
@@ -58,18 +58,18 @@ multiply(COSMATI_PARAMETER Problem problem) {
   };
 
   Operands const operands(shared.a[0], shared.b[0], 0);
-  typename Operands::Fragments fragments;  // empty: both operands come from shared memory
+  typename Operands::Fragments fragments;  // empty, since both operands are read from shared memory
   typename Operands::Product sums;
   sums.clear();
   fetch(0);
   for (int step = 0; step < steps; ++step) {
     fetch(step + 1);
-    arch::wait_copies<1>();    // this step's own
-    arch::publish_to_async();  // what this thread wrote is seen by the tensor cores,
-    arch::block_barrier();     // and so is what the others did
+    arch::wait_copies<1>();    // waits for the copies of this step
+    arch::publish_to_async();  // makes this thread's writes visible to the tensor cores,
+    arch::block_barrier();     // and those of the other threads
     operands.multiply(sums, fragments, step % policy.stages, step > 0);
     arch::warpgroup_wait<0>();
-    arch::block_barrier();  // the stage may be written again
+    arch::block_barrier();  // the stage may be overwritten
   }
   sums.hold();
 

@@ -1,5 +1,5 @@
-// What the examples share, so that each runs on a GPU when nvcc compiles it and in the emulator when any
-// other compiler does: memory that host and device see, a launch, a verdict.
+// Helpers that let each example run on a GPU if nvcc compiles it, and in the emulator if any other compiler
+// does: memory visible to host and device, launches, and a verdict.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace example {
 
-inline constexpr int skipped = 77;  // the exit status that CTest takes for "not run"
+inline constexpr int skipped = 77;  // the exit status that CTest treats as skipped
 
 template <class Status>
 void check(Status status) {
@@ -29,7 +29,7 @@ inline bool no_gpu() {
   return none;
 }
 
-// `count` elements that host and device both see.
+// An array of `count` elements visible to host and device.
 template <class Element>
 class Memory {
  public:
@@ -63,7 +63,7 @@ template <class Element>
 class Memory {
  public:
   explicit Memory(long long count) : elements_(static_cast<std::size_t>(count) + 64) {}
-  Element* data() {  // aligned as cudaMalloc aligns
+  Element* data() {  // the alignment of cudaMalloc
     auto const address = reinterpret_cast<std::size_t>(elements_.data());
     return elements_.data() + (64 - address % 64) % 64 / sizeof(Element);
   }
@@ -93,7 +93,7 @@ void fill(Memory<Element>& memory, long long count, int seed) {
   }
 }
 
-// Compares actual(m, n) with expected(m, n) for all m, n and says what came of it: main's result.
+// Compares actual(m, n) with expected(m, n) for all m, n, prints the outcome, and returns main's result.
 template <class Actual, class Expected>
 int verdict(int rows, int columns, Actual const& actual, Expected const& expected) {
   int wrong = 0;

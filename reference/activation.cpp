@@ -1,5 +1,5 @@
-// Activation functions and their derivatives. The derivatives of relu, leaky_relu and elu
-// at 0 are those of the left: 0, alpha and alpha, as PyTorch has them.
+// Activation functions and their derivatives. At 0, relu, leaky_relu and elu have their left derivatives 0,
+// alpha and alpha, as in PyTorch.
 // gelu: Hendrycks and Gimpel 2016; silu: Elfwing et al. 2017; scaled tanh: LeCun et al. 1998, appendix A.
 #include <cmath>
 #include <numbers>
@@ -12,10 +12,10 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// 1 - tanh(x)^2, without the difference of nearly equal numbers
+// 1 - tanh(x)^2, without subtracting nearly equal numbers
 double tanh_derivative(double x) { return 1 / (std::cosh(x) * std::cosh(x)); }
 
-// The normal distribution; by erfc, which keeps its relative accuracy where x is far below 0.
+// The cumulative normal distribution by erfc, which keeps its relative accuracy for very negative x.
 double normal_cumulative(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 double normal_density(double x) {
   return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;

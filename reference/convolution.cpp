@@ -1,6 +1,6 @@
-// Convolution and its gradients: the chapter's figures 16.4 and 16.10 (forward), 16.8 (data) and 16.9
-// (filter) with strides, padding, dilation and groups. The data gradient gathers where figure 16.8 scatters,
-// so that each element is summed in double and rounded once.
+// Convolution and its gradients: Kirk and Hwu's figures 16.4 and 16.10 (forward), 16.8 (data) and 16.9
+// (filter), with strides, padding, dilation and groups. The data gradient gathers where figure 16.8 scatters,
+// so that each element is summed in f64 and rounded once.
 #include "cosmati/epilogue/parse.h"
 #include "reference/elements.h"
 #include "reference/epilogue.h"
@@ -12,8 +12,8 @@ namespace cosmati::reference {
 namespace {
 
 struct Geometry {
-  Index channels;  // of x, in one group
-  Index filters;   // of y, in one group
+  Index channels;  // channels of x per group
+  Index filters;   // channels of y per group
   WindowAxis rows;
   WindowAxis columns;
   explicit Geometry(ConvolutionProblem const& problem)

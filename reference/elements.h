@@ -1,4 +1,4 @@
-// How the reference reads and writes tensors: x(n, c, h, w) is a double, whatever the type and the strides.
+// Element access for the reference: x(n, c, h, w) is a double for any type and any strides.
 #pragma once
 #include <type_traits>
 
@@ -6,7 +6,7 @@
 
 namespace cosmati::reference {
 
-// A multi-index, made by for_each_index.
+// A multi-index, created by for_each_index.
 struct Position {
   Index at[max_rank] = {};
   Index operator[](int dimension) const { return at[dimension]; }

@@ -10,13 +10,13 @@ namespace cosmati::reference {
 
 class ElementEpilogue {
  public:
-  // `indices` names the dimensions of the result: element (batch, m, n), or (n, k, p, q).
-  // Throws Error(bad_request) if an argument that the expression needs is missing.
+  // `indices` names the dimensions of the result, e.g. (batch, m, n) or (n, k, p, q). Throws
+  // Error(bad_request) if an argument of the expression is missing.
   ElementEpilogue(Epilogue const& epilogue, std::span<std::string_view const> indices,
                   std::span<void const* const> operands, std::span<double const> scalars,
                   std::span<void* const> stores);
 
-  // The value of the result at `at`; writes the extra outputs.
+  // Returns the value of the result at `at`, and writes the extra outputs.
   double operator()(double accumulator, double source, Position const& at) const;
 
  private:
@@ -25,7 +25,8 @@ class ElementEpilogue {
   std::span<void const* const> operands_;
   std::span<double const> scalars_;
   std::span<void* const> stores_;
-  Index step_[max_epilogue_operands][max_rank] = {};  // of an operand, along each index of the result
+  Index step_[max_epilogue_operands][max_rank] =
+      {};  // strides of each operand along the indices of the result
 };
 
 }  // namespace cosmati::reference

@@ -1,4 +1,4 @@
-// Rows of a table in any order.
+// Gathers rows of a table in any order.
 #include <string>
 
 #include "reference/elements.h"

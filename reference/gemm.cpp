@@ -14,7 +14,7 @@ double sum_of_products(Input const& a, Input const& b, Index i, Index m, Index n
   return sum;
 }
 
-// The same of integers, exactly (modulo 2^64, which products of 8-bit numbers never reach).
+// The same sum for integers, exact modulo 2^64 (products of 8-bit integers cannot overflow it).
 double integer_sum_of_products(Input const& a, Input const& b, Index i, Index m, Index n) {
   unsigned long long sum = 0;
   for (Index k = 0; k < a.extent(2); ++k)

@@ -56,7 +56,7 @@ void normalize(BatchNormProblem const& problem, BatchNormProblem::Arguments cons
   }
 }
 
-// With u = (x - mean) / sqrt(variance + epsilon), and means over all but c:
+// With u = (x - mean) / sqrt(variance + epsilon) and means over all dimensions but c:
 // dbias = sum of dy; dscale = sum of dy * u;
 // dx = scale / sqrt(variance + epsilon) * (dy - mean of dy - u * mean of dy * u)
 void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
@@ -106,8 +106,8 @@ void lrn_forward(LrnProblem const& problem, LrnProblem::Arguments const& argumen
   });
 }
 
-// dx[c] = dy[c] / base[c]^beta - 2*alpha*beta/size * x[c] * sum of dy[i] * x[i] / base[i]^(beta+1) over the i
-// whose window holds c: i in [c - size/2, c + (size-1)/2]
+// dx[c] = dy[c] / base[c]^beta - 2*alpha*beta/size * x[c] * sum of dy[i] * x[i] / base[i]^(beta+1) over all i
+// whose window contains c: i in [c - size/2, c + (size-1)/2]
 void lrn_backward(LrnProblem const& problem, LrnProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const dy(problem.y, arguments.dy);

@@ -1,4 +1,4 @@
-// Pooling, the chapter's figure 16.5 with strides, padding, dilation and three modes, and its gradient.
+// Pooling, Kirk and Hwu's figure 16.5 with strides, padding, dilation and three modes, and its gradient.
 #include <cmath>
 
 #include "reference/elements.h"
@@ -60,7 +60,7 @@ Index taps_in_padded_image(WindowAxis const& axis, Index pad_end, Index window) 
   return count;
 }
 
-// What the sum of a window's taps is divided by.
+// The divisor of the sum of a window's taps.
 double divisor(PoolingProblem const& problem, Windows const& windows, Index p, Index q) {
   if (problem.mode == PoolingMode::average_with_padding)
     return static_cast<double>(taps_in_padded_image(windows.rows, problem.pad_end[0], p) *
@@ -124,7 +124,7 @@ void backward_max(PoolingProblem const& problem, PoolingProblem::Arguments const
   });
 }
 
-// dx[n, c, h, w] = sum of dy[n, c, p, q] / divisor over the windows (p, q) that see (h, w)
+// dx[n, c, h, w] = sum of dy[n, c, p, q] / divisor over the windows (p, q) that contain (h, w)
 void backward_average(PoolingProblem const& problem, PoolingProblem::Arguments const& arguments) {
   Windows const windows(problem);
   Input const dy(problem.y, arguments.dy);

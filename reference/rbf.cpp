@@ -8,7 +8,7 @@
 namespace cosmati::reference {
 namespace {
 
-// distance[n, i] = sum over f of (x[n, f] - centre[i, f])^2
+// distance[n, i] = sum over f of (x[n, f] - center[i, f])^2
 double distance(Input const& x, Input const& centres, Index n, Index i) {
   double sum = 0;
   for (Index f = 0; f < x.extent(1); ++f) {
@@ -18,12 +18,13 @@ double distance(Input const& x, Input const& centres, Index n, Index i) {
   return sum;
 }
 
-// exp(-rubbish) + sum over i of exp(-distance[n, i]) = exp(-smallest) * sum: the largest term is taken out.
+// exp(-rubbish) + sum over i of exp(-distance[n, i]) = exp(-smallest) * sum, with the largest term factored
+// out.
 struct Partition {
   double smallest, sum;
   double loss(double distance) const { return distance - smallest + std::log(sum); }
-  // exp(-distance) / partition. Exponents are differences of distances, not of a distance and a logarithm
-  // that was rounded at the size of the distances.
+  // exp(-distance) / partition. The exponent is a difference of distances; subtracting a logarithm instead
+  // would add its rounding error, which is relative to the size of the distances.
   double share(double distance) const { return std::exp(smallest - distance) / sum; }
 };
 
@@ -55,8 +56,8 @@ void forward(RbfProblem const& problem, RbfProblem::Arguments const& arguments) 
   loss(0) = sum / static_cast<double>(count);
 }
 
-// The gradient of what is minimized with respect to the distances: that of the loss,
-// ((i == label[n]) - exp(-distance[n, i]) / partition(n)) / N, or the given one.
+// The gradient of the objective with respect to the distances: for the loss ((i == label[n]) -
+// exp(-distance[n, i]) / partition(n)) / N, otherwise the given gradient.
 class DistanceGradient {
  public:
   DistanceGradient(RbfProblem const& problem, RbfProblem::Arguments const& arguments)
@@ -66,7 +67,7 @@ class DistanceGradient {
         labels_(problem.labels, arguments.labels),
         ddistances_(problem.distances, arguments.ddistances) {}
 
-  // What all classes of row n share.
+  // The part that all classes of row n share.
   Partition shared_by(Index n) const {
     return problem_.labels.present() ? partition_of(x_, centres_, problem_.rubbish, n) : Partition{0, 1};
   }
@@ -81,10 +82,10 @@ class DistanceGradient {
   Input x_, centres_, labels_, ddistances_;
 };
 
-// Features are summed in blocks of this many, so that a gradient is computed once for all of them.
+// Features are summed in blocks of this size, so that a distance's gradient is computed once per block.
 constexpr Index block = 128;
 
-// dx[n, f] = sum over i of ddistance[n, i] * 2 * (x[n, f] - centre[i, f])
+// dx[n, f] = sum over i of ddistance[n, i] * 2 * (x[n, f] - center[i, f])
 void gradient_of_x(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const centres(problem.centres, arguments.centres);
@@ -104,7 +105,7 @@ void gradient_of_x(RbfProblem const& problem, RbfProblem::Arguments const& argum
   }
 }
 
-// dcentre[i, f] = sum over n of ddistance[n, i] * 2 * (centre[i, f] - x[n, f])
+// dcenter[i, f] = sum over n of ddistance[n, i] * 2 * (center[i, f] - x[n, f])
 void gradient_of_centres(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const centres(problem.centres, arguments.centres);

@@ -1,4 +1,4 @@
-// Reduction over any axes: those in which the result has an extent of 1.
+// Reduction over any axes: those along which the result has extent 1.
 #include <cmath>
 
 #include "reference/elements.h"
@@ -12,7 +12,7 @@ double initial(ReduceOperation operation) {
   return operation == ReduceOperation::min ? HUGE_VAL : 0;
 }
 
-// The result so far, joined with one more value. A NaN stays.
+// Combines the result so far with one more value. NaN is kept.
 double joined(ReduceOperation operation, double so_far, double value) {
   switch (operation) {
     case ReduceOperation::max: return value > so_far || std::isnan(value) ? value : so_far;
@@ -29,7 +29,7 @@ double joined(ReduceOperation operation, double so_far, double value) {
 void run(ReduceProblem const& problem, ReduceProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Output const y(problem.y, arguments.y);
-  Shape reduced = x.shape();  // the part of x that one element of y sees
+  Shape reduced = x.shape();  // the part of x that one element of y is computed from
   for (int d = 0; d < reduced.rank; ++d)
     if (y.extent(d) != 1) reduced[d] = 1;
   double const count = static_cast<double>(reduced.size());

@@ -1,6 +1,6 @@
-// Truth: every operation as naive loops over any type and any strides, summed in double precision.
-// Formulas, shapes and the meaning of each tensor stand with the problems, in cosmati/ops/. No function here
-// allocates memory or keeps state. They expect a validated problem and complete arguments.
+// The reference: every operation as naive loops over any type and any strides, summed in f64.
+// Formulas, shapes and the meaning of each tensor are documented with the problems in cosmati/ops/. No
+// function here allocates memory or keeps state. All expect a validated problem and complete arguments.
 #pragma once
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/convolution.h"

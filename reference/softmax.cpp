@@ -1,4 +1,4 @@
-// Softmax, log-softmax and the cross-entropy of their answer. The largest value is subtracted first, so that
+// Softmax, log-softmax and the cross-entropy of their result. The largest value is subtracted first, so that
 // no exponential overflows.
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 // log(sum over the axis of exp(x)) = max + log(sum of exp(x - max)), in two parts
 struct LogSum {
   double max;
-  double log_sum;  // of exp(x - max)
+  double log_sum;  // log of the sum of exp(x - max)
 };
 
 LogSum log_sum_exp(Input const& x, Position at, int axis) {

@@ -1,4 +1,4 @@
-// Where the taps of a window (a filter, a pooling window) fall on one axis of an image.
+// The positions of a window's taps (of a filter or a pooling window) along one axis of an image.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -9,10 +9,10 @@ struct WindowAxis {
   Index outputs;  // number of windows
   Index taps;     // extent of the window
   Index stride;
-  Index pad;  // before the image
+  Index pad;  // padding before the image
   Index dilation;
 
-  // The place in the image of a window's tap, which is not inside() it in the padding.
+  // The position in the image of a window's tap; not inside() if it lies in the padding.
   Index place(Index window, Index tap) const { return window * stride + tap * dilation - pad; }
   bool inside(Index place) const { return place >= 0 && place < image; }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that no compiler makes: who includes whom, lengths of files and folders, headers that compile alone, formatting.
+"""Checks beyond the compiler's: include dependencies, lengths of files and folders, self-contained headers, formatting.
 
 usage: check.py includes|lengths|headers|device-headers|format [--compiler g++]     exit status 1 and a line for each finding
 """
@@ -13,9 +13,9 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE = (".h", ".c", ".cpp", ".cu", ".cuh")
-C_HEADERS = ("include/cosmati.h", "include/cosmati/c/")  # they compile as C too
+C_HEADERS = ("include/cosmati.h", "include/cosmati/c/")  # they must compile as C, too
 
-# Who may include whom: folder -> the folders that its files may include (docs/architecture.md). None: no limit.
+# Permitted includes: folder -> the folders that its files may include (docs/architecture.md). None: no limit.
 CORE = {"include/cosmati/core"}
 ARCH = CORE | {"include/cosmati/arch"}
 TILE = ARCH | {"include/cosmati/tile"}
@@ -23,11 +23,11 @@ GEMM = TILE | {"include/cosmati/gemm"}
 CONV = GEMM | {"include/cosmati/conv"}
 PRIMITIVE = ARCH | {"include/cosmati/primitive"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
-# The host API knows policies and runs, which are plain data.
+# The host API uses policies and runs, which are plain data.
 OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h",
                   "include/cosmati/conv/direct_tile.h", "include/cosmati/conv/winograd_run.h",
                   "include/cosmati/conv/fft_doubled.h", "include/cosmati/conv/merged_shape.h"}
-# What a launch hands to a kernel.
+# Arguments that a launch passes to a kernel.
 LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h", "include/cosmati/gemm/arguments.h",
             "include/cosmati/gemm/group_arguments.h", "include/cosmati/gemm/repack_arguments.h",
             "include/cosmati/conv/arguments.h", "include/cosmati/conv/tensor_windows.h", "include/cosmati/conv/sliding.h",
@@ -71,8 +71,8 @@ MAY_INCLUDE = {
 }
 STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
 BUILT = ("src/", "nets/", "reference/", "cli/")  # by g++ with all warnings
-# What the precompiled headers (cmake/precompiled.cmake) would hide: a file that uses these names includes the header, or
-# a header of ours that does.
+# Includes that the precompiled headers (cmake/precompiled.cmake) would hide: a file that uses these names must include
+# the header, directly or through one of our headers.
 PRECOMPILED = {
     "algorithm": r"std::(?:ranges::)?(?:max|min|sort|find_if|find|any_of|all_of|none_of|fill|fill_n|copy|copy_n|clamp|transform|count|count_if|equal"
                  r"|reverse|stable_sort|lower_bound|upper_bound|min_element|max_element|replace|remove_if|unique|search|rotate|nth_element)\(",
@@ -88,7 +88,7 @@ PRECOMPILED = {
     "vector": r"std::vector\b",
     "fmt/format.h": r"fmt::(?:format|join|print|memory_buffer|format_to|runtime)\b",
 }
-# Comparisons of a compute capability stand in its table alone.
+# Only this table may compare compute capabilities.
 CAPABILITY_TABLE = "src/ops/architecture.cpp"
 CAPABILITY = r"(?:\.|->)(?:major|minor)\s*(?:[<>]=?|[=!]=)|10 \* (?:\w+(?:\.|->))+major|\bcapability\w*\s*(?:[<>]=?|[=!]=)\s*\d"
 ONLY_IN = {"dnnl.hpp": "src/backend/cpu/onednn", "dnnl.h": "src/backend/cpu/onednn",
@@ -147,7 +147,7 @@ def check_includes():
 
 
 def check_capabilities():
-    """Nothing but the table asks what a compute capability has: features_of() and the rates are for that."""
+    """Only the table compares compute capabilities; other code uses features_of() and the rates."""
     for path in files((".h", ".cpp")):
         if not path.startswith((*BUILT, "include/")) or path == CAPABILITY_TABLE:
             continue
@@ -158,7 +158,7 @@ def check_capabilities():
 
 
 def standard_headers(path, known):
-    """What a file includes of the standard library and fmt, itself or by headers of ours."""
+    """Headers of the standard library and fmt that a file includes, directly or through our headers."""
     if path not in known:
         known[path] = set()
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
@@ -191,7 +191,7 @@ def check_lengths():
 
 
 def check_headers(compiler):
-    """Every header compiles alone. The build has seen that of each that one of its files includes before all else, but for the
+    """Every header compiles alone. The build checks this for headers that a source file includes first, except for the
     precompiled headers: check_standard_headers."""
     warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
     headers = files((".h",))
@@ -205,7 +205,7 @@ def check_headers(compiler):
 
 
 def check_device_headers(compiler):
-    """What device code may include compiles for the GPU, all in one file, in both orders and without the relaxed rules for constexpr
+    """Headers for device code compile for the GPU, all in one file, in both orders and without relaxed constexpr
     (each alone by NVRTC: CompileTest.EveryEmbeddedHeaderCompilesAlone)."""
     headers = [f for f in files((".h",)) if f.startswith(STANDARD_LIBRARY_FREE)]
     options = ["-gencode=arch=compute_90a,code=sm_90a", "-Werror", "all-warnings", "-o", "/dev/null", "-c", "-x", "cu", "-"]
@@ -213,7 +213,7 @@ def check_device_headers(compiler):
 
 
 def compile_each(headers, compiler, options, standard="c++20"):
-    """A file for each, or for each list of them, that includes it twice."""
+    """Compiles a file for each header, or for each list of headers, that includes it twice."""
     def compile_alone(path):
         command = [compiler, f"-std={standard}", f"-I{ROOT}", f"-I{ROOT}/include", *options]
         text = "".join(f'#include "{one}"\n' for one in ([path, path] if isinstance(path, str) else path))

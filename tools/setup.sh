@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that the Debian packages are there that `make run` (no argument) or `make test` (argument: test) need:
-# installs them when root, else says which are missing. On another system it trusts CMake to find what it needs.
+# Makes sure that the Debian packages needed by `make run` (no argument) or `make test` (argument: test) are
+# installed: installs them as root, otherwise lists those missing. On other systems it relies on CMake to find what
+# it needs.
 set -euo pipefail
 
 packages=(g++ make cmake ninja-build pkg-config libdnnl-dev libopenblas0 libcli11-dev libfmt-dev nlohmann-json3-dev

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Both stages of `make test`: under sanitizers, then optimized. The second runs even if the first fails; the exit
-# status is 0 only if both passed. At the end: what took longest, then once more how CTest closed each stage, the
-# failed ones last.
+# Runs both stages of `make test`: with sanitizers, then optimized. The second stage runs even if the first
+# fails; the exit status is 0 only if both passed. At the end it prints the slowest tests and CTest's summary of
+# each stage, failed stages last.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 stages=(sanitize release)
 failed=() times=()
 
-# timed NAME COMMAND...: runs the command and notes its time.
+# timed NAME COMMAND...: runs the command and records its time.
 timed() {
   local name=$1 begin=$SECONDS status=0
   shift

@@ -1,5 +1,5 @@
-// Many products by one call: matrices at a constant distance, one matrix shared by all, and matrices
-// anywhere, by pointers.
+// Many products in one call: matrices at a constant stride, one matrix shared by all, and matrices at any
+// addresses, given by pointers.
 #include <cosmati/ops/gemm.h>
 #include <cosmati/ops/memory.h>
 
@@ -15,7 +15,7 @@ Prepared<GemmProblem> ready(GemmProblem const& problem) {
   return prepare(make_plan(problem, this_device(Backend::cpu)));
 }
 
-// How many elements of matrix i of d are not those of a[i] * b.
+// Counts the elements of matrix i of d that differ from a[i] * b.
 int wrong(float const* a, float const* b, float const* d) {
   int count = 0;
   for (Index i = 0; i < m; ++i)
@@ -45,7 +45,7 @@ int main() {
   int errors = 0;
   for (Index i = 0; i < batch; ++i) errors += wrong(a.data() + i * m * k, b.data(), d.data() + i * m * n);
 
-  // Arrays of pointers, one for each matrix: here the batch in reverse order.
+  // Arrays of pointers, one per matrix: here the batch in reverse order.
   problem.by_pointers = true;
   auto const scattered = ready(problem);
   std::vector<void const*> of_a, of_b;

@@ -1,5 +1,4 @@
-// What goes wrong, and how a program learns of it: every failure is a cosmati::Error with a code for the
-// program and a sentence for people.
+// Error handling: every failure is a cosmati::Error with a code for the program and a sentence for people.
 #include <cosmati/epilogue/parse.h>
 #include <cosmati/ops/gemm.h>
 
@@ -18,7 +17,7 @@ GemmProblem product(Index m, Index n, Index k) {
   return problem;
 }
 
-// Prints what `body` throws; 1 if it throws nothing, or something of another code.
+// Prints the error that `body` throws; returns 1 if it throws none, or one with another code.
 template <class Body>
 int expect(ErrorCode code, Body const& body) {
   try {
@@ -37,20 +36,20 @@ int main() {
   Device const device = this_device(Backend::cpu);
   int surprises = 0;
 
-  // Shapes that do not fit: the sentence names the tensor, its shape, and what would.
+  // Mismatched shapes: the message names the tensor, its shape, and the shape required.
   surprises += expect(ErrorCode::bad_request, [&] {
     GemmProblem problem = product(4, 5, 3);
     problem.b = describe(DataType::f32, Shape(1, 7, 5));
     make_plan(problem, device);
   });
-  // An epilogue that is no expression: three lines, with a caret under the column.
+  // An invalid epilogue: three lines, with a caret under the column.
   surprises += expect(ErrorCode::bad_request, [] { epilogue::parse("relu(acc + bias[n)"); });
-  // A kernel that does not exist.
+  // An unknown kernel.
   surprises += expect(ErrorCode::bad_request,
                       [&] { make_plan(product(4, 5, 3), device, {.kernel = "onednn_mat_mul"}); });
-  // A device that is not here.
+  // A device that is not available.
   surprises += expect(ErrorCode::unavailable, [] { this_device(Backend::cuda, 0, 1000); });
-  // An argument that is missing: nothing is written.
+  // A missing argument: nothing is written.
   surprises += expect(ErrorCode::bad_request, [&] {
     std::vector<float> a(12), d(20);
     auto const ready = prepare(make_plan(product(4, 5, 3), device, {.max_workspace = 0}));

@@ -1,5 +1,5 @@
-// Matrices that are parts of larger ones, in any order: a is column-major, b is a transposed row-major
-// matrix, and d is a block inside a larger matrix, whose other elements stay as they are.
+// Matrices that are parts of larger ones, in any order: a is column-major, b is the transpose of a row-major
+// matrix, and d is a block inside a larger matrix whose other elements are unchanged.
 #include <cosmati/ops/gemm.h>
 #include <cosmati/ops/memory.h>
 
@@ -9,7 +9,7 @@
 int main() {
   using namespace cosmati;
   Index const m = 40, n = 24, k = 56;
-  Index const lda = 64, ldb = 60, ldd = 100;  // elements from one column of a, or row of b and d, to the next
+  Index const lda = 64, ldb = 60, ldd = 100;  // elements between columns of a, and between rows of b and d
   std::vector<float> a(lda * k), b(n * ldb), d(m * ldd, -1);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5) - 2;
@@ -19,8 +19,8 @@ int main() {
   problem.a = describe(DataType::f32, Layout{{1, m, k}, {0, 1, lda}});
   problem.b = describe(DataType::f32, Layout{{1, k, n}, {0, 1, ldb}});
   problem.d = describe(DataType::f32, Layout{{1, m, n}, {0, ldd, 1}});
-  // d begins 17 elements into its matrix: that is a multiple of 4 bytes, not of the 16 that a description
-  // promises unless it says less. GPUs load and store by this promise.
+  // d begins 17 elements into its matrix, which is a multiple of 4 bytes but not of the 16 bytes that a
+  // description promises by default. GPU kernels load and store according to this promise.
   Index const first = 17;
   problem.d.alignment = sizeof(float);
 

@@ -1,5 +1,5 @@
-// Workspace: how much a plan needs, plans that may need none, and one plan run by several threads, each with
-// a workspace of its own.
+// Workspace: how much a plan needs, plans limited to none, and one plan run by several threads, each with its
+// own workspace.
 #include <cosmati/ops/convolution.h>
 #include <cosmati/ops/memory.h>
 
@@ -18,7 +18,8 @@ int main() {
   problem.y = describe(DataType::f32, Shape(images, filters, extent, extent));
   problem.pad_begin[0] = problem.pad_begin[1] = problem.pad_end[0] = problem.pad_end[1] = 1;
 
-  Device const device = this_device(Backend::cpu, 1);  // one thread for each run: the program has its own
+  Device const device =
+      this_device(Backend::cpu, 1);  // each run uses one thread, since the program has its own threads
   auto const fastest = make_plan(problem, device);
   std::printf("%s needs %zu bytes\n", fastest.kernel.c_str(), fastest.workspace_bytes);
   auto const frugal = make_plan(problem, device, {.max_workspace = 0});
@@ -32,7 +33,7 @@ int main() {
   std::vector<std::thread> team;
   for (std::size_t i = 0; i < threads; ++i)
     team.emplace_back([&, i] {
-      // Allocated once, used for as many runs as there are; it may hold anything when a run begins.
+      // Allocated once and used for all runs; its content at the beginning of a run does not matter.
       DeviceMemory const workspace(device, convolution.workspace_bytes());
       for (int run = 0; run < 3; ++run)
         convolution.run({.x = x.data(), .w = w.data(), .y = y[i].data()}, workspace.data());

@@ -1,6 +1,6 @@
-// Writes the pictures of docs/layouts.md, or says which of those in a folder are not what the layout
-// functions make today. usage: cosmati_pictures [--check] FOLDER      exit status 1: some differ; 2: the
-// words are others
+// Writes the pictures of docs/layouts.md, or lists those in a folder that differ from what the layout
+// functions produce.
+// usage: cosmati_pictures [--check] FOLDER      exit status 1: some differ; 2: invalid arguments
 #include <exception>
 #include <iostream>
 #include <string>

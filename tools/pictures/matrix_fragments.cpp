@@ -1,4 +1,4 @@
-// Fragments and sums of mma.sync, found out by running what the kernels run, in the emulator: tiles are
+// Fragments and sums of mma.sync, determined by running the kernels' own functions in the emulator: tiles are
 // filled with the numbers of their elements, and with factors whose products number the sums.
 #include <cstring>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int shown_lane = 5;
 
-// A's tile and B's lie along k. What the kernel of `Path` calls, for one warp.
+// The calls of a kernel with this `Path`, for one warp. The tiles of A and B are K-major.
 template <class Element_, class Sum_, GemmPolicy policy_>
 struct Case {
   using Element = Element_;
@@ -82,7 +82,7 @@ find(COSMATI_PARAMETER Found<C> found) {
   for (int pack = 0; pack < C::packs; ++pack)
     Path::read(found.fragments[pack * 32 + lane], storage.a, storage.b, pack, place);
   arch::block_barrier();
-  // 64 m + n: the depths 0 and 1 alone are not zero.
+  // Makes sum (m, n) equal 64 m + n: all depths but 0 and 1 are zero.
   for (int i = lane; i < C::rows * C::depth; i += 32)
     put(storage.a, i / C::depth, i % C::depth,
         Element(static_cast<double>(i % C::depth == 0 ? i / C::depth : i % C::depth == 1)));
@@ -106,8 +106,8 @@ find(COSMATI_PARAMETER Found<C> found) {
 
 struct Form {
   int cell_width, cell_height;
-  int per_cell;  // elements of a fragment's cell: of a register of 4 bytes, or one double
-  int top;       // of B
+  int per_cell;  // elements per cell of a fragment: a 4-byte register, or one double
+  int top;       // y coordinate of B
 };
 
 class Drawing {
@@ -154,7 +154,7 @@ void draw(Picture& picture, Form const& form) {
         else
           drawing.cell(left_d, top_b, column, outer, lane, name, pack > 0);
       };
-      // The registers of one instruction; a fragment may hold those of several.
+      // Draws the registers of one instruction; a fragment may hold those of several.
       auto const* const a = reinterpret_cast<unsigned char const*>(&fragment.a);
       for (std::size_t r = 0; r < sizeof(fragment.a[0]) / cell_bytes; ++r)
         draw_register(a + r * cell_bytes, true, "a" + std::to_string(r));

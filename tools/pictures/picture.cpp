@@ -1,4 +1,4 @@
-// Cells as few paths, words as text.
+// Writes cells as few paths, and words as text.
 #include "tools/pictures/picture.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 using cli::escaped;
 
-// On a ground of its own, so that dark pages show it, too.
+// The picture has its own background, so that it is readable on dark pages, too.
 constexpr char style[] =
     "text{font:10px "
     "sans-serif;fill:#111}.m{text-anchor:middle}.e{text-anchor:end}.s{font-size:9px}.x{font-size:8px}"
@@ -22,7 +22,7 @@ constexpr char const* colour(Fill fill) {
   return colours[static_cast<int>(fill)];
 }
 
-// A letter is some six units wide.
+// A letter is about six units wide.
 constexpr bool is_tight(std::string_view words, int width) {
   return static_cast<int>(words.size()) * 6 > width;
 }

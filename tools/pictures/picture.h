@@ -1,4 +1,4 @@
-// A picture of cells with words in them, as an SVG file of its own: for pages, and for who opens it alone.
+// A picture of cells with text in them, as a standalone SVG file.
 #pragma once
 #include <map>
 #include <string>
@@ -6,19 +6,18 @@
 
 namespace cosmati::pictures {
 
-// Told apart by lightness as well as by hue, so that they survive gray paper and color blindness; words on
-// `dark` are white.
+// The colors differ in lightness as well as in hue, for gray printing and color blindness; text on `dark` is
+// white.
 enum class Fill { white, pale, warm, grey, dark };
 
 enum class Anchor { start, middle, end };
 
 enum class Size { small, plain, title };
 
-// Lengths are in units of a picture that is at most 540 wide: a phone shows it whole, and words of ten units
-// can be read there.
+// Pictures are at most 540 units wide, so that a phone shows all of it with legible text of ten units.
 class Picture {
  public:
-  // `description` is for those who cannot see the picture.
+  // `description` is for screen readers.
   Picture(std::string_view title, std::string_view description);
 
   Picture& cell(int x, int y, int width, int height, Fill fill, std::string_view words = {});
@@ -26,7 +25,7 @@ class Picture {
   Picture& text(int x, int y, Anchor anchor, std::string_view words, Size size = Size::plain);
   Picture& line(int x1, int y1, int x2, int y2);
 
-  std::string finish(int width, int height) const;  // the file
+  std::string finish(int width, int height) const;  // the complete file
 
  private:
   std::string title_, description_;

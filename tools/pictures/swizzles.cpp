@@ -1,4 +1,4 @@
-// Tiles whose chunks of 16 bytes are exchanged: where the rows of one read lie.
+// Tiles with swizzled 16-byte chunks: the positions of the rows that one access reads.
 #include <string>
 
 #include "cosmati/core/number.h"
@@ -14,8 +14,8 @@ std::string name_of_chunk(int row, int chunk) {
   return "r" + std::to_string(row) + " c" + std::to_string(chunk);
 }
 
-// `rows` rows; returns where the next panel may begin. `chunks_read`: of each of the first `rows_read` rows,
-// by one access of the warp.
+// Draws `rows` rows and returns where the next panel begins. Highlights `chunks_read` chunks of each of the
+// first `rows_read` rows, which one access of the warp reads.
 template <class Tile>
 int panel(Picture& picture, int top, std::string const& heading, int rows, int rows_read, int chunks_read) {
   picture.text(12, top, Anchor::start, heading);

@@ -1,4 +1,4 @@
-// The buffers of results that the copy engine stores, as a warp writes them.
+// The result buffers that TMA stores, as a warp writes them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 
 std::string times(int count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
-// How often the banks are busy with the warp's first store, and how often they must be.
+// How many passes over the banks the warp's first store takes, and how many it needs at least.
 std::string passes_of(int columns, int element_bytes) {
   int const lanes_at_once = 128 / (2 * element_bytes);
   int passes = 0;
@@ -38,7 +38,7 @@ std::string passes_of(int columns, int element_bytes) {
                          : ", as they must be: no conflict.");
 }
 
-// The first eight rows of a box; a lane writes two neighboring elements at a time.
+// Draws the first eight rows of a box; a lane writes two adjacent elements at a time.
 int draw_buffer(Picture& picture, int top, char const* type, int element_bytes) {
   TensorStore const store = tensor_store(16, 128, 8, element_bytes, 4 * 128 * (128 + 256), 1);
   picture.text(12, top, Anchor::start,

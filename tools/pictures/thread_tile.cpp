@@ -1,4 +1,4 @@
-// The tile of a thread that multiplies by itself, and what a warp reads for it.
+// The thread tile of the fma multiply, and the reads of a warp for it.
 #include <map>
 #include <set>
 
@@ -41,13 +41,13 @@ void draw_sums(Picture& picture, int top) {
   picture.frame(left, top, policy.warp_n / run_n * width, policy.warp_m / run_m * height);
 }
 
-// What the lanes read first at one depth: 16 bytes each, so eight lanes at a time.
+// Draws the first read of the lanes at one depth: 16 bytes each, so eight lanes at a time.
 template <class Tile>
 void draw_reads(Picture& picture, int top, LinePartition const& partition, bool is_a) {
   bank_heads(picture, top);
   for (int first = 0; first < 32; first += 8) {
-    std::map<int, std::string> lanes;     // of 16 bytes of banks
-    std::map<int, std::set<int>> places;  // that are read there
+    std::map<int, std::string> lanes;     // by group of four banks (16 bytes)
+    std::map<int, std::set<int>> places;  // addresses read in each group
     for (int lane = first; lane < first + 8; ++lane) {
       ThreadPlace const place = Path::place(lane);
       int const outer = partition.position(0, is_a ? place.lane_m : place.lane_n, 0);

@@ -1,4 +1,4 @@
-// What wgmma is told of its operands, and where it leaves the sums.
+// The operand descriptors of wgmma, and the registers that hold its sums.
 #include <fmt/format.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace cosmati::pictures {
 namespace {
 
-constexpr unsigned start_address = 0x2400;  // of the descriptors shown
+constexpr unsigned start_address = 0x2400;  // start address in the descriptors shown
 
 template <class Tile>
 unsigned long long descriptor_of() {
@@ -20,7 +20,7 @@ unsigned long long descriptor_of() {
                            Tile::swizzle);
 }
 
-// The bits of a field, lowest and highest.
+// The lowest and the highest bit of a field.
 struct Bits {
   int first = 64, last = -1;
 };
@@ -79,7 +79,7 @@ void table_row(Picture& picture, int y, char const* what) {
     picture.text(ends[i], y, i == 0 ? Anchor::start : Anchor::end, cells[i], Size::small);
 }
 
-// Blocks of eight lines of one span, with the bytes from the start to each.
+// Draws blocks of eight lines of one span, with each one's offset in bytes from the start.
 template <class Tile>
 void draw_blocks(Picture& picture, int x, int y, char const* lines, char const* across) {
   constexpr int width = 84, height = 18;
