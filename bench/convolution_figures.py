@@ -1,4 +1,4 @@
-"""Convolutions on the processor against PyTorch: used by figures.py."""
+"""Compares convolutions on the CPU with PyTorch; used by figures.py."""
 import math
 import os
 import re
@@ -8,7 +8,7 @@ import tempfile
 from measure import ROOT, json_lines, torch_name
 
 PEERS = os.path.join(ROOT, "bench", "peers")
-# Turns of each, by the time that they take.
+# Number of turns of each group of layers, chosen by their duration.
 SUITES = {"lenet": 3, "dcgan": 3, "odd": 3, "resnet50": 3, "vgg16": 3, "mobilenet": 3, "large_filters": 1, "deepbench": 1}
 FORMATS = ("nchw", "nhwc")
 SLICE_SECONDS = 0.05
@@ -19,7 +19,7 @@ def without_format(problem):
 
 
 def fastest(lines):
-    """Seconds of each problem, in the memory format that is faster."""
+    """Returns the seconds of each problem in the faster memory format."""
     best = {}
     for line in lines:
         name = without_format(line["problem"])
@@ -28,7 +28,7 @@ def fastest(lines):
 
 
 def ours(a, suite):
-    """The JSON Lines of a suite with 1 and 16 images, in both formats."""
+    """Returns the JSON Lines of a suite with 1 and 16 images, in both memory formats."""
     lines = []
     for layout in FORMATS:
         lines += json_lines([a.cosmati, "bench", "conv", "--suite", suite, "--images", "1,16", "--layout", layout, "--type", "f32",
@@ -44,7 +44,7 @@ def theirs(a, threads, problems):
 
 
 def ratio_of_suite(a, suite, times):
-    """Geometric mean over the layers of PyTorch's seconds / ours, each the median of `times` turns; and the layers."""
+    """Returns the geometric mean over the layers of PyTorch's seconds / ours, each the median of `times` turns, and the layers."""
     threads = len(os.sched_getaffinity(0))
     ratios = {}
     for _ in range(times):

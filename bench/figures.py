@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Measures every figure that the project promises and this machine can measure: met, or short by how much.
+"""Measures every promised figure that this machine can measure, and reports whether each is met, or by how much it falls short.
 
 usage: figures.py COSMATI [--only WORD ...] [--mnist FOLDER] [--fashion FOLDER] [--dcgan FOLDER] [--torch PYTHON] [--out FILE]
                   [--gpu-out FILE] [--gpu-parts lenet5|mnist|dcgan ...]
-    --torch: a python that has PyTorch (pip install torch), for the comparisons with it; also $TORCH_PYTHON
+    --torch: a python with PyTorch (pip install torch), for comparisons; also $TORCH_PYTHON
 Exit status 1 if a figure is short.
 """
 import argparse
@@ -24,14 +24,14 @@ THREADS = len(os.sched_getaffinity(0))
 
 
 def train(program, data, *options):
-    """The JSON Lines of one training: a line for each epoch, then the result."""
+    """Returns the JSON Lines of one training run: a line for each epoch, then the result."""
     with tempfile.TemporaryDirectory() as folder:
         return json_lines([program, "train", "lenet5", "--data", data, "--json", "--save", f"{folder}/m.safetensors",
                            *options])
 
 
 def accuracy(results, name, program, data, promised, *options):
-    """Mean test accuracy, in percent, of seeds 1, 2 and 3."""
+    """Reports the mean test accuracy in percent over seeds 1, 2 and 3."""
     values = [100 * train(program, data, "--seed", seed, *options)[-1]["accuracy"] for seed in (1, 2, 3)]
     results.report(name, statistics.mean(values), promised, "%", seeds={1: values[0], 2: values[1], 3: values[2]})
 
@@ -119,7 +119,7 @@ def dcgan(a, results):
 
 
 def clone_to_accuracy(a, results):
-    """From git clone to the accuracy, by `make run`; the packages are there already."""
+    """Time from git clone to the accuracy by `make run`, with all packages already installed."""
     import time
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -128,7 +128,7 @@ def clone_to_accuracy(a, results):
         results.report("git clone to accuracy", time.perf_counter() - start, 300, "s", at_least=False)
 
 
-# What measures, and the set of its sources.
+# The functions that measure, each with the set of its sources.
 NETWORKS = "networks on the processor"
 GROUPS = {"gemm": (gemm, "processor"), **gemm_figures.GROUPS, **convolution_figures.GROUPS, "speed": (training_speed, NETWORKS),
           "start": (start_up, "program"), "dcgan": (dcgan, NETWORKS), "accuracy": (training_accuracies, NETWORKS),

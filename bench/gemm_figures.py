@@ -1,4 +1,4 @@
-"""Figures of the matrix product: fused epilogues, compile times, the emulator."""
+"""Figures of matrix products: fused epilogues, compile times, the emulator."""
 import os
 import statistics
 import tempfile
@@ -13,7 +13,7 @@ FUSED = [("f32", 1024, "gelu(acc + bias[n]) + residual[m, n]"), ("f32", 2048, "g
 
 
 def fused_epilogues(a, results):
-    """Time with an epilogue over the time of the plain product: two processes of ours in turn."""
+    """Ratio of the time with an epilogue to that of the plain product, measured by two of our processes in turn."""
     for data_type, size, epilogue in FUSED:
         def seconds(text, data_type=data_type, size=size):
             return json_lines([a.cosmati, "bench", "gemm", "--backend", "cpu", "--size", f"{size}x{size}x{size}", "--type", data_type,
@@ -26,13 +26,13 @@ def fused_epilogues(a, results):
 
 
 def suite(name):
-    """The options of each problem of a suite, word by word."""
+    """Returns the options of each problem of a suite as lists of words."""
     with open(os.path.join(ROOT, "bench", "suites", name + ".txt"), encoding="utf-8") as file:
         return [line.split() for line in file if line.startswith("--size")]
 
 
 def compile_times(a, results):
-    """Each kernel in a process of its own, into an empty cache; then all of them from the cache."""
+    """Compiles each kernel in a separate process into an empty cache, then loads all of them from the cache."""
     types = (["f32"], ["f64"], ["f16"], ["f16", "--accumulator", "f16"], ["bf16"], ["s8"])
     problems = suite("figure9") + [[*ragged, "--type", *words] for ragged in suite("gemm-awkward") for words in types]
     with tempfile.TemporaryDirectory() as cache:

@@ -1,4 +1,4 @@
-"""Figures of the networks on one GPU: training LeNet-5, its way to 99 % on MNIST, the DCGAN generator; PyTorch beside them."""
+"""Figures of the networks on one GPU, compared with PyTorch: training LeNet-5, its time to 99 % on MNIST, the DCGAN generator."""
 import json
 import os
 import statistics
@@ -11,17 +11,17 @@ PEER = os.path.join(ROOT, "bench", "peers", "torch_gpu.py")
 BATCHES = ((64, 3), (256, 2), (1024, 2), (4096, 1.5))
 DRAWING = (("f32", 1.5, 2e-5), ("tf32", 1.2, 5e-3), ("f16", 1, 1e-2))
 SOURCES = "networks on a GPU"
-RECIPE = ("--batch", 64, "--epochs", 5)  # of 99 % on MNIST
+RECIPE = ("--batch", 64, "--epochs", 5)  # for 99 % on MNIST
 
 
 def gpu_name(program):
-    """Of the GPU that the program would take, or None."""
+    """Returns the name of the GPU that the program would use, or None."""
     lines = json_lines([program, "info", "--json"])
     return next((line["state"] for line in lines if (line["kind"], line["name"], line["here"]) == ("backend", "cuda", True)), None)
 
 
 class Torch:
-    """PyTorch in a process of its own, which keeps what it has prepared."""
+    """A PyTorch process that keeps its prepared models."""
 
     def __init__(self, python, names):
         self.process = subprocess.Popen([python, PEER, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -29,7 +29,7 @@ class Torch:
         self.ways = {}
 
     def best(self, name):
-        """images/s of the fastest way."""
+        """Returns images/s of the fastest mode."""
         self.process.stdin.write(name + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -51,7 +51,7 @@ def train(a, *options):
 
 
 def compare(results, name, promised, ours, torch, theirs):
-    """One of ours and one of PyTorch's in turn; without PyTorch, ours alone."""
+    """Measures ours and PyTorch's in turn; without PyTorch, only ours."""
     if torch is None:
         samples = [ours() for _ in range(3)]
         results.skip(f"{name}, against PyTorch", f"no --torch PYTHON; ours alone: {statistics.median(samples):.5g} images/s",
@@ -72,7 +72,7 @@ def lenet5_speed(a, results, torch):
 
 
 def mnist(a, results):
-    """Ten seeds: seconds of the epochs' steps (shuffling on the host included; kernels and the data are there), and the accuracy."""
+    """Reports for ten seeds the seconds of all epochs (with shuffling on the host; kernels and data already loaded) and the accuracy."""
     accuracies, seconds = {}, {}
     for seed in range(1, 11):
         lines = train(a, *RECIPE, "--seed", seed)
@@ -111,7 +111,7 @@ PARTS = {"lenet5": lenet5_speed, "mnist": mnist, "dcgan": dcgan}
 
 
 def gpu(a, results):
-    """All of them, or those of --gpu-parts; their lines go to the file of that GPU."""
+    """Measures all figures, or those of --gpu-parts, and writes their lines to the file of that GPU."""
     name = gpu_name(a.cosmati)
     if name is None:
         results.skip("networks on a GPU", "there is none here")

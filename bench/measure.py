@@ -1,4 +1,4 @@
-"""Running the program and its peers, and keeping what they say: used by figures.py. Run as a script, it prints the commit that results name."""
+"""Runs the program and its peers and records their results; used by figures.py. As a script, prints the commit that results record."""
 import datetime
 import json
 import os
@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def commit():
-    """COSMATI_COMMIT if it is set (a copy of a tree knows only what its repository had), else the commit that is checked out, with a + where
+    """Returns COSMATI_COMMIT if it is set (for a copy of the tree without its repository), else the commit checked out, with a + if
     the tree differs from it in more than results."""
     def git(*arguments):
         return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
@@ -23,7 +23,7 @@ def commit():
 
 
 def machine():
-    """Processor and number of cores."""
+    """Returns the processor's name and the number of cores."""
     model, flags = platform.processor() or platform.machine(), ""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         for line in file:
@@ -37,7 +37,7 @@ def machine():
 
 
 def json_lines(command, **options):
-    """Runs the command; its JSON Lines as dictionaries. Raises with the command's own words if it fails."""
+    """Runs the command and returns its JSON Lines as dictionaries. If it fails, raises RuntimeError with its error output."""
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if result.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}: exit {result.returncode}: {result.stderr.strip()[-500:]}")
@@ -45,12 +45,12 @@ def json_lines(command, **options):
 
 
 def torch_name(python):
-    """With its version: "PyTorch 2.11.0+cpu"."""
+    """Returns the name with its version: "PyTorch 2.11.0+cpu"."""
     return "PyTorch " + subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def seconds_of(command, times=5):
-    """Median wall time of the whole process."""
+    """Returns the median wall time of the whole process."""
     samples = []
     for _ in range(times):
         start = time.perf_counter()
@@ -60,14 +60,14 @@ def seconds_of(command, times=5):
 
 
 def alternate(ours, theirs, times=5):
-    """Calls ours() and theirs() in turn; both lists of samples, and the median of the ratios pair by pair."""
+    """Calls ours() and theirs() in turn. Returns both lists of samples, and the median of the pairwise ratios."""
     pairs = [(ours(), theirs()) for _ in range(times)]
     return [a for a, _ in pairs], [b for _, b in pairs], statistics.median(a / b for a, b in pairs)
 
 
 class Results:
-    """One JSON line for each figure in a file, and which fell short. A figure measured again takes the place of its line; the
-    others stay, with their own commit and date."""
+    """A file with one JSON line per figure, and the figures that fell short. A figure measured again replaces its line; the
+    others are kept, with their own commit and date."""
 
     def __init__(self, path, where=None):
         self.path = path
@@ -83,7 +83,7 @@ class Results:
             self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"]}
 
     def begin(self, command, names):
-        """Sets, for the figures from now on, the command that measures them, and the set of their sources (bench/sources.py)."""
+        """Sets the command that measures the following figures, and the set of their sources (bench/sources.py)."""
         self.base.update(command=command, sources=names, digest=sources.digest(names))
 
     def keep(self, line):
@@ -92,7 +92,7 @@ class Results:
             file.writelines(json.dumps(one) + "\n" for one in self.lines.values())
 
     def report(self, name, value, promised, unit, at_least=True, **details):
-        """Prints met, or short by how much; writes the line."""
+        """Prints whether the figure is met or by how much it falls short, and writes its line."""
         met = value >= promised if at_least else value <= promised
         difference = abs(value - promised)
         verdict = "met" if met else f"SHORT by {difference:.4g} {unit}"
@@ -104,7 +104,7 @@ class Results:
             self.short.append(name)
 
     def skip(self, name, reason, **promise):
-        """What this machine cannot measure, and why; with a promise it becomes a line as well."""
+        """Prints why this machine cannot measure a figure; with a promise, also writes a line."""
         print(f"{name:58} not measured: {reason}", flush=True)
         if promise:
             self.keep(dict(figure=name, reason=reason, **promise))

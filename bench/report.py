@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Writes docs/performance.md, and the figures that README.md quotes, from the JSON Lines in bench/results/; `make figures` calls it.
 
-usage: report.py [--check] [COSMATI]     COSMATI: the program of this tree (build/release/bin/cosmati), which tells the digests of kernels
-    --check: writes nothing; exit status 1 if a document says other figures than it would write, whatever is stale
-A figure is stale if what it was measured of has changed since, or if nobody knows: a GPU's kernels by the digests that `bench --digest`
-tells, everything else by that of its sources (bench/sources.py).
+usage: report.py [--check] [COSMATI]     COSMATI: the program of this tree (build/release/bin/cosmati), which prints the digests of kernels
+    --check: writes nothing; exit status 1 if a document differs from what it would write, apart from stale marks
+A figure is stale if the code measured has changed since, or is not recorded: a GPU's kernels by the digests that `bench --digest`
+prints, everything else by the digest of its sources (bench/sources.py).
 """
 import collections
 import glob
@@ -35,7 +35,8 @@ A figure is *stale* if the code that it was measured of has changed since, or if
 legacy `cudnnFind*Ex` calls; users have its graph interface, which is faster. They are neither met nor short.
 """
 STALE = ", *stale*"
-# The first whose word a figure's name has: the kinds in the order of the document.
+# Kinds of figures in the order of the document. A figure belongs to the first kind one of whose words its
+# name contains.
 KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
          ("Epilogues", ("(acc", "*acc", "acc *")),
          ("Compiling and starting", ("compile time", "load from the cache", "start-up", "git clone", "host time", "emulator")),
@@ -43,7 +44,7 @@ KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
                            "suite odd")),
          ("Matrix products", ("GEMM", "figure 9", "to cuBLASLt")),
          ("Other operations", ("",)))
-# What is told of a row's problems (bench/gpu/table.txt): in words, of which field, how, in which unit, and its factor.
+# The statistics of a row's problems (bench/gpu/table.txt): name, field, function, unit and factor.
 METRICS = {"mean": ("geometric mean", "ratio", statistics.geometric_mean, "x", 1), "least": ("least", "ratio", min, "x", 1),
            "peak": ("least", "share_of_peak", min, "of peak", 1), "copy": ("least", "share_of_copy", min, "of a copy", 1),
            "host": ("median", "host_seconds", statistics.median, "us", 1e6)}
@@ -58,14 +59,14 @@ def number(value):
 
 
 def spread(values):
-    """Of a list of samples."""
+    """Formats the range of a list of samples."""
     if len(values) < 2:
         return number(values[0])
     return f"{number(min(values))} to {number(max(values))} ({len(values)})"
 
 
 def behind(line):
-    """What a figure rests on, in a few words."""
+    """Describes the measurements behind a figure in a few words."""
     words = [line["note"]] if "note" in line else []
     if "seeds" in line:
         words.append(f"seeds {spread(list(line['seeds'].values()))}")
@@ -97,7 +98,7 @@ def table(lines):
 
 
 def peer_of(lines):
-    """Name, version and interface: "cuDNN 9.19.0 (graph)"."""
+    """Returns name, version and interface: "cuDNN 9.19.0 (graph)"."""
     versions = sorted({line["peer_version"] for line in lines if line["peer_version"]})
     interfaces = collections.Counter(line["peer_interface"] for line in lines if line["peer_interface"]).most_common()
     return " and ".join(versions) + (f" ({', '.join(f'{name} {count}' for name, count in interfaces)})" if interfaces else "")
@@ -133,7 +134,7 @@ def digests_now(program, folder, commands):
         file.flush()
         words = [program, "bench", "table", "--file", file.name, "--digest", "--device-description", device if os.path.exists(device) else "h200"]
         answer = subprocess.run(words, capture_output=True, text=True)
-    if answer.returncode not in (0, 1):  # 1: a row cannot be planned any longer; it is stale
+    if answer.returncode not in (0, 1):  # exit status 1: a row can no longer be planned; it is stale
         sys.exit(f"report.py: {' '.join(words)}: {answer.stderr.strip()}")
     return rows.by_command(json.loads(line) for line in answer.stdout.splitlines())
 
@@ -154,7 +155,7 @@ def gpu_figures(folder, program):
 
 
 def all_figures(program):
-    """Returns the figures of all machines, and the rows that were measured nowhere. `program`: None where it does not matter what is stale."""
+    """Returns the figures of all machines, and the rows not measured on any of them. `program`: None if staleness does not matter."""
     lines, missing = [], [row.name for row in rows.read()]
     for folder in sorted(glob.glob(os.path.join(RESULTS, "*"))):
         for path in sorted(glob.glob(os.path.join(folder, "*.jsonl"))):
@@ -172,7 +173,7 @@ def all_figures(program):
 def document(lines, missing):
     text = HEAD
     measured = [line for line in lines if "reason" not in line]
-    for line in measured:  # but for noise
+    for line in measured:  # apart from noise
         if line["unit"] == "of peak" and line["value"] > 1.05:
             sys.exit(f"{line['figure']} on {line['machine']}: {number(line['value'])} of the peak; the figure or the peak is wrong, measure again")
     for machine in dict.fromkeys(line["machine"] for line in measured):
@@ -195,7 +196,7 @@ BEGIN, END = "<!-- written by bench/report.py -->\n", "<!-- end -->\n"
 
 
 def quotes(lines):
-    """What the README says: each peer by name, with its losses."""
+    """Returns the README's table: each peer by name, with the figures in which we are slower."""
     text = ("| on | our speed to that of | figures | least | most | below 1 |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
     groups = collections.defaultdict(list)
     for line in lines:

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Scaling over devices and processes: measures it, fits a model to it, and writes the tables of docs/scale.md and docs/report.md.
+"""Measures scaling over devices and processes, fits a model, and writes the tables of docs/scale.md and docs/report.md.
 
 usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--only WORD] [--out FILE] [--repeat N]
        scale.py sums RANKS [--ranks 2,4,8] [--out FILE]     sums over processes by size; RANKS: build/release/bin/cosmati_ranks
-       scale.py fit            the terms of the model, and what it predicts for 64 and 1,000 GPUs
+       scale.py fit            the terms of the model, and its predictions for 64 and 1,000 GPUs
        scale.py write [--check]     both pages, between their markers; --check writes nothing, exit status 1 if one differs
-FOLDER: Fashion-MNIST or MNIST. With --gpus the devices of one process are measured, else processes on the processor, of one thread each.
-Each measurement is one JSON line; a line measured again replaces the former one. Files are written to /dev/shm where it is there.
+FOLDER: Fashion-MNIST or MNIST. With --gpus it measures the devices of one process, else processes on the CPU with one thread each.
+Each measurement is one JSON line; a line measured again replaces the previous one. Files are written to /dev/shm if it exists.
 """
 import argparse
 import collections
@@ -25,20 +25,20 @@ from measure import ROOT, commit, machine  # noqa: E402
 RESULTS = os.path.join(ROOT, "bench", "results")
 SCALE, REPORT = (os.path.join(ROOT, "docs", name) for name in ("scale.md", "report.md"))
 BEGIN, END = "<!-- written by bench/scale.py write -->\n", "<!-- end of what bench/scale.py writes -->\n"
-PROCESSOR_COUNTS = (10, 100, 1000)  # those of input1.txt, input2.txt and input3.txt
-COUNTS = (10, 100, 880, 1000, 2224, 2512, 4856, 5248)  # of the report's table 4
+PROCESSOR_COUNTS = (10, 100, 1000)  # image counts of input1.txt, input2.txt and input3.txt
+COUNTS = (10, 100, 880, 1000, 2224, 2512, 4856, 5248)  # image counts of the report's table 4
 THEIRS = {1: (39, 65, 248, 278, 485, 536, 955, 1014), 2: (88, 102, 197, 224, 362, 391, 603, 647), 4: (154, 155, 224, 236, 311, 333, 506, 504)}  # ms
-IMAGES = 60000  # of a pass over MNIST or Fashion-MNIST
-FASTEST_LINK = 50e9  # bytes/s of a node's network, assumed
-LATENCY = 5e-6  # s of a message between nodes, assumed
-GRADIENT_BYTES = 4 * (5_134_915 + 4_315_585)  # of both networks of DCGAN at width 64
-SMALL_SUMS = 26  # of a step of DCGAN: the statistics of batch normalizations, forward and backward
+IMAGES = 60000  # images of MNIST or Fashion-MNIST per epoch
+FASTEST_LINK = 50e9  # bytes/s of a node's network link, assumed
+LATENCY = 5e-6  # seconds per message between nodes, assumed
+GRADIENT_BYTES = 4 * (5_134_915 + 4_315_585)  # both networks of DCGAN at width 64
+SMALL_SUMS = 26  # sums per DCGAN step for the statistics of batch normalizations, forward and backward
 
 
 # ---- measuring ----
 
 def run(command, **options):
-    """The JSON Lines of a command, and its seconds with the start of its processes."""
+    """Returns the JSON Lines of a command, and its seconds including the start of its processes."""
     start = time.perf_counter()
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
@@ -51,11 +51,11 @@ def rate_of(work, lines):
         line = lines[-1]
         return line["images"] / line["seconds_with_files" if work.endswith("files") else "seconds"]
     rates = [line["images_per_second"] for line in lines if line["event"] in ("epoch", "progress")]
-    return statistics.median(rates[1:] or rates)  # kernels are prepared and graphs recorded in the first
+    return statistics.median(rates[1:] or rates)  # the first one includes preparing kernels and recording graphs
 
 
 def commands(a, places, on_gpus, folder):
-    """(work, scaling, images a step or in all, words) for so many devices or processes."""
+    """Yields (work, scaling, images per step or in total, arguments) for this number of devices or processes."""
     generate = ["generate", "dcgan", "--weights", a.weights, "--json"]
     files = ["--output", f"{folder}/o.txt", "--image", f"{folder}/o.bmp"]
     train = ["--data", a.data, "--json", "--save", f"{folder}/m.safetensors"]
@@ -120,7 +120,7 @@ def measure_sums(a):
 
 
 def key_of(line):
-    if "kind" not in line:  # a line of another program
+    if "kind" not in line:  # the line comes from another program
         return json.dumps(line)
     return tuple(line[name] for name in ("kind", "work", "scaling", "images", "places"))
 
@@ -132,10 +132,10 @@ def read(path):
         return [json.loads(line) for line in file]
 
 
-# ---- what was measured ----
+# ---- results ----
 
 def gpu_rates():
-    """{(work, scaling, images): {GPUs: images/s}} of the H200: lines of this script, and of the first measurement by hand (f59b6b4)."""
+    """Returns {(work, scaling, images): {GPUs: images/s}} of the H200, from this script and from the first measurement by hand (f59b6b4)."""
     rates = collections.defaultdict(dict)
     epochs = collections.defaultdict(list)
     lines = read(os.path.join(RESULTS, "h200", "scale.jsonl"))
@@ -154,7 +154,8 @@ def gpu_rates():
         elif words[0] == "generate":
             rates[f"generate dcgan {words[1]}, {words[2]}", "strong", line["images"]][places] = line["images_per_second"]
     for (work, scaling, images, places), found in epochs.items():
-        # Of DCGAN the fastest: while a block of pictures is prepared the others wait, which later commits avoid.
+        # For DCGAN the fastest rate: at that commit devices waited while a block of images was prepared, which
+        # later commits avoid.
         rates[work, scaling, images][places] = max(found) if work == "train dcgan" else statistics.median(found[1:])
     for line in lines:
         if line.get("kind") == "gpus":
@@ -169,8 +170,8 @@ def rank_lines():
 # ---- the model ----
 
 def fit_epoch(series, batch):
-    """Of several series {n: images/s} of weak scaling, of one type each: seconds of an epoch T(n) = host + device / n + steps(n) * sums, where sums
-    count for n > 1 only. Host, sums, the device of each series, and the largest error of T, by least squares over all."""
+    """Fits several series {n: images/s}, one per type, to the seconds of an epoch T(n) = host + device / n + steps(n) * sums, where sums
+    count for n > 1 only. Returns host, sums, device of each series and the largest error of T, by least squares over all series."""
     import numpy
     rows, seconds = [], []
     for number, rates in enumerate(series):
@@ -189,12 +190,12 @@ def epoch_rate(host, sums, device, batch, places):
 
 
 def reduce_seconds(places, bytes_):
-    """A ring of all-reduce over nodes, as fast as a node's link, and the latency of a tree."""
+    """Returns the seconds of a ring all-reduce at the speed of a node's link, plus the latency of a tree."""
     return 2 * (places - 1) / places * bytes_ / FASTEST_LINK + 2 * math.ceil(math.log2(places)) * LATENCY
 
 
 def dcgan_step(rates, places, batch=256):
-    """Seconds of a step on so many GPUs of several nodes: measured on one, the second pass of normalizations as measured on four, and sums."""
+    """Predicts the seconds of a step on GPUs of several nodes: as measured on one, plus the second pass of normalizations as on four, plus sums."""
     one = batch / rates[1]
     normalization = 4 * batch / rates[4] - one
     return one + normalization + reduce_seconds(places, GRADIENT_BYTES) + SMALL_SUMS * reduce_seconds(places, 4096)
@@ -227,7 +228,7 @@ def model_text():
 
 
 def fit_sums(places):
-    """Latency and bytes/s of sums over processes of this host, t = latency + bytes / bandwidth, by least squares of relative errors; None where
+    """Fits t = latency + bytes / bandwidth to sums over processes of this host by least squares of relative errors; returns None if
     nothing was measured."""
     import numpy
     lines = [line for line in read(os.path.join(RESULTS, "cpu", "scale.jsonl")) if line.get("kind") == "sums" and line["places"] == places]
@@ -291,7 +292,7 @@ def rank_table():
 
 
 def table_4():
-    """The report's table 4, in milliseconds: theirs, and ours with and without files."""
+    """Returns the report's table 4 in milliseconds: theirs, and ours with and without files."""
     rates = gpu_rates()
     text = ["| images | " + " | ".join(f"{count:,}" for count in COUNTS) + " |", "| --- |" + " ---: |" * len(COUNTS)]
     for places in (1, 2, 4):

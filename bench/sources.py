@@ -1,5 +1,5 @@
-"""Digests of the sources of what a figure measures, where that is no single kernel of a GPU: coarse, by folders, so that a change of
-documents, tests or comments makes no figure stale, and any other change of what may have run does."""
+"""Digests of the sources behind figures other than those of single GPU kernels: coarse, by folders, so that a change of
+documents, tests or comments makes no figure stale, and any other change of code that may have run does."""
 import functools
 import hashlib
 import os
@@ -18,7 +18,7 @@ SETS = {
     "program": ("CMakeLists.txt", "cmake", "cli", "include", "nets", "reference", "src"),
 }
 ENDINGS = (".h", ".hpp", ".c", ".cpp", ".cmake", ".txt", ".html", ".in")
-# Comments and blanks; what stands in quotes is no comment.
+# Comments and white space; quoted text is kept.
 CPP = re.compile(r'(R"(\w*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\')|//[^\n]*|/\*.*?\*/|\s+', re.DOTALL)
 CMAKE = re.compile(r'("(?:\\.|[^"\\])*")|#[^\n]*|\s+', re.DOTALL)
 

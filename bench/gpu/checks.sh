@@ -1,10 +1,10 @@
 #!/bin/bash
-# Whether a GPU computes what is right, in one call and within a number of seconds: random problems verified, the sanitizers over each
-# family of kernels, the tests. Figures are bench/gpu/figures.sh.
+# Checks on a GPU, in one call of limited duration, that results are correct: verifies random problems, runs the sanitizers over each
+# family of kernels, and runs the tests. bench/gpu/figures.sh measures the figures.
 # usage: bench/gpu/checks.sh BUILD SECONDS OUT [STEP...]     BUILD: built with -DCOSMATI_PORTABLE=ON, or on that machine
 # STEP: products primitives convolutions memcheck racecheck tests; without any, all of them in this order.
-# OUT/summary.txt: what ended how; verify.jsonl: a line for each problem; log.txt.
-# exit status: 0 if every step ended well.
+# OUT/summary.txt: outcome of each step; verify.jsonl: a line for each problem; log.txt.
+# exit status: 0 if every step passed.
 set -u
 build=$(realpath "$1") seconds=$2 out=$3
 shift 3
@@ -25,7 +25,7 @@ failed=()
 
 left() { echo $((seconds - SECONDS)); }
 
-# step NAME MOST LOG COMMAND...: at most MOST seconds, and no more than are left.
+# step NAME MOST LOG COMMAND...: runs the command for at most MOST seconds, within the remaining time.
 step() {
   local name=$1 most=$2 log=$3 begin=$SECONDS
   shift 3
@@ -42,8 +42,8 @@ step() {
   ((status == 0)) || failed+=("$name: exit status $status")
 }
 
-# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues. Each is
-# another kernel, so that most of the time goes into compiling, on all cores.
+# Random problems: types, layouts, odd extents, gaps, misalignment, batches, epilogues. Each needs a kernel of
+# its own, so most of the time is spent compiling on all cores.
 products() {
   local jobs=() seed=1
   for words in "--type f32" "--type f64" "--type f16" "--type f16 --accumulator f16" "--type bf16" "--type s8" \
@@ -55,7 +55,7 @@ products() {
   for words in "--type f16" "--type bf16" "--type tf32" "--type s8" "--type u8" "--type bf16 --c-type f32 --d-type f32"; do
     jobs+=("$words --kernel warp_specialized --seed $((seed++))")
   done
-  # Operands that threads bring.
+  # Operands copied by threads.
   for words in "--type tf32 --misalign 4" "--type bf16 --misalign 4" "--type f16 --misalign 2" "--type e4m3 --d-type f32 --layout tn --misalign 4"; do
     jobs+=("$words --kernel warp_specialized --seed $((seed++))")
   done
@@ -124,7 +124,7 @@ sanitize() {
     "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"
 }
 
-# Every algorithm of a convolution in every direction that it has.
+# Every algorithm of a convolution in every direction that it supports.
 convolutions() {
   local jobs=() algorithm direction layout type shape
   for layout in nchw nhwc; do
@@ -150,7 +150,8 @@ convolutions() {
     done
   done
   jobs+=("--layout nhwc --type f16 --algorithm unroll_gemm --size 16x64x28x28x64x3x3 --pad 1 --max-workspace 4000000")
-  # Images unrolled by the copy engine: whole steps of channels, with a remainder, fewer than one; each policy.
+  # Images unrolled by TMA: full steps of channels, steps with a remainder, fewer channels than a step; each
+  # policy.
   for shape in "--size 4x64x33x29x40x3x3 --pad 1" "--size 3x80x30x31x24x5x3 --stride 2,3 --pad 2,0,1,1" "--size 3x16x19x20x8x3x3 --dilation 3,2" \
     "--size 5x32x17x23x264x2x4 --pad 0,3,1,2" "--size 1x256x7x7x128x3x3 --pad 1" "--size 64x128x14x14x256x3x3 --pad 1"; do
     for type in f16 bf16 tf32 s8 e4m3; do

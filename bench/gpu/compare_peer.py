@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The peer cudnn of `bench conv` beside PyTorch, problem by problem.
+"""Compares the peer cudnn of `bench conv` with PyTorch, problem by problem.
 
 usage: compare_peer.py CONV.jsonl [TORCH.jsonl]     lines of `cosmati bench conv --peer cudnn,torch --json`; of conv_vs_torch.py
-PyTorch's times are those of the peer torch, in turns with cuDNN's on one device, or of TORCH.jsonl, on a device that did nothing else.
-A quotient is the peer's time over PyTorch's: 1 is as fast, 1.1 is 10 % slower. Per suite, type and direction: the median, the
+PyTorch's times come from the peer torch, interleaved with cuDNN on one device, or from TORCH.jsonl, measured on an idle device.
+A ratio is the peer's time over PyTorch's: 1 is as fast, 1.1 is 10 % slower. Printed per suite, type and direction: the median, the
 slowest layer, and how our time compares with either. Exit status 1 if a median is above 1.05 or a layer above 1.15, 2 if there is
 nothing to compare.
 """

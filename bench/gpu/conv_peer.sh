@@ -1,17 +1,17 @@
 #!/bin/bash
-# Is the cuDNN that `bench conv` is measured against as fast as what PyTorch's users have? Layers of ResNet-50, VGG-16 and
-# MobileNetV2 with 64 images, by ours, cuDNN and PyTorch in turns on one GPU: f16 and tf32 NHWC, f32 NCHW, three directions. Some 120
-# problems in about seven minutes; --all takes every layer.
+# Checks that the cuDNN peer of `bench conv` is as fast as what PyTorch's users have. Times layers of ResNet-50, VGG-16 and MobileNetV2 with 64 images by our
+# kernels, cuDNN and PyTorch in turns on one GPU: f16 and tf32 NHWC, f32 NCHW, three directions. About 120 problems in seven minutes; --all takes every layer.
 # usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--only SUITE] [--torch-script FILE]
-# BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --only: vgg16, resnet50 or mobilenet. --torch-script: conv_vs_torch.py
-# RESULTS.jsonl OUT.jsonl, which times PyTorch later, alone, on a device that has cooled down; its comparison comes second and does not count.
+# BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --only: vgg16, resnet50 or mobilenet.
+# --torch-script: conv_vs_torch.py RESULTS.jsonl OUT.jsonl, which times PyTorch afterward, alone, on a device that has cooled down; its comparison is printed second
+# and does not affect the exit status.
 # OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with --torch-script OUT/torch.jsonl, OUT/compare_alone.txt.
-# exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 %
-# slower; 2 if a part failed.
+# exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 % slower; 2 if a part
+# failed.
 set -u
 build=$(realpath "$1") out=$2
 shift 2
-all= seconds=480 torch_script= parts_of_time="vgg16:35 resnet50:75 mobilenet:100" # until so many hundredths of the time are over
+all= seconds=480 torch_script= parts_of_time="vgg16:35 resnet50:75 mobilenet:100" # each suite runs until this percentage of the time has passed
 while (($#)); do
   case $1 in
     --all) all=1 ;;
@@ -33,9 +33,9 @@ trap 'rm -rf "$parts"' EXIT
 export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
 rm -f "$out/conv.jsonl" "$out/plans.jsonl" "$out/torch.jsonl"
 
-. "$here/libraries.sh"  # the same cuDNN on both sides
+. "$here/libraries.sh"  # both sides load the same cuDNN
 
-# The layers of the daily run by number, without comments.
+# The numbers of the layers of the short run, not counting comments.
 chosen_resnet50="1 3 4 7 8 17 22"
 chosen_mobilenet="2 4 10 20"
 chosen_vgg16="2 9"
@@ -44,8 +44,8 @@ layers() { # SUITE
   grep '^--' "$here/../suites/$1.txt" | awk -v all="$all" -v numbers=" ${!chosen} " 'all != "" || index(numbers, " " NR " ") > 0'
 }
 
-# One file of all problems a suite, layer by layer: cuDNN loads each of its kernels once a process. For the compiler, which
-# takes all cores, one a type and direction.
+# Writes all problems of a suite to one file, ordered by layer, because cuDNN loads each of its kernels once per process;
+# and several files per type and direction for the compiler, which uses all cores.
 for part in $parts_of_time; do
   suite=${part%:*}
   head=$(grep '^subject\|^about' "$here/../suites/$suite.txt")

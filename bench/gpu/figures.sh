@@ -1,13 +1,14 @@
 #!/bin/bash
-# Measures the figures of a GPU: the rows of bench/gpu/table.txt, then the networks, beside cuBLASLt, cuBLAS, cuDNN and PyTorch. What OUT
-# has already, and what has not changed since, is not measured again: run it until it says that nothing is missing.
+# Measures the figures of a GPU: the rows of bench/gpu/table.txt, then the networks, interleaved with cuBLASLt, cuBLAS, cuDNN and PyTorch.
+# Figures that OUT already has and whose sources are unchanged are not measured again: run it until it reports that nothing is missing.
 # usage: bench/gpu/figures.sh BUILD OUT [--all] [--seconds N] [--data FOLDER] [--only table|networks]
-# BUILD: a build folder whose bin/cosmati runs here. --all: every problem of the suites, not only representative ones. --seconds: of this
-# call, compiling included (570). --data: with mnist/ and dcgan/, for the networks (../shared/data; they are left out where there is none).
-# OUT/table.jsonl, figures.jsonl, device.txt: for bench/results/GPU/, of which bench/report.py writes docs/performance.md; OUT/log.txt.
-# --only: one of the two parts; on a machine with two GPUs they may run side by side, each with its own OUT and CUDA_VISIBLE_DEVICES.
-# PYTHON: the Python with torch (python3). COSMATI_COMMIT: told in the results, where there is no repository.
-# exit status: 0 if all is measured and right, 1 if something is missing or failed.
+# BUILD: a build folder whose bin/cosmati runs here. --all: every problem of the suites, not only representative ones. --seconds: limit of
+# this call, compiling included (570). --data: folder with mnist/ and dcgan/ for the networks (../shared/data; they are skipped without
+# it).
+# OUT/table.jsonl, figures.jsonl, device.txt: for bench/results/GPU/, from which bench/report.py writes docs/performance.md; OUT/log.txt.
+# --only: one of the two parts; on a machine with two GPUs both may run at the same time, each with its own OUT and CUDA_VISIBLE_DEVICES.
+# PYTHON: the Python with torch (python3). COSMATI_COMMIT: the commit to record if there is no repository.
+# exit status: 0 if everything is measured and correct, 1 if something is missing or failed.
 set -u
 build=$(realpath "$1") out=$2
 shift 2
@@ -40,17 +41,17 @@ export COSMATI_COMMIT
 "$cosmati" bench table --file "$parts/table.txt" --backend cuda --digest >"$parts/digests.jsonl" 2>>"$out/log.txt" ||
   { echo "some rows cannot be planned:"; tail -n 3 "$out/log.txt"; }
 
-missing() { # what is left of the table goes to todo.txt
+missing() { # writes the remaining rows of the table to todo.txt
   "$python" "$here/rows.py" todo "$parts/table.txt" "$parts/digests.jsonl" "$out/table.jsonl" >"$parts/todo.txt"
   wc -l <"$parts/todo.txt"
 }
-measure_table() { # HUNDREDTHS of the time, until which it goes on
+measure_table() { # PERCENT of the time after which to stop
   local limit=$((seconds * $1 / 100 - SECONDS))
   (($(missing) > 0 && limit > 0)) || return
   timeout "$limit" "$cosmati" bench table --file "$parts/todo.txt" --backend cuda --json "$out/table.jsonl" >>"$out/log.txt" 2>&1
   echo "table: exit status $? after $SECONDS s, $(missing) of $(wc -l <"$parts/table.txt") rows are left"
 }
-measure_networks() { # PART: lenet5, mnist or dcgan, if it is not there
+measure_networks() { # PART: lenet5, mnist or dcgan; skipped if already measured
   local limit=$((seconds - SECONDS))
   "$python" "$here/rows.py" have "$1" "$out/figures.jsonl" && return
   ((limit > 0)) || return
@@ -79,7 +80,8 @@ if [ "$only" = networks ]; then
   exit
 fi
 echo "$(missing) of $(wc -l <"$parts/table.txt") rows are to be measured"
-# A kernel takes one core for a second or two: all that are missing are compiled on all cores first.
+# Compiling a kernel takes a second or two on one core, so all missing kernels are compiled on all cores
+# first.
 "$python" "$here/rows.py" compile "$parts/todo.txt" --backend cuda --device-description "$out/device.txt" --threads 1 |
   timeout $((seconds / 3)) xargs -r -P "$(nproc)" -L 1 "$cosmati" compile >"$parts/compile.txt" 2>&1
 grep -h "^cosmati:" "$parts/compile.txt" >>"$out/log.txt" 2>/dev/null

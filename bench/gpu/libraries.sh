@@ -1,5 +1,5 @@
-# For scripts in bench/gpu: sets LD_LIBRARY_PATH, so that the program finds libraries that lie with other programs only, and COSMATI_CUDNN, the
-# cuDNN of PyTorch where it brings its own. PYTHON: the Python with torch (python3).
+# For scripts in bench/gpu: sets LD_LIBRARY_PATH, so that the program finds libraries that are installed only as parts of other programs, and
+# COSMATI_CUDNN to PyTorch's own cuDNN if it has one. PYTHON: the Python with torch (python3).
 LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 torch_cudnn=$("${PYTHON:-python3}" -c 'import importlib.util as u; s = u.find_spec("nvidia.cudnn"); print(list(s.submodule_search_locations)[0] if s else "")' 2>/dev/null)
 if [ -n "$torch_cudnn" ] && [ -e "$torch_cudnn/lib/libcudnn.so.9" ]; then

@@ -1,8 +1,8 @@
-"""The lines of report_job.sh.
+"""Reads and writes the result lines of report_job.sh.
 
-usage: report_job.py have LINES ROW REPEAT          exit status 0 if this commit's line is there
+usage: report_job.py have LINES ROW REPEAT          exit status 0 if this commit's line exists
        report_job.py add LINES ROW REPEAT BEGIN END MACHINE STDOUT COMMAND
-       report_job.py ratios LINES                   of this commit, each row's median
+       report_job.py ratios LINES                   the median of each row for this commit
 """
 import json
 import os
@@ -10,7 +10,7 @@ import statistics
 import sys
 
 COMMIT = os.environ["COSMATI_COMMIT"]
-NUMBERS = 64 * 64 * 3  # of an image
+NUMBERS = 64 * 64 * 3  # numbers per image
 
 
 def read(path):
@@ -30,7 +30,7 @@ def add(path, row, repeat, begin, end, machine, stdout, command):
         told = [json.loads(line) for line in file if line.startswith("{")]
     rates = [line["images_per_second"] for line in told if line.get("event") in ("epoch", "progress")]
     record = {"row": row, "repeat": int(repeat), **told[-1]}
-    if rates:  # the first ones hold what happens once
+    if rates:  # the first rates include one-time work
         record["images_per_second"] = statistics.median(rates[len(rates) // 2:])
     record.update(wall_seconds=float(end) - float(begin), commit=COMMIT, machine=machine, command=command)
     with open(path, "a", encoding="utf-8") as file:

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Measures the DCGAN report's job with its files on a machine with one or two GPUs, or on processors: latent vectors as text in, text and a BMP
-# picture out, in one process and by mpirun, beside formatting and writing alone; a large .npy file; training on two GPUs over one. What OUT
-# has already from this commit is not measured again: run it until it says that nothing is missing.
+# Measures the DCGAN report's job including its files on a machine with one or two GPUs, or on CPUs: latent vectors as text in, text and a BMP
+# picture out, in one process and by mpirun, next to formatting and writing alone; a large .npy file; training on two GPUs relative to one. Lines
+# that OUT already has for this commit are not measured again: run it until it reports that nothing is missing.
 # usage: bench/gpu/report_job.sh BUILD OUT [--backend cuda|cpu] [--count N] [--array N] [--repeats N] [--seconds N] [--data FOLDER] [--folder FOLDER]
 # BUILD: a build folder whose bin/cosmati runs here. --count: images of the report's job (5248). --array: 8-bit images of the .npy file (1000000, or
-# what the folder holds). --repeats: runs of each row, in turns (3). --seconds: of this call (170). --data: with mnist/ for the training
-# (../shared/data; left out where there is none). --folder: for the files, on a memory file system (/dev/shm).
-# OUT/report_job.jsonl: a line a run; OUT/log.txt. The last lines of stdout are the ratios. PYTHON: a Python 3 (python3). COSMATI_COMMIT: told
-# in the results, where there is no repository.
-# exit status: 0 if all is measured, 1 if something is missing or failed.
+# what the folder has room for). --repeats: runs of each row, interleaved (3). --seconds: limit of this call (170). --data: folder with mnist/ for
+# the training (../shared/data; skipped without it). --folder: for the files, on a memory file system (/dev/shm).
+# OUT/report_job.jsonl: a line per run; OUT/log.txt. The last lines of stdout are the ratios. PYTHON: a Python 3 (python3). COSMATI_COMMIT: the
+# commit to record if there is no repository.
+# exit status: 0 if everything is measured, 1 if something is missing or failed.
 set -u
 build=$(realpath "$1") out=$2
 shift 2
@@ -42,7 +42,7 @@ fits=$(($(df --output=avail -B1 "$folder" | tail -n 1) / 10 * 8 / 12288))
 latents=$work/latents.txt
 awk -v count="$count" 'BEGIN { srand(1); print count; for (i = 0; i < count; i++) { for (j = 0; j < 100; j++) printf "%.6f ", 2 * rand() - 1; print "" } }' >"$latents"
 
-# run ROW REPEAT COMMAND...: a line of the program's last line of JSON, unless it is there. Fields: of the program, and of this script.
+# run ROW REPEAT COMMAND...: records the program's last line of JSON with fields of this script, unless the line exists.
 left=0
 run() {
   local row=$1 repeat=$2 begin status
@@ -66,7 +66,7 @@ run() {
 draw=("$cosmati" generate dcgan --backend "$backend")
 job=(--input "$latents" --output "$work/x.txt" --image "$work/x.bmp")
 npy=(--count "$array" --seed 1 --output-type u8)
-ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none)  # by default Open MPI gives each of two processes one core
+ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none)  # by default Open MPI binds each of two processes to one core
 [ "$backend" = cuda ] && device=(--gpus 1) || device=()
 
 for ((i = 1; i <= repeats; i++)); do

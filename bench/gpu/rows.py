@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The rows of bench/gpu/table.txt, and which of them were measured: used by figures.sh and by bench/report.py.
+"""Selects rows of bench/gpu/table.txt by whether they were measured; used by figures.sh and by bench/report.py.
 
 usage: rows.py select TABLE [--all]               the table for `cosmati bench table`; --all: thinned rows without their --lines
-       rows.py todo TABLE DIGESTS.jsonl RESULTS.jsonl    rows of such a table that RESULTS lacks; lines of theirs are taken out of it
-       rows.py compile TABLE WORD...              the words of `cosmati compile` for each row, WORDs behind them
+       rows.py todo TABLE DIGESTS.jsonl RESULTS.jsonl    rows of such a table that RESULTS lacks; removes their outdated lines from RESULTS
+       rows.py compile TABLE WORD...              the arguments of `cosmati compile` for each row, followed by WORDs
        rows.py have PART FIGURES.jsonl            exit status 1 if a figure of this part of bench/gpu_figures.py is missing or stale
-DIGESTS: what `cosmati bench table --digest` says of TABLE.
+DIGESTS: the output of `cosmati bench table --digest` for TABLE.
 """
 import collections
 import json
@@ -34,7 +34,7 @@ def read(path=TABLE):
 
 
 def command(row, whole=False):
-    """As the lines of its results have it."""
+    """Returns the command that the result lines of the row record."""
     words = LINES.sub("", row.words) if whole and row.thinned else row.words
     return PREFIX + shlex.join(words.split()) + SUFFIX
 
@@ -42,7 +42,7 @@ def command(row, whole=False):
 def json_lines(path):
     if not os.path.exists(path):
         return []
-    with open(path, encoding="utf-8") as file:  # a program that was killed may have left half a line
+    with open(path, encoding="utf-8") as file:  # a program that was killed may have left an incomplete line
         return [json.loads(line) for line in file if line.startswith("{") and line.endswith("}\n")]
 
 
@@ -54,12 +54,12 @@ def by_command(lines):
 
 
 def is_whole(lines, digests):
-    """Each of the problems was measured, as it is computed now."""
+    """Whether every problem was measured with the kernels that it uses now."""
     return bool(digests) and not collections.Counter(line["digest"] for line in digests) - collections.Counter(line["digest"] for line in lines)
 
 
 def has_part(part, path):
-    import gpu_figures  # which a report does not need
+    import gpu_figures  # a report does not need it
     import sources
     fresh = [line for line in json_lines(path) if "digest" in line and line["command"].endswith(f" {part}") and line["digest"] == sources.digest(line["sources"])]
     return len([line for line in fresh if "reason" not in line]) >= gpu_figures.COUNTS[part]
@@ -83,7 +83,7 @@ def main():
         digests, results = by_command(json_lines(rest[0])), by_command(json_lines(rest[1]))
         todo = [row for row in rows if not is_whole(results[command(row)], digests[command(row)])]
         for row in todo:
-            if digests[command(row)]:  # else it cannot be planned today, which says nothing of what was measured
+            if digests[command(row)]:  # otherwise the row cannot be planned now, and its results are kept
                 results.pop(command(row))
         with open(rest[1] + ".new", "w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for group in results.values() for line in group)

@@ -1,5 +1,5 @@
-// The unroll kernel of Kirk and Hwu, figure 16.18, with its indices corrected, for a profiler: which sectors
-// a warp's accesses touch. docs/convolution.md has what it showed.
+// The unroll kernel of Kirk and Hwu, figure 16.18, with its indices corrected. Profiling it shows the sectors
+// that a warp's accesses touch; docs/convolution.md has the results.
 //
 //   nvcc -arch=native -O3 -o unroll_of_the_chapter unroll_of_the_chapter.cu
 //   ncu --metrics
@@ -7,7 +7,7 @@
 //   ./unroll_of_the_chapter
 #include <cstdio>
 
-// A thread has one pixel of the output and one channel, and writes the taps that lie under the filter there:
+// A thread handles one output pixel and one channel, and copies the input elements under the filter there:
 // unrolled[(c, p, q), pixel] = x[c, row + p, column + q]. x is (C, H, W), with channels_last (H, W, C).
 template <bool channels_last>
 __global__ void unroll(int channels, int height, int width, int taps, float const* x, float* unrolled) {

@@ -1,9 +1,9 @@
-"""PyTorch's convolutions on the processor: seconds of each problem that stands on standard input.
+"""Times PyTorch's convolutions on the CPU for the problems on standard input.
 
 usage: torch_conv.py THREADS SECONDS < problems
-A problem is a line as `cosmati bench conv --json` calls it: "forward n1 c64 56x56 k64 3x3 stride 1,1 pad 1,1,1,1 nchw"; the memory
-format is that of the line. f32, in inference mode; padding that differs between two sides is done by F.pad within the time, as
-PyTorch's users do it. For each line one JSON line: the median and the least of as many calls as fit into SECONDS, two at least.
+A problem is a line with a label of `cosmati bench conv --json`: "forward n1 c64 56x56 k64 3x3 stride 1,1 pad 1,1,1,1 nchw"; the memory
+format is that of the label. Data are f32, in inference mode; asymmetric padding is done by F.pad and counted in the time, as
+PyTorch's users do it. Prints one JSON line per problem: median and minimum of the calls that fit into SECONDS, at least two.
 """
 import json
 import re
@@ -20,7 +20,7 @@ LABEL = re.compile(r"(?P<direction>\w+) n(?P<n>\d+) c(?P<c>\d+) (?P<h>\d+)x(?P<w
 
 
 def call_of(label):
-    """A function without arguments that computes the problem."""
+    """Returns a function without arguments that computes the problem."""
     match = LABEL.match(label)
     if not match:
         raise SystemExit(f"torch_conv.py: {label!r} is no convolution of nchw or nhwc images")
@@ -40,7 +40,7 @@ def call_of(label):
     extent = lambda size, pads, taps, step, apart: (size + pads - apart * (taps - 1) - 1) // step + 1
     rows = extent(p["h"], p["top"] + p["bottom"], p["r"], p["u"], p["dy"])
     columns = extent(p["w"], p["left"] + p["right"], p["s"], p["v"], p["dx"])
-    # What is beyond the end is cut off by a view; what is missing is output padding.
+    # A view cuts off what lies beyond the end; output padding adds what is missing.
     more = (max(0, p["h"] - ((rows - 1) * p["u"] - 2 * p["top"] + p["dy"] * (p["r"] - 1) + 1)),
             max(0, p["w"] - ((columns - 1) * p["v"] - 2 * p["left"] + p["dx"] * (p["s"] - 1) + 1)))
     y = torch.randn(p["n"], p["k"], rows, columns).to(memory_format=order)

@@ -1,6 +1,6 @@
-"""PyTorch on one GPU, data resident: training the modern LeNet-5, drawing with the DCGAN generator. Prepares what is asked for, in
-each of three ways (eager, CUDA graph, torch.compile), prints one JSON line of what failed; then, for each line on stdin that names
-one, measures all ways for a moment and prints a JSON line with images/s by way.
+"""PyTorch on one GPU with resident data: trains the modern LeNet-5 and runs the DCGAN generator. Prepares each NAME in
+three modes (eager, CUDA graph, torch.compile) and prints one JSON line with the failures. Then, for each line on stdin that
+contains a NAME, briefly measures all modes and prints a JSON line with images/s by mode.
 
 usage: torch_gpu.py NAME...     NAME: lenet5-64 (the batch), dcgan-f32-1024 (type, batch; f32, tf32, f16)
 """
@@ -13,7 +13,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 torch.backends.cudnn.benchmark = True
-INNER = 10  # steps of a graph
+INNER = 10  # steps per graph
 
 
 class LeNet5(nn.Module):
@@ -50,7 +50,7 @@ def use_tf32(use):
 
 
 def lenet5(batch, compiled):
-    """One step of training on a batch that stays: forward, backward, SGD with momentum and weight decay; factors in TF32."""
+    """One training step on a fixed batch: forward, backward, SGD with momentum and weight decay; factors in TF32."""
     use_tf32(True)
     model = LeNet5().cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, foreach=True)
@@ -78,7 +78,7 @@ def dcgan(kind, batch, compiled):
 
 
 def recorded(step):
-    """The step as a CUDA graph of INNER repetitions."""
+    """Captures INNER repetitions of the step in a CUDA graph."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -94,7 +94,7 @@ def recorded(step):
 
 
 def prepared(name):
-    """(what to call, how many steps that is, what must live) by way; and why a way is not there."""
+    """Returns (function, steps per call, objects to keep alive) by mode, and the failures by mode."""
     network, *words = name.split("-")
     batch, ways, failures = int(words[-1]), {}, {}
     for way in ("eager", "graph", "compile"):
@@ -103,14 +103,14 @@ def prepared(name):
             for _ in range(5):
                 step()
             torch.cuda.synchronize()
-            ways[way] = (step, 1, step) if way == "eager" else (recorded(step), INNER, step)  # a graph owns no tensors
-        except Exception as error:  # a peer that cannot is told, and does not end the others
+            ways[way] = (step, 1, step) if way == "eager" else (recorded(step), INNER, step)  # a graph does not own its tensors
+        except Exception as error:  # a mode that fails is reported and does not end the others
             failures[way] = f"{type(error).__name__}: {error}"[:200]
     return batch, ways, failures
 
 
 def images_per_second(call, images, seconds=0.15):
-    """At the median of the calls that fit into `seconds`, by events."""
+    """Returns the rate at the median time, by events, of the calls that fit into `seconds`."""
     for _ in range(3):
         call()
     torch.cuda.synchronize()
