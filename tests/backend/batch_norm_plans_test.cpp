@@ -1,5 +1,5 @@
-// Which kernels compute batch normalizations: none of f32 or 16 bits is left to the reference's loops in
-// double.
+// The kernels chosen for batch normalizations: for f32 and 16-bit types none falls back to the reference's
+// loops.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,10 +10,10 @@
 namespace cosmati {
 namespace {
 
-// Dense, of the dimensions (n, c, spatial...): channels after the images, innermost, or outermost with the
-// images innermost.
+// A dense layout of dimensions (n, c, spatial...): channels after the images, channels innermost, or channels
+// outermost with the images innermost.
 Layout arranged(Shape const& shape, char const* format) {
-  int order[max_rank] = {};  // from the slowest to the fastest
+  int order[max_rank] = {};  // slowest to fastest
   int next = 0;
   std::string const name = format;
   if (name != "chwn") order[next++] = 0;

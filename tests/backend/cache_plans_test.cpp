@@ -1,4 +1,5 @@
-// Plans for processors whose second level cache differs. Nothing here depends on the processor of the test.
+// Plans for processors with different second-level caches. Nothing here depends on the processor that runs
+// the test.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -15,7 +16,7 @@ Device with_second_cache(char const* processor, long long bytes) {
   return device;
 }
 
-// 3x3 filters of 64 channels in f64: a column of the matrix that is unfolded has 576 elements.
+// 3x3 filters of 64 channels in f64: a column of the im2col matrix has 576 elements.
 std::size_t im2col_workspace(Device const& device) {
   ConvolutionProblem problem;
   problem.x = describe(DataType::f64, {1, 64, 58, 58});
@@ -28,12 +29,12 @@ TEST(CachePlans, SlicesOfIm2colFitTheSecondCache) {
   Device const laptop = describe_processor("avx2-laptop", 2);
   if (!laptop.openblas) GTEST_SKIP() << "OpenBLAS is not here, without which there is no im2col_f64";
   std::size_t const whole = im2col_workspace(with_second_cache("avx2-laptop", 1 << 20));
-  // Two threads have a slice each, of so many columns as fit.
+  // Each of two threads has a slice of as many columns as fit.
   auto const slices = [](Index cache) { return std::size_t(2 * (cache / 8 / 576) * 576 * 8); };
   EXPECT_EQ(whole - im2col_workspace(laptop), slices(1 << 20) - slices(512 << 10));
   EXPECT_EQ(whole - im2col_workspace(with_second_cache("avx2-laptop", 256 << 10)),
             slices(1 << 20) - slices(256 << 10));
-  // What is not known is taken for 1 MiB, and more than that was not measured.
+  // An unknown cache counts as 1 MiB; larger caches were not measured and count as 1 MiB, too.
   EXPECT_EQ(im2col_workspace(with_second_cache("avx2-laptop", 0)), whole);
   EXPECT_EQ(im2col_workspace(with_second_cache("avx2-laptop", 4 << 20)), whole);
   EXPECT_EQ(im2col_workspace(describe_processor("64-core-server", 2)), whole);
@@ -54,7 +55,7 @@ TEST(CachePlans, SumsOfATileFitTheSecondCache) {
   EXPECT_EQ(workspace(0), large);
   EXPECT_LT(workspace(512 << 10), large);
   EXPECT_LT(workspace(256 << 10), workspace(512 << 10));
-  EXPECT_EQ(workspace(16 << 10), workspace(128 << 10));  // the smallest tiles serve any cache
+  EXPECT_EQ(workspace(16 << 10), workspace(128 << 10));  // the smallest tiles fit any cache
 }
 
 }  // namespace

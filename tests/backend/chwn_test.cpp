@@ -1,5 +1,5 @@
-// The candidates chwn16 against the reference: random shapes, both instruction sets, one and several threads.
-// Sums of small integers are exact in f32, so that convolutions must agree in every bit.
+// The chwn16 candidates against the reference: random shapes, both instruction sets, one and several threads.
+// Sums of small integers are exact in f32, so convolutions must agree bit for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr float poison = -7.0e30f;
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Elements between two bands that nobody may write, at an address that is a multiple of the element only.
+// Elements between two guard bands, at an address aligned only to the element size.
 template <class Element>
 class Guarded {
  public:
@@ -80,7 +80,7 @@ std::string name_of(Device const& device) {
   return std::string(device.avx512 ? "v4" : "v3") + ", threads " + std::to_string(device.threads);
 }
 
-// Runs by chwn16, with a dirty workspace that is not larger than the plan says.
+// Runs by chwn16, with an uninitialized workspace no larger than the plan says.
 template <class Problem>
 void run_chwn16(Problem const& problem, Device const& device, typename Problem::Arguments const& arguments) {
   auto const prepared = prepare(make_plan(testing::unaligned(problem), device, {.kernel = "chwn16"}));
@@ -104,7 +104,7 @@ std::string text_of(ConvolutionProblem const& p) {
          std::to_string(p.groups);
 }
 
-// `most` bounds channels of a group and extents.
+// `most` bounds the channels of a group, and the extents.
 ConvolutionProblem random_convolution(Random& random, Index most) {
   ConvolutionProblem p;
   while (true) {
@@ -129,7 +129,7 @@ ConvolutionProblem random_convolution(Random& random, Index most) {
   }
 }
 
-// LeNet-5's, whose work is divided among threads, then random ones.
+// LeNet-5's convolutions, whose work is divided among threads, then random ones.
 std::vector<ConvolutionProblem> convolution_cases() {
   std::vector<ConvolutionProblem> cases(2);
   ConvolutionProblem& c1 = cases[0];
@@ -211,7 +211,7 @@ TEST(Chwn16Convolution, FilterAndBiasGradient) {
   }
 }
 
-// Weights in the order of the images, CRSK, and with gaps: every direction, without a touch between them.
+// Weights with the batch innermost, as CRSK, and with gaps: every direction, without a repacking step.
 TEST(Chwn16Convolution, WeightsInAnyOrder) {
   Random random(7);
   for (ConvolutionProblem& p : convolution_cases()) {
@@ -263,7 +263,7 @@ TEST(Chwn16Convolution, SameBitsForTheSameThreads) {
   }
 }
 
-// Convolutions of any number of shares, directly: more shares than rows are legal.
+// Calls the kernels directly with any number of shares; more shares than rows are allowed.
 TEST(Chwn16Convolution, AnyNumberOfShares) {
   Random random(6);
   Device const here = this_device(Backend::cpu);
@@ -299,7 +299,8 @@ TEST(Chwn16Convolution, AnyNumberOfShares) {
   }
 }
 
-// Windows that tile the image, that overlap and that leave gaps; the first has work for several threads.
+// Windows that tile the image, windows that overlap, and windows with gaps; the first has work for several
+// threads.
 std::vector<PoolingProblem> pooling_cases(PoolingMode mode) {
   std::vector<PoolingProblem> cases;
   Random random(7);
@@ -328,7 +329,7 @@ std::vector<PoolingProblem> pooling_cases(PoolingMode mode) {
     p.x = chwn16(channels, image[0], image[1]);
     p.y = chwn16(channels, output[0], output[1]);
     try {
-      validate(p);  // refuses a window without a tap in the image
+      validate(p);  // throws for a window without a tap in the image
       cases.push_back(p);
     } catch (Error const&) {
     }
@@ -354,7 +355,7 @@ void expect_near(Floats& result, Floats& expected, float tolerance) {
   }
 }
 
-// Few values, so that windows have ties; and what is not a number.
+// Few distinct values, so that windows have ties; optionally NaN and infinities.
 Floats with_ties(Random& random, Index size, bool finite) {
   Floats values = small_integers(random, size);
   for (float& value : values) {
@@ -421,7 +422,7 @@ TEST(Chwn16Pooling, Averages) {
         run_chwn16(p, device, {.x = x.data(), .y = y.data()});
         expect_near(y, y_expected, 1e-6f);
         run_chwn16(backward, device, {.dy = dy.data(), .dx = dx.data()});
-        expect_near(dx, dx_expected, 4e-6f);  // up to 16 windows of up to 3
+        expect_near(dx, dx_expected, 4e-6f);  // up to 16 windows of up to 3 elements
       }
     }
 }
@@ -465,7 +466,7 @@ TEST(Chwn16, RefusalsNameTheValueAndWhatIsLegal) {
   EXPECT_EQ(refusal(p, device), "w is bf16 (16, 6, 5, 5); its type must be f32");
 
   p = legal;
-  p.w.layout = image_layout(TensorFormat::chwn, 16, 6, 5, 5);  // as --layout chwn has it
+  p.w.layout = image_layout(TensorFormat::chwn, 16, 6, 5, 5);  // as with --layout chwn
   EXPECT_EQ(refusal(p, device), "");
 
   p = legal;

@@ -118,7 +118,7 @@ TEST(Convolution, OneTapIsAProduct) {
     for (TensorFormat format : {TensorFormat::nhwc, TensorFormat::nchw, TensorFormat::chwn})
       for (Index stride : {1, 2, 3})
         for (unsigned seed = 0; seed < std::size(epilogues); ++seed) {
-          bool const large = type == DataType::f32 && seed == 0;  // which the planner gives to the product
+          bool const large = type == DataType::f32 && seed == 0;  // the planner uses a matrix product for it
           Index const channels = large ? 512 : 17, filters = large ? 256 : 9, size = 7;
           ConvolutionProblem p;
           Index const out = convolution_extent(size, 1, stride, 0, 0, 1);
@@ -133,7 +133,7 @@ TEST(Convolution, OneTapIsAProduct) {
           Trial(p, seed).expect_close(cpu(), sums(p), "gemm");
           ++named;
         }
-  EXPECT_EQ(planned, 3);  // NHWC, with each stride
+  EXPECT_EQ(planned, 3);  // NHWC, with either stride
   EXPECT_EQ(named, 3 * 3 * 3 * 7);
 }
 
@@ -164,8 +164,8 @@ TEST(Convolution, BytesAreExact) {
       }
 }
 
-// Threads that prepare at the same time, as devices that train together do: oneDNN alone would make one bf16
-// kernel of fifty wrong then.
+// Threads that prepare at the same time, like devices that train together: with oneDNN alone one bf16 kernel
+// of fifty was wrong.
 TEST(Convolution, ThreadsThatPrepareAtOnceGetKernelsThatAreRight) {
   constexpr int threads = 3;
   for (Index size = 4; size <= 34; size += 2)

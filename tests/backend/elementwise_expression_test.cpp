@@ -1,4 +1,4 @@
-// Expressions over elements on the cpu backend: never by the reference, whatever is broadcast.
+// Element-wise expressions on the cpu backend: never by the reference, whatever is broadcast.
 #include "cosmati/ops/elementwise_expression.h"
 
 #include "cosmati/epilogue/parse.h"
@@ -14,8 +14,8 @@ using test::Values;
 
 Device cpu(int threads) { return this_device(Backend::cpu, threads); }
 
-// Up to seven operands, each broadcast along a random choice of the indices; now and then one of a single
-// element, now and then a store and a scalar.
+// Up to seven operands, each broadcast along a random choice of the indices; sometimes one with a single
+// element, sometimes a store and a scalar.
 ElementwiseProblem random_problem(Choice& choice, std::vector<DataType> const& types) {
   auto const type = [&] {
     return types[static_cast<std::size_t>(choice.between(0, static_cast<Index>(types.size()) - 1))];
@@ -39,7 +39,7 @@ ElementwiseProblem random_problem(Choice& choice, std::vector<DataType> const& t
         indices += (indices.empty() ? "" : ", ") + std::string(letters[static_cast<std::size_t>(d)]);
         own.extent[own.rank++] = shape[d];
       }
-    if (own.rank == 0) continue;  // an operand has an index
+    if (own.rank == 0) continue;  // an operand has at least one index
     text += (choice.heads() ? " + o" : " - o") + std::to_string(i) + "[" + indices + "]";
     described.push_back(describe(type(), choice.layout(own)));
   }

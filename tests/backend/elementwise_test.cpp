@@ -65,7 +65,7 @@ TEST(Transform, FloatsNearEveryTieRoundAsTheReference) {
     auto* const x = static_cast<float*>(trial.input("x").data());
     for (Index i = 0; i < count; ++i) {
       unsigned bits = static_cast<unsigned>(random());
-      if (i % 2 == 0) bits &= 0xfffff000u;  // ties of the 16-bit types
+      if (i % 2 == 0) bits &= 0xfffff000u;  // ties for 16-bit types
       if (i % 4 == 0) bits &= 0xffff8000u;
       if (i % 8 == 0) bits &= 0xfff80000u;
       x[i] = __builtin_bit_cast(float, bits);

@@ -39,7 +39,7 @@ void set_epilogue(GemmProblem& problem, char const* text, Choice& choice) {
   if (problem.epilogue.expression.uses_source()) problem.c = describe(problem.d.type, problem.d.shape());
 }
 
-// A stack of matrices with contiguous rows or columns, now and then with a longer leading dimension.
+// A stack of matrices with contiguous rows or columns, sometimes with a larger leading dimension.
 Layout matrices(Choice& choice, Shape const& shape) {
   bool const by_rows = choice.heads();
   int const inner = by_rows ? 2 : 1, outer = by_rows ? 1 : 2;
@@ -82,7 +82,7 @@ TEST(Gemm, F32OfAnyShapeLayoutAndEpilogue) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + problem.epilogue.expression.text() + "; a " +
                  to_string(problem.a) + ", b " + to_string(problem.b) + ", d " + to_string(problem.d));
     Bound bound = sums(k);
-    bound.absolute = 2e-6;  // functions
+    bound.absolute = 2e-6;  // for functions such as exp
     Trial(problem, seed).expect_fast_and_close(cpu(), bound);
   }
 }
@@ -172,7 +172,7 @@ TEST(Gemm, ProductsThatPackAnOperandAgreeWithThoseThatDoNot) {
   for (Index i = 0; i < packed->size(); ++i) ASSERT_NEAR(packed->get(i), plain->get(i), 1e-3) << i;
 }
 
-// Tiles of f32: 256 by 1024 and smaller; of f64: 512 by 2048. The last rows and columns are left over.
+// Tiles of f32: 256 by 1024 and smaller; of f64: 512 by 2048. The last rows and columns form partial tiles.
 TEST(Gemm, TilesOfAnyLayoutAndEpilogue) {
   for (unsigned seed = 0; seed < 22; ++seed) {
     Choice choice(seed);
@@ -209,7 +209,7 @@ TEST(Gemm, TilesOfF64InABatch) {
   }
 }
 
-// Rows of b a multiple of a page apart, or its columns contiguous: it is packed.
+// The rows of b are a multiple of a page apart, or its columns are contiguous, so it is packed.
 TEST(Gemm, TilesOfAPackedOperandAgreeWithWholeProducts) {
   for (bool transposed : {false, true}) {
     Choice choice(2);

@@ -1,5 +1,5 @@
-// What oneDNN computes wrongly with some instruction sets. CTest runs these tests once more for each that
-// ONEDNN_MAX_CPU_ISA names: oneDNN reads it when its module is opened.
+// Known errors of oneDNN with some instruction sets. CTest runs these tests once more for each set that
+// ONEDNN_MAX_CPU_ISA names, because oneDNN reads the variable when its module is loaded.
 #include <cstdlib>
 #include <limits>
 
@@ -38,7 +38,7 @@ TEST(Instructions, FilterGradientsOfPointsWithStrides) {
         }
 }
 
-// oneDNN writes beyond its scratchpad there, with AVX-512, too, where the sums stay right.
+// oneDNN writes beyond its scratchpad here, also with AVX-512, where the sums are still correct.
 TEST(Instructions, FewChannelsInTheFilterGradientOfPointsWithStridesAreRefused) {
   Device const device = two_threads();
   if (!device.onednn || !device.avx2 || std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr)
@@ -56,7 +56,7 @@ TEST(Instructions, FewChannelsInTheFilterGradientOfPointsWithStridesAreRefused) 
   EXPECT_EQ(refusal(15, 1), "");
 }
 
-// Sums of two products of bytes that do not fit 16 bits: without VNNI oneDNN saturates them.
+// Sums of two byte products that overflow 16 bits: without VNNI oneDNN would saturate them.
 TEST(Instructions, ProductsOfLargeBytesAreExact) {
   for (DataType first : {DataType::u8, DataType::s8})
     for (double sign : {1.0, -1.0}) {
@@ -82,7 +82,7 @@ TEST(Instructions, ProductsOfLargeBytesAreExact) {
     }
 }
 
-// A row with NaN or +Inf, or of -Inf alone, is NaN; others are as if it were not there.
+// A row with NaN or +Inf, or with only -Inf, becomes NaN; other rows are unaffected.
 TEST(Instructions, RowsOfSoftmaxThatAreUndefined) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   unsigned seed = 0;
@@ -99,7 +99,7 @@ TEST(Instructions, RowsOfSoftmaxThatAreUndefined) {
           SCOPED_TRACE(to_string(p.x) + " axis " + std::to_string(axis) + " value " + std::to_string(value));
           test::Trial trial(p, ++seed);
           trial.input("x").set(p.x.layout.size() / 2, value);
-          for (Index i = 0; i < extent; ++i) {  // a row of -Inf alone
+          for (Index i = 0; i < extent; ++i) {  // a row with only -Inf
             Index at[3] = {0, 0, 0};
             at[axis] = i;
             trial.input("x").set((at[0] * shape[1] + at[1]) * shape[2] + at[2], -infinity);
@@ -109,7 +109,7 @@ TEST(Instructions, RowsOfSoftmaxThatAreUndefined) {
         }
 }
 
-// oneDNN's log-softmax is off by 1.4e-6 there.
+// oneDNN's log-softmax is off by 1.4e-6 here.
 TEST(Instructions, LogSoftmaxOfSingleElementsIsZero) {
   unsigned seed = 0;
   for (int axis : {0, 1, 2}) {
@@ -124,7 +124,7 @@ TEST(Instructions, LogSoftmaxOfSingleElementsIsZero) {
   }
 }
 
-// oneDNN's were seen 56 times as far off as a row that cancels allows.
+// The error of oneDNN's gradients was up to 56 times the bound for a row that cancels.
 TEST(Instructions, GradientsOfLogSoftmaxAreNotLeftToOneDnn) {
   SoftmaxProblem p;
   p.direction = Direction::backward;

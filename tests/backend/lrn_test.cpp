@@ -1,4 +1,4 @@
-// Local response normalization of data of mixed size: each window is summed by itself.
+// Local response normalization of data with mixed magnitudes: each window is summed separately.
 #include <limits>
 
 #include "cosmati/ops/normalization.h"
@@ -47,7 +47,7 @@ TEST(Lrn, MixedMagnitudesInEveryLayout) {
           }
 }
 
-// Squares that float does not hold: x / sqrt(k + alpha / size * x^2) is near sqrt(size / alpha) all the same.
+// Squares that overflow float: x / sqrt(k + alpha / size * x^2) is still close to sqrt(size / alpha).
 TEST(Lrn, SquaresBeyondFloat) {
   for (Direction direction : {Direction::forward, Direction::backward})
     for (double scale : {1e25, 1e-25}) {

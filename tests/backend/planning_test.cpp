@@ -1,4 +1,4 @@
-// What plans promise: reasons for refusals, limits, the same bits again, and one prepared kernel on many
+// Properties of plans: reasons for rejections, limits, reproducible bits, and one prepared kernel on many
 // threads.
 #include <thread>
 
@@ -98,9 +98,9 @@ TEST(Planning, MissingArgumentsAreRefusedBeforeAnythingRuns) {
   std::vector<float> matrix(64);
   GemmProblem::Arguments arguments;
   arguments.a = arguments.b = matrix.data();
-  EXPECT_THROW(prepared.run(arguments), Error);  // d
+  EXPECT_THROW(prepared.run(arguments), Error);  // d is missing
   arguments.d = matrix.data();
-  EXPECT_THROW(prepared.run(arguments), Error);  // bias
+  EXPECT_THROW(prepared.run(arguments), Error);  // the bias is missing
 }
 
 template <class Problem>

@@ -48,7 +48,7 @@ TEST(Pooling, EveryModeDirectionLayoutAndType) {
           problem.direction = direction;
           if (mode == PoolingMode::max && choice.between(0, 2) == 0)
             problem.indices = describe(choice.of({s32, u8}), choice.layout(problem.y.shape()));
-          if (direction == Direction::backward && problem.indices.present()) continue;  // below
+          if (direction == Direction::backward && problem.indices.present()) continue;  // tested below
           SCOPED_TRACE(std::string(name_of(type)) + " mode " + std::to_string(static_cast<int>(mode)) +
                        " direction " + std::to_string(static_cast<int>(direction)) + " seed " +
                        std::to_string(seed));

@@ -1,4 +1,4 @@
-// Averages of arrays that lie at multiples of their elements' size alone. CTest runs this once more for each
+// Average pooling of arrays aligned only to their element size. CTest runs this once more for each
 // instruction set of oneDNN, whose pooling crashed with SSE4.1.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Threads wait passively where other processes use the processors.
+// Threads wait passively if other processes use the processors.
 #include "src/backend/cpu/runtime/waiting.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Our narrow types and CUDA's are the same bits: every pattern, and roundings at every boundary.
+// Our narrow types have the same bits as CUDA's: every bit pattern, and rounding at every boundary.
 #include <gtest/gtest.h>
 
 #if __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>) && __has_include(<cuda_fp8.h>)
@@ -19,7 +19,7 @@ To bits_of(From from) {
   return __builtin_bit_cast(To, from);
 }
 
-// Between neighboring values of the type: both, their middle, and its neighbors.
+// For each pair of adjacent values: both values, their midpoint, and the neighbors of the midpoint.
 template <class Number, class Visit>
 void for_each_boundary(Visit const& visit) {
   constexpr unsigned patterns = 1U << Number::format.bits();

@@ -1,4 +1,4 @@
-// Every pattern of every small number type, and every rounding decision between two neighbors.
+// Every bit pattern of every small data type, and every rounding decision between two adjacent values.
 #include "cosmati/core/number.h"
 
 #include <gtest/gtest.h>
@@ -18,11 +18,11 @@ struct NamedFormat {
   char const* name;
   FloatFormat format;
   double largest;
-  double smallest;  // subnormal
+  double smallest;  // smallest subnormal
 };
 
-// Largest and smallest values as IEEE 754, the bfloat16 and the OCP 8-bit floating point specifications state
-// them.
+// Largest and smallest values according to IEEE 754, the bfloat16 and the OCP 8-bit floating point
+// specifications.
 NamedFormat const formats[] = {
     {"f16", f16_format, 65504, 0x1p-24},          {"bf16", bf16_format, 0x1.fep127, 0x1p-133},
     {"e4m3", e4m3_format, 448, 0x1p-9},           {"e5m2", e5m2_format, 57344, 0x1p-16},
@@ -31,7 +31,7 @@ NamedFormat const formats[] = {
 
 bool is_8_bit(FloatFormat const& format) { return format.bits() == 8; }
 
-// The value of a pattern, from the text of the specifications.
+// The value of a bit pattern, following the text of the specifications.
 double decoded(unsigned pattern, FloatFormat const& format) {
   unsigned const mantissa = pattern % (1u << format.mantissa_bits);
   unsigned const exponent = (pattern >> format.mantissa_bits) % (1u << format.exponent_bits);
@@ -46,7 +46,8 @@ double decoded(unsigned pattern, FloatFormat const& format) {
                            static_cast<int>(exponent) - bias - format.mantissa_bits);
 }
 
-// The value nearest to `value` that has the precision of `format`, ties to even; may pass its largest.
+// The value nearest to `value` with the precision of `format`, ties to even; it may exceed the largest finite
+// value.
 double rounded(double value, FloatFormat const& format) {
   if (value == 0) return value;
   int exponent = 0;
@@ -106,7 +107,7 @@ TEST_P(EveryFormat, RoundsBetweenEveryTwoNeighbours) {
 TEST_P(EveryFormat, LargestAndSmallest) {
   EXPECT_EQ(decode(format.largest_finite(), format), GetParam().largest);
   EXPECT_EQ(decode(1, format), GetParam().smallest);
-  EXPECT_EQ(encode(GetParam().smallest / 2, format), 0u);  // a tie, to even
+  EXPECT_EQ(encode(GetParam().smallest / 2, format), 0u);  // a tie rounds to even
   EXPECT_EQ(encode(std::nextafter(GetParam().smallest / 2, 1), format), 1u);
   EXPECT_EQ(encode(1e-320, format), 0u);
   EXPECT_EQ(encode(-1e-320, format), sign_bit);
@@ -116,7 +117,8 @@ TEST_P(EveryFormat, Overflow) {
   unsigned const largest = format.largest_finite();
   double const step = GetParam().largest - decode(largest - 1, format);
   double const middle = GetParam().largest + step / 2;
-  unsigned const beyond = is_8_bit(format) ? largest : largest + 1;  // fp8 saturates; else infinity
+  unsigned const beyond =
+      is_8_bit(format) ? largest : largest + 1;  // fp8 saturates; other types become infinite
   EXPECT_EQ(encode(std::nextafter(middle, 0), format), largest);
   EXPECT_EQ(encode(middle, format), beyond);
   for (double const value : {std::nextafter(middle, infinity), 1e300, infinity}) {
@@ -139,7 +141,7 @@ TEST_P(EveryFormat, RandomDoublesRoundOnce) {
     double const value = std::ldexp(
         random.uniform(-1, 1), static_cast<int>(random.between(-30, format.exponent_bits > 5 ? 100 : 8)));
     double const expected = rounded(value, format);
-    if (std::fabs(expected) > GetParam().largest) continue;  // Overflow's business
+    if (std::fabs(expected) > GetParam().largest) continue;  // covered by the test of overflow
     ASSERT_EQ(decode(encode(value, format), format), expected) << value;
   }
 }
@@ -147,7 +149,7 @@ TEST_P(EveryFormat, RandomDoublesRoundOnce) {
 INSTANTIATE_TEST_SUITE_P(Number, EveryFormat, ::testing::ValuesIn(formats),
                          [](auto const& format) { return std::string(format.param.name); });
 
-#if defined(__FLT16_MAX__) && !defined(__clang__)  // clang++ 14 has the type on AVX512-FP16 only
+#if defined(__FLT16_MAX__) && !defined(__clang__)  // clang++ 14 has _Float16 only with AVX512-FP16
 TEST(Number, F16IsTheCompilersHalf) {
   for (unsigned pattern = 0; pattern < 65536; ++pattern) {
     auto const half = __builtin_bit_cast(_Float16, static_cast<unsigned short>(pattern));
@@ -167,8 +169,8 @@ TEST(Number, F16IsTheCompilersHalf) {
 
 TEST(Number, Tf32KeepsTenBitsOfAFloat) {
   EXPECT_EQ(tf32(1.0 + 0x1p-10).value, 1.0f + 0x1p-10f);
-  EXPECT_EQ(tf32(1.0 + 0x1p-11).value, 1.0f);                // a tie, to even
-  EXPECT_EQ(tf32(1.0 + 3 * 0x1p-11).value, 1.0f + 0x1p-9f);  // a tie, to even
+  EXPECT_EQ(tf32(1.0 + 0x1p-11).value, 1.0f);                // a tie rounds to even
+  EXPECT_EQ(tf32(1.0 + 3 * 0x1p-11).value, 1.0f + 0x1p-9f);  // a tie rounds to even
   EXPECT_EQ(tf32(1.0 + 0x1p-11 + 0x1p-40).value, 1.0f + 0x1p-10f);
   EXPECT_EQ(tf32(-3.0e38).value, static_cast<float>(rounded(-3.0e38, tf32_format)));
   EXPECT_EQ(tf32(1e39).value, std::numeric_limits<float>::infinity());

@@ -1,5 +1,5 @@
-// Philox4x32-10 against the known answers of its authors' library (Random123, kat_vectors), and what is built
-// on it.
+// Philox4x32-10 against the known answers of its authors' library (Random123, kat_vectors), and the functions
+// built on it.
 #include "cosmati/core/philox.h"
 
 #include <gtest/gtest.h>

@@ -72,8 +72,8 @@ TEST(Layout, SpanReachesTheLastElement) {
   EXPECT_EQ((Layout{{1ll << 31, 2}, {2, 1}}).span(), 1ll << 32);
 }
 
-// Where overlaps() says no, all offsets differ; that it says yes where they do not is exact for two
-// dimensions of which one stride divides the other.
+// If overlaps() is false, all offsets differ. The converse holds for two dimensions if one stride is a
+// multiple of the other.
 TEST(Layout, OverlapsAgainstEveryOffset) {
   for (Index s0 = 0; s0 <= 7; ++s0)
     for (Index s1 = 0; s1 <= 7; ++s1)
@@ -90,7 +90,7 @@ TEST(Layout, OverlapsAgainstEveryOffset) {
   EXPECT_FALSE((Layout{{2, 2}, {3, 2}}).overlaps());
   EXPECT_TRUE((Layout{{4, 3}, {2, 1}}).overlaps());
   EXPECT_TRUE((Layout{{4}, {0}}).overlaps());
-  EXPECT_FALSE((Layout{{4, 0}, {0, 1}}).overlaps());  // no element
+  EXPECT_FALSE((Layout{{4, 0}, {0, 1}}).overlaps());  // an empty layout
 }
 
 TEST(Layout, Permuted) {

@@ -1,5 +1,5 @@
-// The C interface on a GPU, on the fake driver: a run only enqueues, on the stream that it is given, and can
-// be captured; find measures by events.
+// The C interface on a GPU, with the fake driver: a run only enqueues work on the given stream and can be
+// captured; find measures by events.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -41,7 +41,7 @@ void multiply_slowly(fake::Launch const& launch) {
 
 class CApiOnGpu : public ::testing::Test {
  protected:
-  static constexpr Index m = 12, n = 8, k = 4096;  // a sum so long is split, with counters in the workspace
+  static constexpr Index m = 12, n = 8, k = 4096;  // a sum this long is split, with counters in the workspace
 
   void SetUp() override {
     if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
@@ -58,7 +58,8 @@ class CApiOnGpu : public ::testing::Test {
     cosmati_destroy(handle_);
   }
 
-  // Puts `kernel` in the place of what would be composed for the problem; false if that refuses it.
+  // Registers `kernel` under the name of the kernel that would be composed for the problem; false if that one
+  // rejects the problem.
   static bool stand_in(std::string const& name, fake::Kernel kernel) {
     GemmProblem problem;
     problem.a = describe(DataType::f32, Shape(1, m, k));
@@ -112,7 +113,7 @@ TEST_F(CApiOnGpu, ARunIsCapturedAndAllocatesNothing) {
     cuda::Capture capture(stream);
     for (char const* call : {"cuMemAlloc_v2", "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize",
                              "cuMemHostAlloc", "cuModuleLoadData"})
-      fake::fail_next(call, 1);  // whoever calls these fails
+      fake::fail_next(call, 1);  // `call` fails the next time
     EXPECT_EQ(cosmati_run(plan, arguments, 3, cosmati_address(workspace), bytes, static_cast<Stream>(stream)),
               COSMATI_SUCCESS)
         << cosmati_last_error();
@@ -150,7 +151,7 @@ TEST_F(CApiOnGpu, FindTakesTheFastest) {
       << cosmati_last_error();
   EXPECT_STREQ(cosmati_plan_kernel(plan), "multistage");
   EXPECT_EQ(fake::allocations(), allocations) << "what find allocated is given back";
-  // Calls are timed as CUDA graphs, and as single calls where one cannot be captured.
+  // Calls are timed as CUDA graphs, or as single calls if one cannot be captured.
   cosmati_plan_t other = nullptr;
   fake::fail_next("cuGraphLaunch", 700);
   EXPECT_EQ(cosmati_find_plan(handle_, problem_, "seconds=0.001", &other), COSMATI_SYSTEM);

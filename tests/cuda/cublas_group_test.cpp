@@ -1,5 +1,5 @@
-// Groups of products by cuBLAS as bench times them, on the fake driver and a fake cuBLAS; what
-// cli/bench/peers/cublas.h declares against cuBLAS's own header, where there is one.
+// Groups of products by cuBLAS as bench times them, with the fake driver and a fake cuBLAS; checks the
+// declarations of cli/bench/peers/cublas.h against cuBLAS's header if it is installed.
 #include "cli/bench/peers/cublas_group.h"
 
 #include <gtest/gtest.h>

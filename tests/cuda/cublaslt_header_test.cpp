@@ -1,5 +1,5 @@
-// What cli/bench/peers/cublaslt.h declares is what the toolkit's cublasLt.h declares; compiled where there is
-// one.
+// Checks the declarations of cli/bench/peers/cublaslt.h against the toolkit's cublasLt.h; compiled if it is
+// installed.
 #include <gtest/gtest.h>
 
 #include <cstddef>

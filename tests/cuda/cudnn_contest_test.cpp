@@ -1,5 +1,5 @@
-// bench of convolutions on a GPU, on the fake driver and a fake cuDNN: layouts, padding and directions as the
-// library wants them, its result against ours. Times are the fake's.
+// bench of convolutions on a GPU, with the fake driver and a fake cuDNN: layouts, padding and directions as
+// the library requires, and its result against ours. Times are the fake's.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ constexpr DataType of_type = std::is_same_v<Element, bf16> ? DataType::bf16 : Da
 
 using DirectParameters = ConvolutionParameters<NoEpilogueArguments>;
 
-// What the kernel `direct` computes, of its parameters.
+// Computes the kernel `direct` from its parameters.
 template <class Element>
 void convolve_with(DirectParameters const& params, unsigned groups) {
   auto const offset = [](DigitExtents const& extents, Index const(&stride)[3], int index) {
@@ -108,7 +108,7 @@ class CudnnContest : public ::testing::Test {
     problem.x = image(n, c, h, w);
     problem.w = image(k, c / of.groups, r, s);
     problem.y = image(n, k, p, q);
-    if (of.type == DataType::tf32) {  // which factors are cut to; the sums stay f32
+    if (of.type == DataType::tf32) {  // factors are rounded to tf32; sums stay f32
       bool const forward = of.direction == ConvolutionDirection::forward;
       bool const data = of.direction == ConvolutionDirection::data;
       (forward ? problem.y : data ? problem.x : problem.w).type = DataType::f32;
@@ -174,7 +174,7 @@ class CudnnContest : public ::testing::Test {
   }
 };
 
-// Descriptors of the graph interface that nobody has destroyed.
+// The number of the graph interface's descriptors not yet destroyed.
 int objects_of_the_fake() {
   void* const file = dlopen(COSMATI_FAKE_CUDNN, RTLD_NOW | RTLD_NOLOAD);
   auto* const count = reinterpret_cast<int (*)()>(dlsym(file, "fake_cudnn_objects"));
@@ -196,7 +196,8 @@ TEST_F(CudnnContest, ComputesEveryDirectionInEveryLayoutWithAnyPadding) {
           task->prepare(device, options())->run(operands.pointers(0), nullptr);
           ResultSample const sample(*task, operands, 0, random);
           CudnnPeer const peer(problem, operands, 0);
-          // In each layout four plans in a padded array and four beside it, and two legacy algorithms.
+          // In each layout four plans for a padded array and four for an unpadded one, and two legacy
+          // algorithms.
           EXPECT_EQ(peer.algorithms(), (groups == 1 ? 2 : 1) * (4 + 4 + 2)) << peer.refusal();
           for (int i = 0; i < peer.algorithms(); ++i) {
             operands.poison_outputs(0);
@@ -237,7 +238,7 @@ TEST_F(CudnnContest, TakesTheFastestOfBothInterfacesAndNamesIt) {
   EXPECT_EQ(objects_of_the_fake(), 0) << "all descriptors are given back";
 }
 
-// A tensor core rounds f32; an engine that narrows its inputs is never taken.
+// Tensor cores round f32; an engine that narrows its inputs is never used.
 TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
   for (auto const direction :
        {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter}) {
@@ -248,7 +249,7 @@ TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
       EXPECT_TRUE(engines_of(of(type)).contains("engine 12"))
           << name_of(type) << ", direction " << static_cast<int>(direction);
     EXPECT_FALSE(engines_of(of(DataType::f16)).contains("engine 13"));
-    // In the legacy calls the fake names the multiplies by the workspace.
+    // For legacy calls the fake encodes the math mode in the workspace size.
     EXPECT_EQ(legacy_workspace_of(of(DataType::f32)), 1000 + static_cast<int>(cudnn::Math::fma));
     EXPECT_EQ(legacy_workspace_of(of(DataType::tf32)), 1000 + static_cast<int>(cudnn::Math::standard));
     EXPECT_EQ(legacy_workspace_of(of(DataType::bf16)), 1000 + static_cast<int>(cudnn::Math::tensor_op));
@@ -257,7 +258,7 @@ TEST_F(CudnnContest, AllowsNoLessPrecisionThanTheTypeHas) {
   EXPECT_TRUE(narrow.sample->correct) << narrow.sample->complaint;
 }
 
-// What --peer-log tells.
+// The content of --peer-log.
 TEST_F(CudnnContest, TellsEveryAlgorithmThatTheLibraryOffers) {
   PeerResult const peer = hold({});
   std::map<std::string, int> reasons;
@@ -271,7 +272,7 @@ TEST_F(CudnnContest, TellsEveryAlgorithmThatTheLibraryOffers) {
     std::string const& engine = trial.algorithm.engine;
     EXPECT_EQ(is_rough, engine == "engine 12" || engine == "engine 13") << trial.algorithm.text();
   }
-  // In two layouts, each with a padded array and without.
+  // For two layouts, each with a padded array and without.
   EXPECT_EQ(reasons[""], peer.tried);
   EXPECT_EQ(reasons["it rounds more than the type"], 4 * 2);
   EXPECT_EQ(reasons["cuDNN: cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED"], 4) << "engine 14";

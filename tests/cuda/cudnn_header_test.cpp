@@ -1,4 +1,4 @@
-// What cli/bench/peers/cudnn.h declares is what cuDNN's own headers declare; compiled where there are some.
+// Checks the declarations of cli/bench/peers/cudnn.h against cuDNN's headers; compiled if they are installed.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -112,7 +112,7 @@ static_assert(equal(HeuristicMode::b, CUDNN_HEUR_MODE_B));
 static_assert(equal(HeuristicMode::fallback, CUDNN_HEUR_MODE_FALLBACK));
 static_assert(equal(NumericalNote::tensor_core, CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
 static_assert(equal(NumericalNote::down_convert_inputs, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
-#if CUDNN_VERSION >= 91400  // later than the rest
+#if CUDNN_VERSION >= 91400  // newer than the other declarations
 static_assert(equal(ObjectKind::device_properties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
 static_assert(equal(Attribute::heuristics_device, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP));
 static_assert(equal(Attribute::plan_device, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP));

@@ -1,5 +1,5 @@
-// What src/backend/cuda/driver/cufft.h declares is what the toolkit's cufft.h declares; compiled where there
-// is one.
+// Checks the declarations of src/backend/cuda/driver/cufft.h against the toolkit's cufft.h; compiled if it is
+// installed.
 #include <gtest/gtest.h>
 
 #include "src/backend/cuda/driver/cufft.h"

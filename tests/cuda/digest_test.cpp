@@ -1,5 +1,5 @@
-// The digest that bench tells of a problem covers every kernel that the problem runs: a driver that knows no
-// others prepares it.
+// The digest that bench reports for a problem covers every kernel that the problem runs: the fake driver
+// prepares it with only these kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -69,7 +69,7 @@ void expect_covers(std::unique_ptr<Subject> subject, std::string const& words) {
 }
 
 TEST_F(Digest, CoversEveryKernelOfAProduct) {
-  // By multistage, where warp_specialized would ask the driver for a tensor map, which the fake cannot make.
+  // multistage, since warp_specialized would request a tensor map, which the fake driver does not support.
   expect_covers(make_gemm(), "--size 256x256x256 --type bf16 --layout tn");
   expect_covers(make_gemm(), "--size 64x64x16384 --type bf16 --layout tn");
   expect_covers(make_gemm(), "--size 4097x4096x4098 --type bf16 --layout tn --policy operands=repacked");

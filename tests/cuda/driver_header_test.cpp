@@ -1,4 +1,4 @@
-// What driver.h declares is what the toolkit's cuda.h declares; compiled where there is one.
+// Checks the declarations of driver.h against the toolkit's cuda.h; compiled if it is installed.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace cosmati::cuda;
 
-// Enumerations become their numbers: the two sides have enumerations of their own.
+// Replaces enumerations by their underlying types, since each side declares its own.
 template <class Any, bool = std::is_enum_v<Any>>
 struct PlainOf {
   using type = Any;
@@ -23,7 +23,7 @@ template <class Enumeration>
 struct PlainOf<Enumeration, true> {
   using type = std::underlying_type_t<Enumeration>;
 };
-// Structures are ours; that they are laid out alike stands below.
+// Our structures have names of their own; equal layout is checked below.
 template <>
 struct PlainOf<CUtensorMap, false> {
   using type = void;

@@ -1,4 +1,5 @@
-// What the host side makes of the driver, on the fake one: owners, launches, graphs, errors, descriptions.
+// The host side of the CUDA driver, tested with the fake driver: ownership, launches, graphs, errors,
+// descriptions.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +18,7 @@ namespace {
 
 using cosmati::testing::complaint_of;
 
-// The library is opened by the first call of a test, for the whole process.
+// The first call opens the library for the whole process.
 [[maybe_unused]] int const chosen =
     setenv("COSMATI_LIBCUDA", COSMATI_FAKE_LIBCUDA, 1) + setenv("COSMATI_FAKE_DEVICES", "2", 1);
 
@@ -144,7 +145,7 @@ TEST_F(CudaDriver, StreamsAndEvents) {
   EXPECT_DOUBLE_EQ(end.seconds_since(start), 2.5e-3);
 }
 
-// The driver would look for it behind a gap.
+// The driver would expect such a parameter after a gap.
 TEST_F(CudaDriver, LaunchPassesWhatIsAlignedToMoreThanABufferByAddress) {
   struct alignas(64) Aligned {
     int numbers[16] = {};

@@ -1,5 +1,5 @@
-// The functions of cuBLAS that bench calls for groups, on the memory of the fake driver. As the library, it
-// loses its workspace when the stream is set, and needs one of its caller's while a stream is captured.
+// The functions of cuBLAS that bench calls for groups, on the memory of the fake driver. Like the library, it
+// loses its workspace when the stream is set, and needs the caller's workspace while a stream is captured.
 #include "cli/bench/peers/cublas.h"
 #include "cosmati/core/number.h"
 #include "tests/cuda/fake_libcuda.h"
@@ -60,7 +60,7 @@ Status cublasSetWorkspace_v2(Context* context, void* workspace, std::size_t) {
   return Status::success;
 }
 
-// The arrays of pointers are the device's, those of sizes the host's.
+// Arrays of pointers are in device memory, arrays of sizes in host memory.
 Status cublasGemmGroupedBatchedEx_64(Context* context, Operation const* a_operations,
                                      Operation const* b_operations, std::int64_t const* m,
                                      std::int64_t const* n, std::int64_t const* k, void const* alphas,

@@ -1,7 +1,7 @@
 // The functions of cuBLASLt that bench calls, on the memory of the fake driver: products by three loops,
-// three algorithms that are all the same, and no products of 8-bit integers. As the library, it multiplies
-// fp8 along k only, and adds no source of fp8; as it may, it refuses addresses that are not multiples of what
-// the heuristics were told. The workspace that it names tells what it was asked for.
+// three equal algorithms, and no products of 8-bit integers. Like the library, it multiplies fp8 along k only
+// and adds no fp8 source; it rejects addresses less aligned than the heuristics were told, as the library
+// may. The workspace size encodes the request.
 #include "cli/bench/peers/cublaslt.h"
 
 #include <cstdint>

@@ -105,7 +105,8 @@ Status find(Operand const& x, Operand const& w, Operand const& y, ConvolutionDes
   *found = 0;
   Status const why = refusal(x, w, y, convolution);
   if (why == dnn::bad_parameter) return why;
-  for (Index i = 0; i < result.tensor.layout.size(); ++i) result.set(i, 7);  // as the library's own runs do
+  for (Index i = 0; i < result.tensor.layout.size(); ++i)
+    result.set(i, 7);  // overwrites results, like the library's own runs
   bool const last = x.tensor.format == Format::nhwc;
   for (auto const& [algorithm, milliseconds] : {std::pair{1U, last ? 1.0F : 1.2F}, {5U, 1.3F}, {0U, 9.0F}})
     results[(*found)++] = {
@@ -118,7 +119,7 @@ Status find(Operand const& x, Operand const& w, Operand const& y, ConvolutionDes
 
 extern "C" {
 
-// One for the process, since nobody destroys it.
+// One for the process; it is never destroyed.
 Status cudnnCreate(Context** context) {
   static Context the_only;
   *context = &the_only;

@@ -1,4 +1,4 @@
-// What both interfaces of the fake cuDNN are made of.
+// Types shared by both interfaces of the fake cuDNN.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -52,7 +52,7 @@ struct Operand {
 
 Status refusal(Operand const& x, Operand const& w, Operand const& y,
                ConvolutionDescriptor const& convolution);
-// Adds up into `result`, which is one of the three, every product that belongs to it.
+// Computes `result`, one of the three operands, by summing all products that contribute to it.
 Status convolve(Operand const& x, Operand const& w, Operand const& y,
                 ConvolutionDescriptor const& convolution, Operand const& result);
 

@@ -1,10 +1,10 @@
-// The graph interface of the fake cuDNN. It takes the attributes of the library, of the library's kinds, in
-// any order before an object is finalized, and none after; an object is finalized once it has all that it
-// needs, of objects that are final and still there. Like the library it counts results where asked for none,
-// but no knobs. Its engines: 11 with two settings of a knob, of which the second is the fastest; 12, on
-// tensor cores; 13, which narrows its inputs; 14, whose plans do not finalize; 15, which needs a tebibyte of
-// workspace; 16, which fails when it is run; 0. Mode B names again what mode A does. There are no groups for
-// NHWC.
+// The graph interface of the fake cuDNN. It accepts the library's attributes, with the library's types, in
+// any order before an object is finalized, and none afterward; an object can be finalized once it has all
+// required attributes, set to finalized objects that still exist. Like the library it returns the number of
+// results if asked for none, except for knobs. Its engines: 11 with two settings of a knob, the second of
+// which is the fastest; 12, on tensor cores; 13, which narrows its inputs; 14, whose plans fail to finalize;
+// 15, which needs a tebibyte of workspace; 16, which fails when it runs; 0. Mode B repeats what mode A
+// offers. Groups are not supported for NHWC.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -35,8 +35,8 @@ struct Object {
   ObjectKind kind;
   bool is_final = false;
   std::map<Attribute, std::vector<std::byte>> values = {};
-  Engine engine = {};             // of what the heuristics have filled
-  Object const* graph = nullptr;  // that they were asked for
+  Engine engine = {};             // set in objects that the heuristics filled
+  Object const* graph = nullptr;  // the graph that the heuristics were asked about
 
   template <class Element>
   Element const* all(Attribute attribute) const {
@@ -125,7 +125,7 @@ std::size_t size_of(ElementKind kind) {
   }
 }
 
-// A convolution as the loops of the fake take it.
+// A convolution in the form that the fake's loops take.
 struct Described {
   dnn::TensorDescriptor tensors[3];
   dnn::ConvolutionDescriptor convolution;
@@ -186,7 +186,7 @@ Status finalized(Object const& object) {
     case ObjectKind::convolution_backward_data:
     case ObjectKind::convolution_backward_filter: {
       Status const why = refusal_of(described(object));
-      return why == Status::not_supported ? Status::success : why;  // which the heuristics say
+      return why == Status::not_supported ? Status::success : why;  // the heuristics report lack of support
     }
     case ObjectKind::engine_heuristics: return refusal_of(described(operation_of(object)));
     case ObjectKind::execution_plan:
@@ -197,7 +197,7 @@ Status finalized(Object const& object) {
   }
 }
 
-// What the heuristics fill is final.
+// Objects filled by the heuristics are finalized.
 void fill(Object& target, Engine engine, Object const* graph) {
   target.engine = engine;
   target.graph = graph;
@@ -215,7 +215,7 @@ Status give(Element value, std::int64_t most, std::int64_t* count, void* element
 
 extern "C" {
 
-// Counts those that nobody has destroyed.
+// The number of objects not yet destroyed.
 int fake_cudnn_objects() { return static_cast<int>(objects().size()); }
 
 Status cudnnBackendCreateDescriptor(ObjectKind kind, void** object) {
@@ -296,7 +296,7 @@ Status cudnnBackendGetAttribute(void* handle, Attribute attribute, ElementKind, 
   }
 }
 
-// The result is there when the stream is; an engine takes a millisecond longer than the fastest.
+// The result is ready when the stream is; an engine takes a millisecond longer than the fastest.
 Status cudnnBackendExecute(dnn::Context* context, void* plan_handle, void* pack_handle) {
   auto const* const plan = static_cast<Object*>(plan_handle);
   auto const* const pack = static_cast<Object*>(pack_handle);

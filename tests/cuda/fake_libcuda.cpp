@@ -1,6 +1,6 @@
-// The functions of libcuda.so.1 that Cosmati uses, as a driver of CUDA 12.2 has them: cuFuncLoad and
-// cuEventElapsedTime_v2 came later. COSMATI_FAKE_INIT: what cuInit returns; COSMATI_FAKE_DEVICES: how many
-// there are (1).
+// The functions of libcuda.so.1 that Cosmati uses, as in a driver of CUDA 12.2: cuFuncLoad and
+// cuEventElapsedTime_v2 are newer. COSMATI_FAKE_INIT: the result of cuInit; COSMATI_FAKE_DEVICES: the number
+// of devices (1).
 #include "tests/cuda/fake_libcuda.h"
 
 #include <algorithm>
@@ -63,11 +63,11 @@ struct State {
   std::map<std::string, fake::Kernel> kernels;
   std::map<std::string, Result> failures;
   std::vector<fake::Launch> launches;
-  double milliseconds = 0;  // that kernels have said they took
+  double milliseconds = 0;  // total duration of the kernels run so far
   bool refuses_captures = false;
 };
 
-// One expression at a time: threads of a test have devices of their own, and this in common.
+// Holds the lock for one expression: threads of a test use different devices but share this state.
 class LockedState {
  public:
   explicit LockedState(State& state) : state_(state), lock_(state.mutex) {}
@@ -79,7 +79,7 @@ class LockedState {
 };
 
 LockedState state() {
-  static State* const one = new State;  // outlives the objects of the tests
+  static State* const one = new State;  // outlives all test objects
   return LockedState(*one);
 }
 
@@ -91,7 +91,7 @@ int environment(char const* name, int otherwise) {
 }
 int device_count() { return environment("COSMATI_FAKE_DEVICES", 1); }
 
-// A failure that the test ordered, or that there is no context.
+// A failure requested by the test, or a missing context.
 Result refusal(char const* function, bool needs_context = true) {
   auto const found = state()->failures.find(function);
   if (found != state()->failures.end()) {
@@ -385,7 +385,7 @@ Result cuLaunchKernel(CUfunc_st* function, unsigned grid_x, unsigned grid_y, uns
                          extra[0] == reinterpret_cast<void*>(1) && extra[2] == reinterpret_cast<void*>(2) &&
                          extra[4] == nullptr;
   bool const by_address =
-      parameters != nullptr && extra == nullptr;  // of what the module alone knows the size
+      parameters != nullptr && extra == nullptr;  // parameters whose size only the module knows
   if (in_buffer == by_address || block_x > 256) return Result::invalid_value;
   if (shared_bytes > 48U * 1024U && shared_bytes > static_cast<unsigned>(function->dynamic_shared_bytes))
     return Result::invalid_value;

@@ -1,5 +1,5 @@
-// The functions of NCCL that Cosmati calls, on the memory of the fake driver: who calls ncclAllReduce waits
-// for the others of its communicator, and the last one adds. Communicators whose number of ranks is 13 fail.
+// The functions of NCCL that Cosmati calls, on the memory of the fake driver: ncclAllReduce waits for the
+// other ranks of its communicator, and the last one adds. Communicators of 13 ranks fail.
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -18,7 +18,7 @@ using cosmati::parallel::nccl::UniqueId;
 namespace {
 
 constexpr auto failure = static_cast<Status>(3);
-constexpr unsigned first_own_operation = 5;  // those before are the library's
+constexpr unsigned first_own_operation = 5;  // lower numbers are the library's operations
 
 struct Clique {
   std::mutex mutex;
@@ -75,7 +75,7 @@ Status ncclCommDestroy(ncclComm* communicator) {
   return Status::success;
 }
 
-// The library as well lets those that wait return.
+// Like the library's, this call releases waiting ranks.
 Status ncclCommAbort(ncclComm* communicator) {
   {
     std::lock_guard const lock(communicator->clique->mutex);
@@ -98,7 +98,8 @@ Status ncclAllReduce(void const* from, void* to, std::size_t count, Type type, O
   if (type != Type::f32) return failure;
   auto const number = static_cast<unsigned>(operation);
   float const scale = operation == Operation::sum ? 1 : communicator->scales.at(number - first_own_operation);
-  std::shared_ptr<Clique> const clique = communicator->clique;  // the communicator may go
+  std::shared_ptr<Clique> const clique =
+      communicator->clique;  // keeps the clique alive if the communicator is destroyed
   std::unique_lock lock(clique->mutex);
   clique->changed.wait(lock, [&] { return clique->left == 0 || clique->aborted; });
   if (clique->arrived == 0) clique->sum.assign(count, 0);

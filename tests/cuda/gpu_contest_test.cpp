@@ -1,5 +1,5 @@
-// bench on a GPU, on the fake driver and a fake cuBLASLt: data, verification on a sample, the peer, the
-// figures that are told. Times are the fake's.
+// bench on a GPU, with the fake driver and a fake cuBLASLt: data, verification on a sample, the peer, and the
+// figures reported. Times are the fake's.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ namespace {
                                     setenv("COSMATI_CUBLASLT", COSMATI_FAKE_CUBLASLT, 1) +
                                     setenv("COSMATI_CACHE", COSMATI_TEST_CACHE, 1);
 
-Index unwritten_rows = 0;  // of d, the last ones
+Index unwritten_rows = 0;  // of d, the last rows
 
 template <class Factor, class Sum>
 void multiply(fake::Launch const& launch) {
@@ -56,7 +56,7 @@ class GpuContest : public ::testing::Test {
     fake::set_kernel(jit::kernel_cache().get(clock).lowered_name, nothing);
   }
 
-  // What cuBLASLt makes of a product of `a` and `b` as `d`.
+  // cuBLASLt's result for the product d of `a` and `b`.
   static PeerResult of_peer(std::string const& layout, DataType a, DataType b, DataType d, double beta = 0) {
     PeerProblem peer{"cublaslt", layout, a, 48, 40, 24};
     peer.result = d;
@@ -81,7 +81,7 @@ class GpuContest : public ::testing::Test {
     Job const job = made_job(*subject, {48, 40, 24, 1}, common);
     place(*job.task, placement);
     PlanOptions options;
-    if (type == "tf32") options.kernel = "multistage";  // the fake driver has no copy engine
+    if (type == "tf32") options.kernel = "multistage";  // the fake driver has no TMA
     auto const composition = job.task->compose(device, options);
     fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name,
                      type == "s8" || type == "u8" ? multiply<signed char, int> : multiply<float, float>);
@@ -100,7 +100,7 @@ class GpuContest : public ::testing::Test {
     return hold_gpu_contest(*job.task, device, options, rules, {peer}, 1, gauge);
   }
 
-  // Graphs over all sets of operands would be millions of products by the fake.
+  // Graphs over all sets of operands would take millions of products by the fake.
   static inline bool single_calls = true, hot = false;
 };
 
@@ -163,13 +163,13 @@ TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
   PeerResult const& peer = result.peers.at(0);
   ASSERT_TRUE(peer.sample.has_value());
   EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
-  // A peer that is not told reads the gaps, or refuses the addresses.
+  // If the placement is not passed to the peer, it reads the gaps or rejects the addresses.
   EXPECT_FALSE(hold("f32", {3, 0}).peers.at(0).sample->correct);
   EXPECT_EQ(hold("f32", {0, 4}).peers.at(0).refusal,
             "cublaslt ran none of its algorithms: cuBLASLt: cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED");
 }
 
-// A process that stands for PyTorch on the device; it computes the product by numpy, of the same numbers.
+// A stand-in for the PyTorch process on the device; it computes the product with numpy from the same numbers.
 TEST_F(GpuContest, TimesPyTorchInAProcessOfItsOwn) {
   for (bool const refused : {false, true}) {
     hot = true;
@@ -193,7 +193,7 @@ TEST_F(GpuContest, TimesPyTorchInAProcessOfItsOwn) {
       << "ours is wrong, not theirs";
 }
 
-// Between two events lie 2.5 ms, by the fake, and what launches take.
+// The fake's time between two events is 2.5 ms plus the duration of the launches.
 TEST_F(GpuContest, KnowsABurstFromWhatLasts) {
   Gpu const gpu = this_device(Backend::cuda, 1).gpu;
   fake::set_kernel(jit::kernel_cache().get(cuda::peak_source(cuda::Peak::wgmma_bf16, "sm_90a")).lowered_name,
@@ -204,7 +204,7 @@ TEST_F(GpuContest, KnowsABurstFromWhatLasts) {
                    });
   GpuGauge gauge(gpu);
   cuda::PeakRate const rate = gauge.peak(cuda::Peak::wgmma_bf16);
-  // Two warpgroups a multiprocessor, 16 products of 64 x 256 x 16 a step.
+  // Two warpgroups per multiprocessor, 16 products of 64 x 256 x 16 per step.
   double const operations = 2.0 * 64 * 256 * 16 * 16 * 2 * 1000 * gpu.multiprocessors;
   EXPECT_DOUBLE_EQ(rate.burst, operations / 10e-3);
   EXPECT_DOUBLE_EQ(rate.sustained, operations * 50 / (50 * 7.5e-3 + 2.5e-3)) << "half a second of launches";

@@ -1,4 +1,4 @@
-// Timing by CUDA graphs of calls, on the fake driver, where two events are 2.5 ms apart.
+// Timing by CUDA graphs of calls, with the fake driver, whose events are 2.5 ms apart.
 #include "cli/bench/gpu_timing.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class GpuTiming : public ::testing::Test {
  protected:
   void SetUp() override { fake::reset(); }
 
-  // Writes down which set of operands was used, when the work is done.
+  // Records which set of operands was used when the work is done.
   GpuCall call() {
     return {[this, next = std::size_t{0}](Stream stream) mutable {
       ++enqueued_;

@@ -1,4 +1,4 @@
-// Several contenders on a device that slows down while they are measured.
+// Interleaved medians on a device that slows down during the measurement.
 #include <gtest/gtest.h>
 
 #include <algorithm>

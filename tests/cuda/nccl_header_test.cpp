@@ -1,4 +1,4 @@
-// What src/parallel/nccl.h declares is what NCCL's own header declares; compiled where there is one.
+// Checks the declarations of src/parallel/nccl.h against NCCL's header; compiled if it is installed.
 #include <gtest/gtest.h>
 
 #include "src/parallel/nccl.h"
@@ -9,7 +9,7 @@
 
 #if defined(NCCL_MAJOR)
 namespace cosmati::cli {
-// The one structure that is passed as such.
+// The only structure passed by value.
 template <>
 struct PlainOf<ncclUniqueId, false, true> {
   using type = parallel::nccl::UniqueId;

@@ -1,5 +1,5 @@
-// Sums over GPUs by NCCL: each device with a weight of its own, failures with NCCL's words, and nobody waits
-// for a device that has failed.
+// Sums over GPUs by NCCL: weights per device, failures with NCCL's messages, and no device waits for one that
+// has failed.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -35,7 +35,7 @@ std::string failure_of(Body const& body) {
   return "";
 }
 
-// First: the library stays open for the rest of the process.
+// Must run first, because the library stays loaded for the rest of the process.
 TEST(Nccl, IsSaidToBeMissing) {
   auto const devices = two_devices();
   setenv("COSMATI_NCCL", "/nowhere/libnccl.so.2", 1);

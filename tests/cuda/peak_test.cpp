@@ -1,5 +1,5 @@
-// The kernels that measure a GPU's peaks are what they should be: nothing but one instruction, back to back,
-// and no spills. Compiled, not run.
+// The kernels that measure a GPU's peaks consist of back-to-back instructions of one kind, without spills.
+// They are compiled but not run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace cosmati::cuda {
 namespace {
 
-// The low bits of an instruction's first word that name it, whatever its operands are. Machine code of
-// compute capability 7.0 to 12.1: 16 bytes an instruction.
+// The low bits of the first word, which identify an instruction independently of its operands, for compute
+// capabilities 7.0 to 12.1 (16 bytes per instruction).
 std::vector<std::uint64_t> codes_of(Peak peak) {
   switch (peak) {
     case Peak::fma_f32: return {0x023};
     case Peak::fma_f64: return {0x02b};
-    case Peak::half2: return {0x031, 0x035};  // by two pipes
+    case Peak::half2: return {0x031, 0x035};  // issued by two pipes
     case Peak::dp4a: return {0x026};
     case Peak::mma_f16:
     case Peak::mma_bf16:
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> codes_of(Peak peak) {
   }
 }
 
-// The instructions in the kernel's section of the image, an ELF file.
+// The instructions in the kernel's section of the ELF image.
 std::vector<std::uint64_t> instructions_of(jit::Cubin const& cubin) {
   auto const read = [&](std::size_t at, auto number) {
     std::memcpy(&number, cubin.image.data() + at, sizeof(number));
@@ -58,7 +58,7 @@ std::vector<std::uint64_t> instructions_of(jit::Cubin const& cubin) {
   return codes;
 }
 
-// How many of `codes` there are, and how many others stand between the first and the last of them.
+// The number of instructions in `codes`, and the number of others between the first and the last of them.
 struct Count {
   int found = 0, between = 0;
 };
@@ -91,18 +91,18 @@ TEST(PeakKernels, AreNothingButOneInstruction) {
       EXPECT_LE(cubin.static_shared_bytes, by_warpgroups ? 48 * 1024 : 0);
       Count const counted = count(instructions_of(cubin), codes_of(peak));
       PeakLoop const loop = loop_of(peak);
-      // Before 9.0 a product of doubles is two of 8 rows.
+      // Before 9.0 a product of doubles is split in two with 8 rows each.
       int const whole =
           loop.chains * loop.rounds * (peak == Peak::mma_f64 && !features_of(gpu).large_f64_mma ? 2 : 1);
       if (!is_of_tensor_cores(peak)) {
-        // Once unrolled; the compiler may unroll the loop over the steps as well.
+        // At least one unrolled step; the compiler may also unroll the loop over the steps.
         EXPECT_GE(counted.found, whole);
         EXPECT_LE(counted.found, 5 * whole);
         continue;
       }
       EXPECT_EQ(counted.found, whole);
-      // Warps issue in the shadow of each other's products, of 4 to 32 clocks, 128 by wgmma: doubles are
-      // moved, descriptors travel to uniform registers.
+      // Warps issue during each other's products, which take 4 to 32 clocks (128 for wgmma): doubles are
+      // moved, and descriptors are copied to uniform registers.
       EXPECT_LE(counted.between, (by_warpgroups ? 4 : 2) * whole);
     }
   }

@@ -1,11 +1,11 @@
-// What is left of a C function's type where names do not count: our declarations of a library's functions are
-// compared with its header so.
+// Strips names from the type of a C function, so that our declarations of a library's functions can be
+// compared with those of its header.
 #pragma once
 #include <type_traits>
 
 namespace cosmati::cli {
 
-// Enumerations become their numbers, and structures that only a pointer is known of become nothing.
+// Enumerations become their underlying types, and structures known only by pointer become void.
 template <class Any, bool = std::is_enum_v<Any>, bool = std::is_class_v<Any>>
 struct PlainOf {
   using type = Any;

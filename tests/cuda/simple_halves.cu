@@ -1,5 +1,5 @@
-// SimpleGemm on CUDA's own 16-bit types, compiled for sm_75 and sm_90a in one program: WMMA, or
-// multiply-adds, which the least of the two has.
+// SimpleGemm on CUDA's own 16-bit types, compiled for sm_75 and sm_90a in one program: it uses WMMA, or
+// multiply-adds, whichever the lower of the two supports.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

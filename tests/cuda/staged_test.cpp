@@ -1,5 +1,5 @@
-// Arrays of the host on a GPU, on the fake driver: memory, what the command line's wrapper brings over and
-// back, and that verify sees on the device what it sees on the host.
+// Host arrays on a GPU, with the fake driver: memory, the copies of the command line's wrapper, and that
+// verify detects the same errors on the device as on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,8 +25,8 @@ struct Params {
   float* y;
   unsigned char* workspace;
   Index count;
-  Index written;     // elements
-  Index trespasses;  // element that is written beside those; none: 0
+  Index written;     // number of elements written
+  Index trespasses;  // element written outside of those; 0: none
 };
 
 void twice(fake::Launch const& launch) {
@@ -69,7 +69,7 @@ class DeviceTwice final : public PreparedTask {
   std::unique_ptr<cuda::Function> function_;
 };
 
-// The task y = 2*x, whose kernel on the device is the fake's.
+// The task y = 2*x, whose device kernel is the fake's.
 class Twice final : public Task {
  public:
   explicit Twice(Behaviour behaviour) : behaviour_(behaviour) {

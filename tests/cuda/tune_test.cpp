@@ -1,5 +1,4 @@
-// tune on the fake driver: what is chosen among kernels that take the times that the test says, and what is
-// written.
+// tune with the fake driver: the choice among kernels with durations set by the test, and the line written.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -81,7 +80,7 @@ class Tune : public ::testing::Test {
     TuningRules rules{30};
     rules.slices = 7;
     rules.hot =
-        true;  // one set of operands: a graph over all of them would be thousands of products by the fake
+        true;  // one set of operands: a graph over all of them would take thousands of products by the fake
     return tune_on_gpu(*job_.task, *few_, known, device_, options_, rules, 1);
   }
 

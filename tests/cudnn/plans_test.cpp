@@ -1,5 +1,5 @@
-// What the real cuDNN makes of our descriptors, for a described H200: no GPU is needed to plan, only the
-// library (9.14 or later). That it takes every attribute, and that there are plans, is seen here.
+// The real cuDNN plans from our descriptors for a described H200: planning needs only the library (9.14 or
+// later), not a GPU. Checks that it accepts every attribute and offers plans.
 #include <gtest/gtest.h>
 
 #include <algorithm>

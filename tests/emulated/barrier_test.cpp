@@ -1,4 +1,4 @@
-// The block barrier: what was written before it is there after it, in every block, on any host threads.
+// The block barrier: writes before it are visible after it, in every block, on any number of host threads.
 #include <vector>
 
 #include "tests/emulated/testing.h"
@@ -11,7 +11,7 @@ struct Rotation {
   int rounds;
 };
 
-// Each round hands a thread's value to its right neighbor, through shared memory.
+// In each round every thread passes its value to the thread on its right through shared memory.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 rotate(COSMATI_PARAMETER Rotation params) {
@@ -43,7 +43,7 @@ TEST(Barrier, HandsOnWhatWasWrittenBeforeIt) {
   expect_rotated(0);
 }
 
-// Without barriers the first thread reads what nobody has written yet: poison.
+// Without barriers the first thread reads memory that nothing has written yet: poison.
 template <class T>
 COSMATI_KERNEL(32, 1)
 read_first(COSMATI_PARAMETER Rotation params) {
@@ -53,13 +53,13 @@ read_first(COSMATI_PARAMETER Rotation params) {
 
 TEST(Barrier, IsMissedWhereItIsMissing) {
   std::vector<int> out(32);
-  for (int launch = 0; launch < 2; ++launch) {  // shared memory is poisoned anew
+  for (int launch = 0; launch < 2; ++launch) {  // shared memory is poisoned again for each launch
     emulator::launch_kernel<read_first<int>>({1}, 32, 128, Rotation{out.data(), 0});
     EXPECT_EQ(out[0], -1);
   }
 }
 
-// Threads of one block go through the same number of barriers on different paths.
+// Threads of one block reach the same number of barriers on different paths.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 take_two_paths(COSMATI_PARAMETER Rotation params) {
@@ -81,7 +81,7 @@ TEST(Barrier, IsOneForAllPaths) {
     EXPECT_EQ(out[static_cast<std::size_t>(thread)], thread % 2 == 0 ? -(thread + 1) : thread - 1);
 }
 
-// In every third round, one thread alone says true.
+// In every third round a single thread votes true.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 ask_all(COSMATI_PARAMETER Rotation params) {

@@ -1,5 +1,5 @@
-// The block task inside a kernel of one's own: sums in registers that are visited, added to and reused, by
-// every main loop and multiply, for tiles that matrices fill and tiles that they do not.
+// The block task inside a user's kernel: sums in registers are visited, accumulated and reused, for every
+// main loop and multiply, with full and partial tiles.
 #include "cosmati/gemm/block_product.h"
 
 #include "tests/emulated/gemm_case.h"
@@ -12,7 +12,7 @@ struct TwoProducts {
   Index m, n, k, second_k;
   MatrixArguments a, b, second_a, second_b;
   Sum* d;       // (m, n)
-  Sum* parity;  // (m, n): 1 where the thread that holds the element has an odd number
+  Sum* parity;  // (m, n): 1 if the thread that holds the element has an odd number
 };
 
 // d = a * b + second_a * second_b for one tile, then 2 * (a * b) subtracted: the storage is used three times.
@@ -95,7 +95,8 @@ template <GemmPolicy policy, class Element, class Sum, Along along_a, Along alon
 void expect_sizes() {
   expect_two_products<policy, Element, Sum, along_a, along_b, width>({33, 70, 19}, 8);
   expect_two_products<policy, Element, Sum, along_a, along_b, width>({32, 32, 24}, 1);
-  expect_two_products<policy, Element, Sum, along_a, along_b, width>({5, 3, 0}, 9);  // the first has no depth
+  expect_two_products<policy, Element, Sum, along_a, along_b, width>({5, 3, 0},
+                                                                     9);  // the first product has k = 0
 }
 
 TEST(BlockProduct, DoubleBuffered) {
@@ -113,7 +114,7 @@ TEST(BlockProduct, BytesAndHalves) {
                8>();
 }
 
-// Every element of the tile is visited by one thread, once: the same elements that the epilogue stores.
+// Every element of the tile is visited once, by one thread; these are the elements that the epilogue stores.
 TEST(BlockProduct, ForEachVisitsTheTileOnce) {
   using Source = StridedSource<float, Along::depth, 1>;
   using Traits = ProductTraits<small_policy(MainLoop::double_buffered), Source, Source, float>;

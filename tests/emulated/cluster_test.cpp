@@ -1,4 +1,4 @@
-// Clusters: blocks that run together, their barrier, their shared memory, and copies to several of them.
+// Clusters: blocks that run together, their barrier, their shared memory, and multicast copies.
 #include "cosmati/arch/cluster.h"
 
 #include <vector>
@@ -19,7 +19,7 @@ struct alignas(64) Params {
   int blocks_to = 0xf;
 };
 
-// Each block hands its numbers to the next one of its cluster.
+// Each block passes its numbers to the next block of its cluster.
 template <class P>
 COSMATI_KERNEL(32, 1)
 hand_on(COSMATI_PARAMETER P params) {
@@ -99,7 +99,7 @@ struct MulticastStorage {
   arch::Barrier full, empty;
 };
 
-// Each block of a cluster brings its part of a tile to all of them, again and again.
+// Each block of a cluster repeatedly copies its part of a tile to all blocks.
 template <class P>
 COSMATI_KERNEL(64, 1)
 multicast(COSMATI_PARAMETER P params) {
@@ -158,7 +158,7 @@ struct Multicast {
 
 TEST(Cluster, CopiesToAllItsBlocks) {
   Multicast test;
-  test.params.map.word[0] &= ~0xffULL;  // without swizzle, for one row
+  test.params.map.word[0] &= ~0xffULL;  // no swizzle, one row
   ASSERT_EQ(test.report(), "");
   for (int block = 0; block < 8; ++block)
     for (int i = 0; i < 384; ++i) ASSERT_EQ(test.out[static_cast<std::size_t>(block * 384 + i)], i);
@@ -167,7 +167,7 @@ TEST(Cluster, CopiesToAllItsBlocks) {
 TEST(Cluster, MulticastMistakesAreReported) {
   Multicast test;
   test.params.mistake = Mistake::leaves_early;
-  std::string const early = test.report();  // of one of both clusters
+  std::string const early = test.report();  // a message of one cluster or the other
   EXPECT_SAYS(early, "arrives at a barrier at byte 520 of shared memory, whose block (");
   EXPECT_SAYS(early, ") has left the kernel");
   test.params.mistake = Mistake::no_publish;

@@ -1,4 +1,4 @@
-// Warp collectives: lanes meet, the last computes for all, masks keep groups apart.
+// Warp collectives: lanes meet, the last one computes for all, masks separate groups.
 #include <array>
 #include <vector>
 
@@ -11,7 +11,7 @@ struct Numbers {
   int* out;
 };
 
-// As __shfl_xor_sync.
+// Like __shfl_xor_sync.
 int shuffle_xor(unsigned mask, int value, int distance) {
   struct Lane {
     int value, distance, result;
@@ -42,7 +42,7 @@ TEST(Collective, ExchangesValuesWithinAWarp) {
     EXPECT_EQ(out[static_cast<std::size_t>(thread)], 31 * 16 + 32 * 32 * (thread / 32));
 }
 
-// The odd lanes and the even ones each among themselves, at the same time.
+// Odd and even lanes form two groups at the same time.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 sum_by_parity(COSMATI_PARAMETER Numbers params) {
@@ -60,7 +60,7 @@ TEST(Collective, MasksKeepGroupsApart) {
     EXPECT_EQ(out[static_cast<std::size_t>(lane)], lane % 2 == 0 ? 240 : 256);
 }
 
-// Lanes 0 and 1 meet only after lanes 1 and 2 have: lane 0 has to wait for both.
+// Lanes 0 and 1 meet only after lanes 1 and 2 have met, so lane 0 has to wait for both.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 meet_in_chain(COSMATI_PARAMETER Numbers params) {

@@ -1,4 +1,4 @@
-// cp.async: nothing is there before the wait, everything after it, group by group.
+// cp.async: data arrive only with the wait, group by group.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -23,7 +23,7 @@ copy_and_look(COSMATI_PARAMETER Floats params) {
   params.out[4 * self + 0] = mine[0];
   emulator::commit_copies();
   params.out[4 * self + 1] = mine[0];
-  emulator::wait_copies(1);  // which lets this one be in flight
+  emulator::wait_copies(1);  // allows this one group to be in flight
   params.out[4 * self + 2] = mine[0];
   emulator::wait_copies(0);
   params.out[4 * self + 3] = mine[0];
@@ -41,7 +41,7 @@ TEST(CopyAsync, LandsWhenItIsWaitedForAndNotBefore) {
   }
 }
 
-// Groups land in order; a copy in no group does not land by a wait.
+// Groups complete in order; a wait does not complete a copy that belongs to no group.
 template <int groups>
 COSMATI_KERNEL(1, 1)
 count_groups(COSMATI_PARAMETER Floats params) {
@@ -59,7 +59,7 @@ count_groups(COSMATI_PARAMETER Floats params) {
   }
   params.out[groups + 1] = shared[2 * groups];
   emulator::commit_copies();
-  emulator::commit_copies();  // an empty group counts as well
+  emulator::commit_copies();  // an empty group counts, too
   emulator::wait_copies(1);
   params.out[groups + 2] = shared[2 * groups];
 }
@@ -78,14 +78,15 @@ fill_with_zeros(COSMATI_PARAMETER Floats params) {
   float* const shared = testing::shared<float>();
   emulator::copy_async(shared, params.source, bytes, 4);
   emulator::copy_async(shared + 4, nullptr, bytes, 0);
-  params.source[0] = 2.0F;  // read when it lands
+  params.source[0] = 2.0F;  // read when the copy completes
   emulator::commit_copies();
   emulator::wait_copies(0);
   for (int i = 0; i < 8; ++i) params.out[i] = shared[i];
 }
 
 TEST(CopyAsync, WritesZerosAfterTheValidBytes) {
-  std::vector<float> source(1, 1.0F), out(8, 9.0F);  // reading more than is valid is seen by AddressSanitizer
+  std::vector<float> source(1, 1.0F),
+      out(8, 9.0F);  // AddressSanitizer would detect a read beyond the valid elements
   emulator::launch_kernel<fill_with_zeros<16>>({1}, 1, 32, Floats{source.data(), out.data()});
   EXPECT_EQ(out, (std::vector<float>{2, 0, 0, 0, 0, 0, 0, 0}));
 }

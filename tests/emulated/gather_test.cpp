@@ -1,4 +1,4 @@
-// Rows in any order and optimizer's numbers from memory, in the emulator: as the reference has them.
+// Gathered rows, and optimizer scalars in memory, in the emulator, compared with the reference.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,7 @@ TEST(EmulatedGather, RefusesWhatHasNoRowsSideBySide) {
   EXPECT_THROW(validate(problem), Error);
 }
 
-// The same step by numbers in memory and by arguments.
+// The same step with scalars in memory and as arguments.
 TEST(EmulatedOptimizer, NumbersMayLieInMemory) {
   for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
     for (Backend const backend : {Backend::emulator, Backend::cpu, Backend::reference}) {
@@ -91,7 +91,7 @@ TEST(EmulatedOptimizer, NumbersMayLieInMemory) {
     }
 }
 
-// Gradients that were scaled give the same step; sums that are not finite give none.
+// Scaled gradients give the same step; non-finite sums give none.
 TEST(EmulatedOptimizer, GradientsMayBeScaled) {
   for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
     for (Backend const backend : {Backend::emulator, Backend::cpu, Backend::reference}) {

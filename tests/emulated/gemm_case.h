@@ -10,13 +10,12 @@
 
 namespace cosmati::emulated {
 
-// A matrix (outer, depth) of small integers in memory that is NaN, or a large number, wherever the matrix is
-// not.
+// A matrix (outer, depth) of small integers; the memory around it is NaN or a large number.
 template <class Element>
 class Matrix {
  public:
-  // Runs lie along `along`; their leading dimension is a multiple of `width` elements, `slack` times width
-  // more than it must be.
+  // Runs lie along `along`; the leading dimension is a multiple of `width` elements, `slack` times width
+  // larger than necessary.
   Matrix(int outer, int depth, int batch, Along along, int width, int slack, int seed) : batch_stride_(0) {
     int const run = along == Along::depth ? depth : outer, runs = along == Along::depth ? outer : depth;
     int const leading = ((run + width - 1) / width + slack) * width;
@@ -36,7 +35,7 @@ class Matrix {
           at(b, i, j) = convert<Element>(static_cast<double>(static_cast<int>(state >> 28) % 5 + low));
         }
   }
-  // The same in memory that starts one element further: no alignment but the element's.
+  // Moves the matrix by one element, so that only the element's alignment remains.
   void misalign() {
     std::vector<Element> copy(memory_);
     for (std::size_t i = 1; i < memory_.size(); ++i) memory_[i] = copy[i - 1];
@@ -56,7 +55,7 @@ class Matrix {
     arguments.batch_stride = batch_stride_;
     return arguments;
   }
-  // Elements that are not the matrix's and were changed.
+  // The number of elements outside the matrix that were changed.
   int trespasses(int outer, int depth, int batch) {
     std::vector<Element> copy(memory_);
     auto const offset = data_ - memory_.data();
@@ -94,8 +93,8 @@ struct Size {
 struct Setting {
   int batch = 1;
   int splits = 1;
-  int blocks = 0;     // stream-K: of the grid
-  int streamed = -1;  // tiles; -1: as tiles_to_stream() says
+  int blocks = 0;     // grid size of stream-K
+  int streamed = -1;  // streamed tiles; -1: according to tiles_to_stream()
   bool misaligned = false;
   bool pointer_array = false;
 };
@@ -106,7 +105,7 @@ inline std::string text_of(Size const& size, Setting const& setting) {
          (setting.blocks > 0 ? ", " + std::to_string(setting.blocks) + " blocks" : "");
 }
 
-// A workspace that holds anything before its first launch, and stays as the launch before left it.
+// A workspace with arbitrary content before the first launch; later launches find what the previous one left.
 template <class Register>
 class Slots {
  public:
@@ -118,7 +117,7 @@ class Slots {
     schedule.partials = partials_.data() + (64 - reinterpret_cast<std::size_t>(partials_.data()) % 64) % 64;
     schedule.tag = tag;
   }
-  // All flags that were raised have been taken.
+  // All raised flags have been consumed.
   bool is_clean() const {
     for (unsigned long long const flag : flags_)
       if (flag == tag) return false;

@@ -4,7 +4,7 @@
 namespace cosmati::emulated {
 namespace {
 
-// 2 * acc + 3 * c + bias[n] - row[m]; store(pre, acc): what the composer prints, by hand.
+// 2 * acc + 3 * c + bias[n] - row[m]; store(pre, acc): the composer's output, written by hand.
 struct Function {
   using Real = float;
   static constexpr int scalars = 1;

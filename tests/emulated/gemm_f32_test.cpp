@@ -1,5 +1,5 @@
-// Matrix products of f32 by both main loops: every direction and width of runs, ragged and whole, split,
-// batched.
+// f32 products by both main loops: every direction and width of runs, partial and full tiles, split-K,
+// batches.
 #include "tests/emulated/gemm_case.h"
 
 namespace cosmati::emulated {
@@ -95,7 +95,7 @@ TEST(EmulatedGemmF32, PartsOfStepsCoverAll) {
     }
 }
 
-// A tile of many warps, as the device has it.
+// A tile of many warps, as on a device.
 TEST(EmulatedGemmF32, LargePolicies) {
   constexpr GemmPolicy large{.block_m = 128, .block_n = 128, .block_k = 8, .warp_m = 32, .warp_n = 64};
   constexpr GemmPolicy huge{.block_m = 256,

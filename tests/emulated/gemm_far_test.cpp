@@ -1,4 +1,4 @@
-// Matrices whose elements lie further apart than 32 bits can count.
+// Matrices whose strides exceed 32 bits.
 #include <sys/mman.h>
 
 #include "tests/emulated/gemm_case.h"
@@ -6,7 +6,7 @@
 namespace cosmati::emulated {
 namespace {
 
-// Address space of which only the pages that are touched take memory.
+// Reserved address space in which only touched pages use memory.
 class Reservation {
  public:
   explicit Reservation(std::size_t bytes)

@@ -1,5 +1,5 @@
-// Matrix products by tensor cores (mma.sync): every type, layout, width of runs, ragged and whole, both
-// epilogues.
+// Matrix products by tensor cores (mma.sync): every type, layout and width of runs, partial and full tiles,
+// both epilogues.
 #include "tests/emulated/gemm_case.h"
 
 namespace cosmati::emulated {

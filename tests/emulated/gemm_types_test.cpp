@@ -1,4 +1,5 @@
-// Matrix products of the other types: f64, f16 with sums in f32 and in f16, 8-bit integers by dp4a, mixtures.
+// Matrix products of the other types: f64, f16 with sums in f32 and in f16, 8-bit integers by dp4a, mixed
+// types.
 #include "tests/emulated/gemm_case.h"
 
 namespace cosmati::emulated {

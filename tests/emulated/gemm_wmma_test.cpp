@@ -1,4 +1,4 @@
-// Matrix products by WMMA: every type, layout and main loop, ragged and whole, parts of k, batches.
+// Matrix products by WMMA: every type, layout and main loop, partial and full tiles, split-K, batches.
 #include "tests/emulated/gemm_case.h"
 
 namespace cosmati::emulated {

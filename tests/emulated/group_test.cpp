@@ -1,5 +1,5 @@
 // Problems of different sizes in one launch of the warp_specialized kernel, with tensor maps that a kernel
-// binds to pointers; and what the emulator says where a fence of theirs is missing.
+// binds to pointers; and the emulator's messages if one of its fences is missing.
 #include "cosmati/gemm/group.h"
 #include "cosmati/gemm/bind.h"
 #include "tests/emulated/testing.h"
@@ -23,7 +23,7 @@ struct Problem {
         b(size.n, size.k, 1, depth, 8, 0, 2),
         d(size.m, size.n, 1, depth, 8, 1, 3) {}
 
-  // Maps whose address is another problem's.
+  // Makes tensor maps with the addresses of another problem.
   Record record(Problem& other) {
     Record record;
     record.m = size.m, record.n = size.n, record.k = size.k;
@@ -121,7 +121,7 @@ TEST(Group, TilesOfAllProblemsAreSharedAmongTheBlocks) {
   }
 }
 
-// A kernel that changes maps as bind_kernel does, but for one fence.
+// Changes tensor maps like bind_kernel, but omits one fence.
 struct Change {
   arch::TensorMap* map;
   void* address;
@@ -148,7 +148,7 @@ TEST(Group, MapsThatAreNotReleased) {
 }
 
 TEST(Group, MapsThatAreNotAcquired) {
-  // The kernel of one problem takes the map for a parameter of its launch.
+  // The kernel for a single problem takes the map as a launch parameter.
   Group group({{64, 32, 64}});
   group.bind();
   Record const& record = group.records().front();

@@ -1,4 +1,4 @@
-// The launch interface: orders of BLAS, what it refuses, workspaces, callables that see (m, n) in any order.
+// The launch interface: BLAS orders, rejected arguments, workspaces, callables that see (m, n) in any order.
 #include "cosmati/gemm/launch.h"
 
 #include "cosmati/gemm/simple.h"
@@ -7,7 +7,7 @@
 namespace cosmati::emulated {
 namespace {
 
-// An array whose element (i, j) lies where an order and a leading dimension say.
+// An array with the layout of an order and a leading dimension.
 struct Dense {
   Dense(Order at_order, int rows, int columns, int slack, int seed)
       : order(at_order), leading((order == Order::row_major ? columns : rows) + slack) {
@@ -27,7 +27,7 @@ struct Dense {
   std::vector<float> elements;
 };
 
-// 100 m + n, so that a swap of m and n is seen.
+// 100 m + n, to detect a swap of m and n.
 struct PlaceOfElement {
   float weight = 1;
   COSMATI_DEVICE float operator()(float sum, Index m, Index n) const {
@@ -115,7 +115,7 @@ TEST_F(Refusals, OfExtentsAndSplits) {
   EXPECT_EQ(status_after([](Gemm::Params& p) { p.schedule.splits = 2; }),
             LaunchStatus::invalid);  // no workspace
   EXPECT_EQ(status_after([](Gemm::Params& p) { p.schedule.blocks = 2; }),
-            LaunchStatus::invalid);  // its partition is split_k
+            LaunchStatus::invalid);  // needs partition split_k
   EXPECT_EQ(status_after([](Gemm::Params& p) { p.m = Index{1} << 40; }), LaunchStatus::invalid);
 }
 
@@ -125,14 +125,15 @@ TEST_F(Refusals, ButNotOfEmptyProblems) {
   EXPECT_EQ(status_after([](Gemm::Params&) {}, 0), LaunchStatus::success);
 }
 
-// 4 tiles of 2 matrices; schedule_for(workspace) has slots of 64 threads with 16 sums.
+// 4 tiles of 2 matrices; schedule_for(workspace) has slots for 64 threads with 16 sums each.
 constexpr int of_matrix_m = 40, of_matrix_n = 36, of_batch = 2;
 template <class Gemm, class Schedule>
 void expect_within(Index bytes, Schedule const& schedule_for) {
   constexpr int m = of_matrix_m, n = of_matrix_n, k = 64, batch = of_batch;
   Dense a(Order::row_major, m * batch, k, 0, 1), b(Order::row_major, k * batch, n, 0, 2);
   Dense d(Order::row_major, m * batch, n, 0, 3);
-  std::vector<unsigned char> memory(static_cast<std::size_t>(bytes) + 256 + 64, 0xa5);  // dirty, and a guard
+  std::vector<unsigned char> memory(static_cast<std::size_t>(bytes) + 256 + 64,
+                                    0xa5);  // uninitialized, with a guard
   auto const address = reinterpret_cast<std::size_t>(memory.data());
   unsigned char* const workspace = memory.data() + (256 - address % 256) % 256;
   typename Gemm::Params params = Gemm::params({.m = m,
@@ -157,7 +158,7 @@ TEST(LaunchGemm, SplitsNeedNoMoreThanTheWorkspaceTheyAskFor) {
   using Gemm = SimpleGemm<float, all_row_major, small_policy(MainLoop::multistage, Multiply::fma, true)>;
   constexpr int m = of_matrix_m, n = of_matrix_n, splits = 3, batch = of_batch;
   EXPECT_EQ(gemm_workspace_bytes<Gemm>(m, n, batch, 1), 0);
-  // All parts of a tile but one wait to be added: 16 flags in 256 bytes.
+  // All partial sums of a tile but one wait to be added: 16 flags in 256 bytes.
   Index const bytes = gemm_workspace_bytes<Gemm>(m, n, batch, splits);
   EXPECT_EQ(bytes, 256 + 8 * (splits - 1) * 64 * 16 * 4);
   expect_within<Gemm>(bytes,

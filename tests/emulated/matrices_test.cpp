@@ -1,4 +1,4 @@
-// stmatrix: what ldmatrix reads back, and where a lane's elements go.
+// stmatrix: ldmatrix reads back what it stored, and where a lane's elements go.
 #include <vector>
 
 #include "cosmati/arch/matrix.h"
@@ -9,7 +9,7 @@ namespace cosmati {
 namespace {
 
 struct Params {
-  unsigned* out;             // (lane, register) as loaded again
+  unsigned* out;             // (lane, register) as loaded back
   unsigned short* elements;  // (matrix, row, column)
   int first_row = 0;         // in bytes
 };
@@ -31,7 +31,7 @@ store_and_load(COSMATI_PARAMETER Params params) {
   for (int i = 0; i < 4; ++i) params.out[4 * lane + i] = again[i] == r[i];
 }
 
-// Lane 4 g + t holds elements (g, 2 t) and (g, 2 t + 1) of each matrix; transposed: of its transpose.
+// Lane 4 g + t holds elements (g, 2 t) and (g, 2 t + 1) of each matrix; if transposed, of its transpose.
 template <bool transposed>
 void expect_stored() {
   std::vector<unsigned> same(128);

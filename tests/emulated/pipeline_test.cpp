@@ -1,5 +1,5 @@
-// Everything together: the copy engine fills a ring of stages for a cluster, a warpgroup multiplies them and
-// hands its sums to the copy engine; and what happens where one link of that chain is missing.
+// The complete chain: TMA fills a ring of stages for a cluster, a warpgroup multiplies them and passes its
+// sums to TMA; and what happens if one link is missing.
 #include <vector>
 
 #include "cosmati/arch/cluster.h"
@@ -49,7 +49,7 @@ void produce(Storage& storage, Params const& params) {
     arch::arrive_expecting(storage.full[stage], params.mistake == Mistake::too_few_bytes ? bytes / 2 : bytes);
     int const at_a[2] = {step * tile, arch::block_x() * tile};
     arch::copy_tile(&storage.a[stage], params.a, storage.full[stage], at_a);
-    // Half of B for both blocks.
+    // Each block loads half of B for both blocks.
     int const at_b[2] = {step * tile, arch::block_y() * tile + rank * tile / cluster};
     arch::copy_tile_to_blocks(&storage.b[stage][rank * tile / cluster], params.b, storage.full[stage], at_b,
                               static_cast<unsigned short>(0x3));

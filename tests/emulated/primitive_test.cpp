@@ -1,5 +1,5 @@
-// The primitives' kernels in the emulator against the reference: every type, any strides, gaps and promises
-// of alignment, extents of 0, results in the place of operands. Larger sweeps are those of `cosmati verify`.
+// The primitives' kernels in the emulator against the reference: every type, any strides, gaps and promised
+// alignment, extents of 0, results in place of operands. `cosmati verify` runs larger sweeps.
 #include <cstring>
 #include <limits>
 
@@ -48,7 +48,7 @@ TEST(EmulatedPrimitive, AxesThatLieAlikeAreOne) {
   AddProblem problem{describe(f32, Shape(4, 6, 10)), describe(f32, Shape(4, 6, 10)),
                      describe(f32, Shape(4, 6, 10))};
   EXPECT_TRUE(make_plan(problem, emulator()).considered[0].recipe.starts_with("map 240, runs of 4"));
-  problem.b.alignment = 4;  // the narrowest promise decides
+  problem.b.alignment = 4;  // the smallest promised alignment decides
   EXPECT_TRUE(make_plan(problem, emulator()).considered[0].recipe.starts_with("map 240, runs of 1"));
   problem.b = describe(f32, Layout{{4, 6, 10}, {72, 12, 1}});  // rows of 10 with gaps of 2
   EXPECT_TRUE(make_plan(problem, emulator()).considered[0].recipe.starts_with("map 24 x 10, runs of 1"));
@@ -142,7 +142,7 @@ TEST(EmulatedPrimitive, ResultsTakeThePlaceOfOperands) {
   EXPECT_EQ(x, expected);
 }
 
-// One step of tensors that share launches, and of one that lies with gaps.
+// One step for tensors that share launches, and for one with gaps.
 TEST(EmulatedPrimitive, ManyTensorsStepInFewLaunches) {
   OptimizerGroupProblem group;
   std::vector<std::vector<float>> memory;

@@ -1,5 +1,5 @@
 // The primitives' kernels that keep what they have read, in the emulator against the reference: tiles of
-// runs, whole windows, channels and rows that blocks share.
+// runs, complete windows, channels and rows that several blocks share.
 #include <limits>
 
 #include "cosmati/ops/elementwise.h"
@@ -68,7 +68,7 @@ TEST(EmulatedTiles, WindowsOfColumnsAndOfPlanes) {
         }
 }
 
-// Equal values and none but minus infinity: the first counts, also at the border.
+// Equal values, and values that are all minus infinity: the first one counts, also at the border.
 TEST(EmulatedTiles, TheFirstMaximumCounts) {
   for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc}) {
     PoolingProblem problem = pooling(format, 12, 24, 3);
@@ -85,7 +85,7 @@ TEST(EmulatedTiles, TheFirstMaximumCounts) {
 TEST(EmulatedTiles, EachPlaceOfTheGradientLiesInOneWindow) {
   for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc})
     for (PoolingMode mode : {PoolingMode::max, PoolingMode::average}) {
-      // Rows, and where runs are not of columns, columns that no window has.
+      // Rows, and columns if runs do not lie along columns, that no window covers.
       PoolingProblem problem = pooling(format, 13, format == TensorFormat::nchw ? 24 : 21, 2);
       problem.direction = Direction::backward;
       problem.mode = mode;
@@ -116,7 +116,7 @@ TEST(EmulatedTiles, BlocksOfAClusterShareARow) {
       std::string const kept = type == f32 ? "2 runs kept, " : "2 runs kept as they lie, ";
       EXPECT_TRUE(has(recipe(softmax), "clusters of 2 blocks, " + kept)) << recipe(softmax);
       Trial trial(softmax, 5);
-      for (Index i = 0; i < 3000; ++i)  // whole threads and a whole block without a number
+      for (Index i = 0; i < 3000; ++i)  // some threads and one entire block have no number
         trial.input("x").set(i, -std::numeric_limits<double>::infinity());
       trial.expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
     }
@@ -134,7 +134,7 @@ TEST(EmulatedTiles, RowsOfSixteenBitsAreKeptAsTheyLie) {
     EXPECT_TRUE(has(recipe(softmax), "kept as they lie")) << recipe(softmax);
     Trial(softmax, 5).expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
   }
-  softmax.x = softmax.y = describe(f16, Shape(5, 130));  // rows that end within a run
+  softmax.x = softmax.y = describe(f16, Shape(5, 130));  // rows that end inside a run
   EXPECT_FALSE(has(recipe(softmax), "kept as they lie")) << recipe(softmax);
 }
 

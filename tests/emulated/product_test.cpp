@@ -1,4 +1,4 @@
-// A small hierarchical product as a kernel would write it: the emulator as the vehicle of a whole kernel.
+// A small hierarchical product, written like a kernel, to test the emulator as a whole.
 #include <vector>
 
 #include "tests/emulated/testing.h"
@@ -6,7 +6,8 @@
 namespace cosmati {
 namespace {
 
-// A 128 x 128 tile of A * B in 256 threads; depth_step of k a step, in one of two buffers of shared memory.
+// Computes a 128 x 128 tile of A * B with 256 threads, depth_step values of k per step, in two buffers of
+// shared memory.
 constexpr int tile = 128, depth_step = 8, per_thread = 8;
 
 struct Product {

@@ -1,5 +1,5 @@
-// Operands repacked for the tensor copy engine: every element size, width, direction, ragged extents, gaps,
-// batches by stride and by pointers; nothing is written outside the pitch.
+// Operands repacked for TMA: every element size, width and direction, partial tiles, gaps, batches by stride
+// and by pointers; nothing is written outside the pitch.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 struct Case {
   Index rows, columns, batch;
   Index gap;          // elements between the end of a row and the next
-  Index column_step;  // 1: neighbors
+  Index column_step;  // 1: contiguous
 };
 
 template <int element_bytes, int width, bool transposed>
@@ -24,7 +24,7 @@ void expect_repacked(Case const& c, bool by_pointers) {
   constexpr Index unit = 16 / element_bytes;
   auto const up = [](Index n, Index to) { return (n + to - 1) / to * to; };
   Index const row_stride = up(c.columns * c.column_step, width) + up(c.gap, width);
-  Index const offset = width == 1 ? 1 : width;  // off the alignment as far as the width allows
+  Index const offset = width == 1 ? 1 : width;  // as misaligned as the width allows
   std::vector<Bits> from(static_cast<std::size_t>(up(row_stride * c.rows, 16) * c.batch + offset + 16));
   std::mt19937 random(7);
   for (Bits& bits : from) bits = static_cast<Bits>(random());

@@ -1,4 +1,4 @@
-// Runs of any width are moved by accesses that are powers of two, and nothing beside them is touched.
+// Runs of any width are moved by accesses of power-of-two size, and nothing next to them is touched.
 #include <array>
 
 #include "cosmati/primitive/access.h"
@@ -15,8 +15,8 @@ copy_run(COSMATI_PARAMETER PrimitiveParameters params) {
   Elements<Element>::store(params.tensor[1], Stretch{0, width}, run);
 }
 
-// Before, six elements of 16 bits were one vector, whose alignment of 12 bytes no compiler takes, and six of
-// 32 bits were two of four.
+// Six 16-bit elements must not be one vector, since no compiler supports its alignment of 12 bytes, nor six
+// 32-bit elements two vectors of four.
 template <class Element, int width>
 void expect_copy() {
   struct alignas(16) Memory {

@@ -1,10 +1,10 @@
-// SimpleGemm of 16-bit types: by which multiply, and operands of CUDA's own types.
+// SimpleGemm of 16-bit types: the multiply chosen, and operands of CUDA's own types.
 #include "cosmati/gemm/simple.h"
 
 #include "cosmati/gemm/launch.h"
 #include "tests/emulated/gemm_case.h"
 
-// As CUDA's headers have it: two bytes.
+// Two bytes, as in CUDA's headers.
 struct __half {
   unsigned short bits;
 };
@@ -20,14 +20,14 @@ TEST(SimpleGemm, TensorCoresMultiplyHalves) {
   EXPECT_EQ(halves.main_loop, MainLoop::multistage);
   EXPECT_EQ(halves, named_policy(PolicyName::large, MainLoop::multistage, Multiply::mma, DataType::f32, 2));
   EXPECT_EQ(brains.multiply, Multiply::mma);
-  // What is not aligned for cp.async comes by loads.
+  // Operands not aligned for cp.async are copied by loads.
   constexpr GemmPolicy loose = SimpleGemm<f16, TN, small, simple::NoCallable, 2>::policy;
   EXPECT_EQ(loose.multiply, Multiply::wmma);
   EXPECT_EQ(loose.main_loop, MainLoop::double_buffered);
   EXPECT_EQ((SimpleGemm<float, TN, small>::policy.multiply), Multiply::fma);
 }
 
-// D as the transpose that a column-major D is computed as: the matrices are (outer, depth).
+// A column-major D is computed as its transpose: the matrices are (outer, depth).
 template <class Own, class Element, Orders orders, int alignment = 16>
 void expect_product() {
   using Gemm = SimpleGemm<Own, orders, small, simple::NoCallable, alignment>;

@@ -1,4 +1,5 @@
-// Stream-K: equal ranges of steps for all blocks, in every kernel that has it, and what is told of mistakes.
+// Stream-K: equal ranges of steps for all blocks, in every kernel that supports it, and the messages about
+// mistakes.
 #include "tests/emulated/testing.h"
 #include "tests/emulated/warp_specialized_case.h"
 
@@ -27,13 +28,14 @@ using Buffered = PlainGemm<streaming(small_policy(MainLoop::double_buffered)), f
 template <class Traits>
 void expect_all(int step) {
   expect_product<Traits>({40, 90, 3 * step}, {.blocks = 4});  // 6 tiles for 4 blocks: two waves
-  expect_product<Traits>({40, 90, 3 * step}, {.blocks = 4, .streamed = 2});  // of them one streamed
-  expect_product<Traits>({20, 60, 5 * step - 3}, {.blocks = 7});  // a tile over three blocks and more
+  expect_product<Traits>({40, 90, 3 * step},
+                         {.blocks = 4, .streamed = 2});           // one of the two waves is streamed
+  expect_product<Traits>({20, 60, 5 * step - 3}, {.blocks = 7});  // one tile spans three blocks or more
   expect_product<Traits>({33, 70, 4 * step}, {.batch = 2, .blocks = 5});
-  expect_product<Traits>({40, 40, 2 * step}, {.blocks = 1, .streamed = 3});  // one block
+  expect_product<Traits>({40, 40, 2 * step}, {.blocks = 1, .streamed = 3});  // a single block
   expect_product<Traits>({20, 20, 2 * step}, {.blocks = 5});                 // more blocks than steps
   expect_product<Traits>({40, 40, 0}, {.blocks = 3});
-  expect_product<Traits>({64, 64, step}, {.blocks = 4});  // whole waves: nothing is streamed
+  expect_product<Traits>({64, 64, step}, {.blocks = 4});  // full waves: nothing is streamed
 }
 
 TEST(StreamK, TensorCores) { expect_all<Mma>(32); }
@@ -46,10 +48,11 @@ using Engine = TensorDestination<bf16>;
 TEST(StreamK, WarpSpecialized) {
   // Tiles of 64 x 32, steps of 64.
   constexpr WarpgroupTiles one{.partition = Partition::stream_k};
-  Bf16::expect_product<one, Engine>({150, 56, 200}, {.clusters = 4});                 // 6 tiles of 4 steps
-  Bf16::expect_product<one, Engine>({150, 56, 200}, {.clusters = 4, .streamed = 2});  // then whole ones
-  Bf16::expect_product<one, Engine>({50, 24, 500}, {.clusters = 5});                  // one tile over all
-  Bf16::expect_product<one, Engine>({50, 56, 70}, {.clusters = 7});                   // more than steps
+  Bf16::expect_product<one, Engine>({150, 56, 200}, {.clusters = 4});  // 6 tiles of 4 steps
+  Bf16::expect_product<one, Engine>({150, 56, 200},
+                                    {.clusters = 4, .streamed = 2});  // followed by full tiles
+  Bf16::expect_product<one, Engine>({50, 24, 500}, {.clusters = 5});  // one tile shared by all clusters
+  Bf16::expect_product<one, Engine>({50, 56, 70}, {.clusters = 7});   // more clusters than steps
   Bf16::expect_product<one, Engine>({50, 56, 0}, {.clusters = 3});
   Bf16::expect_product<one, Engine>({100, 24, 130}, {.batch = 3, .clusters = 4});
   Bf16::expect_product<one, Engine>({100, 24, 130}, {.clusters = 1, .streamed = 2});
@@ -64,14 +67,14 @@ TEST(StreamK, WarpgroupsInTurn) {
 }
 
 TEST(StreamK, Clusters) {
-  // A range is a cluster's: 3 tiles of 2 blocks, one of them beyond D.
+  // A range belongs to a cluster: 3 tiles of 2 blocks, one of which lies outside D.
   using Deep = Warpgroups<s8, depth, s8, depth, s32>;
   constexpr WarpgroupTiles pairs{.cluster_m = 2, .partition = Partition::stream_k};
   Deep::expect_product<pairs, TensorDestination<s32>>({180, 60, 500}, {.clusters = 3});
   Deep::expect_product<pairs, TensorDestination<s32>>({180, 60, 500}, {.clusters = 2, .streamed = 1});
 }
 
-// Sums that are not exact have the same bits whichever block is first.
+// Inexact sums have the same bits, whichever block finishes first.
 TEST(StreamK, ResultsHaveTheSameBitsInEveryRun) {
   constexpr int m = 40, n = 88, k = 100, blocks = 5;
   alignas(16) static float a[m * k], b[n * k], d[m * n];
@@ -95,7 +98,7 @@ TEST(StreamK, ResultsHaveTheSameBitsInEveryRun) {
   }
 }
 
-// A flag that nobody raises, and one that is taken though nobody raised it.
+// A flag that is never raised, and one that is consumed although it was never raised.
 struct SlotKernel {
   ScheduleArguments schedule;
   float* out;

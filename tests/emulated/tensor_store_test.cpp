@@ -1,4 +1,4 @@
-// D by the copy engine and by staged rows where a warp's columns are no power of two: all of them are stored.
+// Stores of D by TMA and by staged rows if a warp's columns are not a power of two: all columns are stored.
 #include "tests/emulated/warp_specialized_case.h"
 
 namespace cosmati::emulated {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr Along outer = Along::outer, depth = Along::depth;
 
-// One tile and a part of a second along both of its sides.
+// One full tile and a partial one along both dimensions.
 template <int width, class Element, class Sum, class Result, Along along = depth>
 void expect_columns() {
   using Kernel = Warpgroups<Element, depth, Element, depth, Sum>;
@@ -28,7 +28,7 @@ TEST(TensorStore, Columns96) { expect_all_types<96>(); }
 TEST(TensorStore, Columns160) { expect_all_types<160>(); }
 TEST(TensorStore, Columns192) { expect_all_types<192>(); }
 
-// Slices of 48 and 80 columns, by both ways.
+// Slices of 48 and 80 columns, by both kinds of stores.
 TEST(TensorStore, SlicesOfATile) {
   using Bf16 = Warpgroups<bf16, depth, bf16, depth, float>;
   constexpr EpilogueSchedule staged = EpilogueSchedule::staged;

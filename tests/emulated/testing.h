@@ -1,4 +1,4 @@
-// Helpers of the emulator's tests: kernels are templates declared as for a GPU.
+// Helpers for tests of the emulator: kernels are templates declared as for a GPU.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 namespace cosmati::testing {
 
-// What a launch says went wrong; empty if nothing did.
+// The error message of a launch; empty if it succeeds.
 template <class Launch>
 std::string report_of(Launch const& launch, ErrorCode code = ErrorCode::wrong_result) {
   try {

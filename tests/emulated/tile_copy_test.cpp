@@ -1,5 +1,5 @@
-// TMA: boxes of arrays of every rank, element size and swizzle, over the edges; and what a missing wait,
-// fence or group does.
+// TMA: boxes of arrays of every rank, element size and swizzle, across the edges; and the effect of a missing
+// wait, fence or group.
 #include "cosmati/arch/tensor_copy.h"
 
 #include <cstring>
@@ -28,7 +28,7 @@ struct CopyStorage {
   arch::Barrier full;
 };
 
-// A box to shared memory and, from there, to another array.
+// Copies a box to shared memory and from there to another array.
 template <int rank>
 COSMATI_KERNEL(32, 1)
 copy_box(COSMATI_PARAMETER Copy params) {
@@ -71,7 +71,7 @@ struct Array {
   emulator::TiledTensor tensor;
 };
 
-// An array whose bytes tell where they are; rows are 16 bytes apart, or more.
+// An array whose bytes encode their positions; rows are at least 16 bytes apart.
 Array array_of(int rank, int element_bytes, std::vector<int> const& extent, std::vector<int> const& box,
                int swizzle) {
   Array array;
@@ -95,7 +95,7 @@ Array array_of(int rank, int element_bytes, std::vector<int> const& extent, std:
   return array;
 }
 
-// Element `at` of the array: null where it does not exist. A store writes units of `unit` bytes.
+// Element `at` of the array; null if it does not exist. A store writes units of `unit` bytes.
 unsigned char* element_of(Array const& array, int const* at, int unit = 1) {
   auto* address = static_cast<unsigned char*>(array.tensor.address);
   for (int i = 0; i < array.tensor.rank; ++i) {
@@ -156,7 +156,7 @@ void expect_copied(int element_bytes, std::vector<int> const& box, int swizzle,
   }
   std::size_t changed = 0;
   for (unsigned char const byte : to.bytes) changed += byte != 0xab;
-  EXPECT_LE(changed, written);  // and nothing beside the box
+  EXPECT_LE(changed, written);  // and nothing outside the box
   EXPECT_GE(changed, written / 2);
 }
 
@@ -182,7 +182,7 @@ TEST(TileCopy, WhatLiesOutsideIsZeroAndNotWrittenButForUnits) {
   expect_copied<3>(4, {8, 4, 4}, 0, {-3, 5, -2}, {5, -2, 6});
 }
 
-// A copy with mistakes in it.
+// A copy with planted errors.
 struct Planted {
   Array from = array_of(2, 2, {64, 8}, {64, 8}, 128), to = array_of(2, 2, {64, 8}, {64, 8}, 128);
   std::vector<unsigned char> seen = std::vector<unsigned char>(16384);
@@ -206,7 +206,7 @@ TEST(TileCopy, IsPoisonBeforeTheWait) {
   for (std::size_t i = 0; i < 1024; ++i) ASSERT_EQ(planted.seen[i], 0xff);
 }
 
-// A second box over the first one: what is seen before the wait for it, and after.
+// A second box overwrites the first one: what is seen before and after the wait for it.
 template <class Params>
 COSMATI_KERNEL(1, 1)
 copy_twice(COSMATI_PARAMETER Params params) {
@@ -280,10 +280,11 @@ TEST(TileCopy, AStoreIsWaitedFor) {
 
 struct alignas(64) Staged {
   arch::TensorMap to;
-  int mistake = 0;  // 1: one thread's fence for all; 2: memory is written again before it has been read
+  int mistake =
+      0;  // 1: a single thread's fence for all threads; 2: memory is overwritten before it has been read
 };
 
-// What an epilogue does: threads write to shared memory, one stores it.
+// Like an epilogue: threads write to shared memory, and one thread stores it.
 template <class Params>
 COSMATI_KERNEL(128, 1)
 store_staged(COSMATI_PARAMETER Params params) {
@@ -326,7 +327,7 @@ TEST(TileCopy, StoresReadSharedMemoryWhenTheyAreWaitedFor) {
   EXPECT_EQ(store(out, 0), "");
   for (int i = 0; i < 384; ++i) ASSERT_EQ(out[static_cast<std::size_t>(i)], i / 128 * 1000 + i % 128);
   EXPECT_EQ(store(out, 2), "");
-  EXPECT_EQ(out[5], 2005);  // the first tile holds what the last one wrote
+  EXPECT_EQ(out[5], 2005);  // the first tile holds what was written last
 }
 
 TEST(TileCopy, OneThreadsFenceIsNotForAll) {

@@ -1,4 +1,4 @@
-// mbarrier: phases, arrivals of threads and of copies, and what is said of those that never come.
+// mbarrier: phases, arrivals of threads and of copies, and the messages about missing arrivals.
 #include "cosmati/arch/barrier.h"
 
 #include <vector>
@@ -22,7 +22,7 @@ struct RingStorage {
   arch::Barrier full[4], empty[4];
 };
 
-// A warp fills a ring of buffers that another one empties.
+// A warp fills a ring of buffers that another warp empties.
 template <class Params>
 COSMATI_KERNEL(64, 1)
 pass_through_ring(COSMATI_PARAMETER Params params) {
@@ -107,7 +107,7 @@ TEST(TransactionBarrier, ADeadlockNamesWhoWaitsForWhat) {
   EXPECT_SAYS(report_on({.expected = 512}),
               "threads 32-63 wait for parity 0 of the barrier at byte 16, whose phase 0 "
               "misses 512 bytes that no copy brings");
-  EXPECT_SAYS(report_on({.parity = 1}), "");  // the phase before the first is over
+  EXPECT_SAYS(report_on({.parity = 1}), "");  // the phase before the first one counts as complete
 }
 
 TEST(TransactionBarrier, MistakesAreReported) {
@@ -130,7 +130,7 @@ struct Copies {
   bool wait = true;
 };
 
-// cp.async that arrives by itself.
+// cp.async that arrives on the barrier when it completes.
 template <class Params>
 COSMATI_KERNEL(64, 1)
 copy_and_arrive(COSMATI_PARAMETER Params params) {
@@ -158,7 +158,7 @@ TEST(TransactionBarrier, CopiesArriveByThemselves) {
   for (std::size_t i = 0; i < 32; ++i) EXPECT_FALSE(out[i] == out[i]) << i;
 }
 
-// What cp.async brought is read by the copy engine: who stores it says so after the wait.
+// TMA reads what cp.async copied: the storing thread issues a fence after the wait.
 struct alignas(64) CopiesToStore {
   arch::TensorMap to;
   float* source;
@@ -207,7 +207,7 @@ struct Named {
   int late = 96, id = 3;
 };
 
-// Two warps wait for what a third brings, which goes on at once.
+// Two warps wait for the data of a third one, which continues at once.
 template <class Params>
 COSMATI_KERNEL(128, 1)
 bring_to_named(COSMATI_PARAMETER Params params) {

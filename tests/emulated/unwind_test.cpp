@@ -1,4 +1,4 @@
-// A launch that fails leaves nothing behind: destructors in kernels have run, and the next launch is sound.
+// A failed launch leaves nothing behind: destructors in kernels have run, and the next launch works.
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<int> made = 0, destroyed = 0;
 
-// A kernel's local with a destructor that waits, as a guard of a lock or a pipeline would.
+// A local object of a kernel whose destructor waits, like the guard of a lock or of a pipeline.
 struct Local {
   Local() { ++made; }
   ~Local() {
@@ -33,7 +33,7 @@ template <int threads>
 COSMATI_KERNEL(threads, 1)
 make_mistake(COSMATI_PARAMETER Params params) {
   Local const local;
-  auto const memory = std::make_unique<int>(1);  // LeakSanitizer would see it
+  auto const memory = std::make_unique<int>(1);  // LeakSanitizer would report it
   emulator::copy_async(testing::shared<int>() + emulator::thread(), memory.get(), 4, 4);
   bool const culprit = emulator::thread() == threads / 2 && emulator::block().x == 1;
   if (culprit && params.mistake == Mistake::exception) throw std::runtime_error("thrown");
@@ -78,7 +78,7 @@ TEST(Unwind, WhileTheCallerUnwinds) {
 }
 
 struct Lengths {
-  int waits[4];  // of each block, before it fails
+  int waits[4];  // number of waits of each block before it fails
 };
 
 template <int threads>
@@ -88,7 +88,7 @@ fail_after(COSMATI_PARAMETER Lengths lengths) {
   if (emulator::thread() == 0) throw std::runtime_error("thrown");
 }
 
-// Whichever host thread is first.
+// Independent of which host thread is first.
 TEST(Unwind, OfSeveralBlocksThatFailTheFirstIsReported) {
   for (Lengths const lengths : {Lengths{{400, 0, 0, 0}}, Lengths{{400, 200, 0, 0}}, Lengths{{0, 300, 0, 5}}})
     for (int const host_threads : {1, 2, 4})

@@ -1,4 +1,4 @@
-// Planted errors: each is found, and named with the thread that made it, on any number of host threads.
+// Planted errors: each is detected and reported with the thread that made it, on any number of host threads.
 #include <stdexcept>
 
 #include "tests/emulated/testing.h"
@@ -15,7 +15,7 @@ struct Plant {
   bool is_here() const { return emulator::block().y == block && emulator::thread() == thread; }
 };
 
-// What is said of 2 x 3 blocks of which those with y = 1, x = 0 hold the planted thread.
+// The message for 2 x 3 blocks; those with y = 1, x = 0 contain the planted thread.
 template <auto kernel, class Params>
 std::string report_on(Params const& params) {
   std::string first;
@@ -70,7 +70,7 @@ diverge(COSMATI_PARAMETER Params params) {
 }
 
 TEST(Violation, BarrierAndCollectiveInDifferentOrderAreNoErrorOfTheCollective) {
-  // Warp 1 votes first and comes to the barrier afterwards: legal, if odd.
+  // Warp 1 votes first and reaches the barrier afterward: unusual, but legal.
   EXPECT_EQ(report_on<diverge<Plant>>(Plant{}), "");
 }
 
@@ -206,7 +206,7 @@ TEST(Violation, ExceptionInTheKernel) {
   try {
     emulator::launch_kernel<throw_one<Plant>>({1, 3}, threads, 0, Plant{});
     FAIL();
-  } catch (std::exception const& error) {  // the kernel's own is held within
+  } catch (std::exception const& error) {  // the kernel's own exception is nested inside
     EXPECT_THROW(std::rethrow_if_nested(error), std::out_of_range);
   }
 }

@@ -1,4 +1,4 @@
-// wait(): threads of a block, and blocks of a launch, that wait for each other's flags in any order.
+// wait(): threads of a block, and blocks of a launch, wait for each other's flags in any order.
 #include <atomic>
 #include <vector>
 
@@ -17,7 +17,8 @@ void wait_for(std::atomic<int>& flag) {
       "its flag", [](void* context) { return static_cast<std::atomic<int>*>(context)->load() != 0; }, &flag);
 }
 
-// Block b waits for block b + 1: with one host thread, all must be open before the first is done.
+// Block b waits for block b + 1: with one host thread, all blocks must be running before the first one
+// finishes.
 template <int blocks>
 COSMATI_KERNEL(32, 1)
 sum_from_the_last(COSMATI_PARAMETER Flags params) {

@@ -1,12 +1,12 @@
-// A matrix product by the emulated warp_specialized kernel: tensor maps of matrices in memory that is NaN
-// around them, and the comparison with sums in double.
+// A matrix product by the emulated warp_specialized kernel: tensor maps of matrices surrounded by NaN, and
+// the comparison with sums in f64.
 #pragma once
 #include "cosmati/gemm/warp_specialized.h"
 #include "tests/emulated/gemm_case.h"
 
 namespace cosmati::emulated {
 
-// What of a policy the tests vary; steps are 128 bytes deep.
+// The parts of a policy that the tests vary; steps are 128 bytes deep.
 struct WarpgroupTiles {
   int block_m = 64, block_n = 32, warp_m = 16, warp_n = 32, stages = 2, cluster_m = 1, cluster_n = 1,
       cluster_k = 1;
@@ -50,19 +50,19 @@ arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer
 
 struct WarpgroupSetting {
   int batch = 1, splits = 1;
-  int clusters = 1;   // that share all tiles
-  int streamed = -1;  // tiles; -1: as tiles_to_stream() says
+  int clusters = 1;   // clusters that share all tiles
+  int streamed = -1;  // streamed tiles; -1: according to tiles_to_stream()
   Along d = Along::depth;
 };
 
-// Operands, result and parameters of one product by warp_specialized_kernel<Traits>, whose sources are
+// Operands, result and parameters of one product by warp_specialized_kernel<Traits> with the sources
 // Source<ElementA, along_a> and Source<ElementB, along_b>.
 template <class Traits, class ElementA, Along along_a, class ElementB, Along along_b>
 class WarpSpecializedCase {
   using Result = typename Traits::Destination::Element;
   static constexpr bool by_engine = is_same<typename Traits::Destination::Arguments, TensorArguments>;
   static constexpr int full(std::size_t size) { return 16 / static_cast<int>(size); }
-  // What leading dimensions are multiples of: no more than the source promises.
+  // Leading dimensions are multiples of this: no more than the source requires.
   template <class Source>
   static constexpr int width_of() {
     if constexpr (is_copied<Source>)
@@ -141,7 +141,7 @@ class WarpSpecializedCase {
   typename Traits::Params parameters;
 
  private:
-  static Index tiles(Size const& size) {  // of clusters
+  static Index tiles(Size const& size) {  // in clusters
     constexpr GemmPolicy policy = Traits::policy;
     return ceiling_divide(size.m, policy.block_m * policy.cluster_m) *
            ceiling_divide(size.n, policy.block_n * policy.cluster_n);
@@ -171,7 +171,7 @@ class WarpSpecializedCase {
   Slots<typename Traits::Product::Register> slots_;
 };
 
-// The kernel of one pair of operands, to be run for several sizes.
+// The kernel of one pair of operands, run for several sizes.
 template <class ElementA, Along along_a, class ElementB, Along along_b, class Sum>
 struct Warpgroups {
   template <WarpgroupTiles tiles, class Destination, class Epilogue>
@@ -186,7 +186,7 @@ struct Warpgroups {
     product.launch();
     product.expect([](double sum, int, int) { return sum; });
   }
-  // The callable may read memory wherever m and n are in D.
+  // The callable may read memory at any m and n in D.
   template <WarpgroupTiles tiles, class Destination, class Callable>
   static void expect_values(Callable const& callable, Size const& size,
                             WarpgroupSetting const& setting = {}) {

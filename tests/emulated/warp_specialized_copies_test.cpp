@@ -1,5 +1,5 @@
-// Operands that the copy engine cannot take as they lie, brought by the producer's threads: runs of 8 and 4
-// bytes, single elements, both directions, one operand or both; and the fence that they owe.
+// Operands that TMA does not support as stored, copied by the producer's threads: runs of 8 and 4 bytes,
+// single elements, both directions, one operand or both; and the fence that they require.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -38,7 +38,7 @@ TEST(CopiedOperands, OneByThreadsTheOtherByTheEngine) {
 }
 
 TEST(CopiedOperands, BothByThreads) {
-  // 32-bit elements, A through registers; warpgroups in turns, more stages than steps.
+  // 32-bit elements, A through registers; ping-pong warpgroups, more stages than steps.
   Copied<WarpgroupTiles{.stages = 6, .ping_pong = true}, StridedSource<tf32, outer, 1>,
          StridedSource<tf32, depth, 1>>::expect_product({190, 36, 100});
   Copied<WarpgroupTiles{.block_n = 64, .warp_n = 64, .cluster_k = 2}, StridedSource<e4m3, depth, 4>,
@@ -51,7 +51,7 @@ TEST(CopiedOperands, AlignedToElementsOnly) {
   Elements::expect_product({1, 4, 130});
 }
 
-// Every place of a run in 16 bytes, every length, at the very ends of memory that has no more.
+// Every offset and every length of a run within 16 bytes, at the very ends of the memory.
 struct Nothing {};
 template <class Element>
 COSMATI_KERNEL(1, 1)
@@ -80,8 +80,8 @@ TEST(CopiedOperands, RunsAreShifted) {
   emulator::launch_kernel<check_shifted_runs<e4m3>>({1}, 1, 0, Nothing{});
 }
 
-// A producer whose last warp does not tell the tensor cores' proxy what its copies have written, or that
-// copies to a stage again while it is multiplied.
+// Planted errors: the producer's last warp omits the fence between its copies and the tensor cores, or it
+// overwrites a stage that is still being multiplied.
 enum class Mistake { no_fence, too_early };
 template <Mistake>
 struct Forgetful : Copied<four, StridedSource<bf16, depth, 4>, TensorSource<bf16, depth>>::Traits {};

@@ -1,5 +1,5 @@
-// What the emulator says of the warp_specialized kernel where one link of its chain is missing or wrong: the
-// kernel is the library's, its roles are written anew here, with one mistake each.
+// The emulator's messages about the warp_specialized kernel if one link of its chain is missing or wrong: the
+// kernel is the library's, and its roles are rewritten here with one mistake each.
 #include "tests/emulated/testing.h"
 #include "tests/emulated/warp_specialized_case.h"
 
@@ -72,7 +72,7 @@ struct MistakenRoles {
     int turn = 0;
     for (Walk tiles = walk(params); tiles.more(); tiles.advance(), ++turn) {
       TileOfWork const work = tiles.work();
-      if (policy.ping_pong && turn % 2 != group) {  // nobody waits for his turn
+      if (policy.ping_pong && turn % 2 != group) {  // no warpgroup waits for its turn
         ring.advance(work.steps.last);
         continue;
       }
@@ -99,7 +99,7 @@ struct MistakenRoles {
     if (arch::thread() % 32 == 0) arch::arrive(empty);
   }
 
-  // A warp's 16 rows by 32 columns.
+  // Stores a warp's 16 rows by 32 columns.
   static void store(typename Traits::Product const& sums, Shared& shared, Params const& params, int m,
                     int n) {
     int const warp = arch::thread() / 32, lane = arch::thread() % 32;
@@ -131,7 +131,7 @@ struct WarpSpecializedRoles<emulated::Mistaken<mistake>>
 namespace emulated {
 namespace {
 
-constexpr Size size{100, 44, 300};  // 2 by 2 tiles of 5 steps
+constexpr Size size{100, 44, 300};  // 2 by 2 tiles with 5 steps
 
 double sum_itself(double sum, int, int) { return sum; }
 
@@ -167,7 +167,7 @@ TEST(WarpSpecializedMistakes, Waits) {
 TEST(WarpSpecializedMistakes, PhasesAndArrivals) {
   EXPECT_SAYS(report<Mistake::wrong_parity_of_full>(),
               "wgmma: A holds byte 0 of shared memory, to which nothing has been written or copied");
-  // Both warpgroups come to a stage, one of them a round too early.
+  // Both warpgroups reach a stage, one of them a round too early.
   EXPECT_SAYS(report<Mistake::no_turns>(),
               "copies a box over byte 8192 of shared memory, which products of warpgroup 1 of");
   std::string const consumers = "deadlock: threads 0-127 wait for parity ",
@@ -188,7 +188,7 @@ TEST(WarpSpecializedMistakes, Fence) {
               "publish_to_async() since");
 }
 
-// Other boxes or swizzles in a tensor map than the tiles have.
+// Tensor maps with other boxes or swizzles than the tiles have.
 TEST(WarpSpecializedMistakes, TensorMaps) {
   using Traits = Right<false>;
   auto const report_with = [](auto const& change) {

@@ -1,5 +1,4 @@
-// Operands that lie along m and have 32 bits, on their way to wgmma through registers, and results that lie
-// along m.
+// M-major 32-bit operands, which pass through registers to wgmma, and M-major results.
 #include "tests/emulated/warp_specialized_case.h"
 
 namespace cosmati::emulated {
@@ -18,7 +17,7 @@ TEST(ThroughRegisters, RaggedAndWhole) {
 }
 
 TEST(ThroughRegisters, WarpgroupsThatShareOrTakeTurns) {
-  // 128 rows of a warpgroup; the second one's; a cluster's slices of A.
+  // 128 rows per warpgroup; the rows of the second warpgroup; a cluster's slices of A.
   Tf32::expect_product<WarpgroupTiles{.block_m = 128, .warp_m = 32, .ping_pong = true}, AlongM>(
       {200, 40, 130}, {.d = outer});
   Tf32::expect_product<WarpgroupTiles{.block_m = 128, .cluster_n = 2, .partition = Partition::split_k},

@@ -1,5 +1,5 @@
-// The kernel with TMA and wgmma: types, layouts, ragged and whole, warpgroups that share a tile or take
-// turns, clusters, parts of k, batches, and all ways to D.
+// The kernel with TMA and wgmma: types, layouts, full and partial tiles, cooperative and ping-pong
+// warpgroups, clusters, split-K, batches, and every way to store D.
 #include "src/ops/architecture.h"
 #include "tests/emulated/warp_specialized_case.h"
 
@@ -9,7 +9,7 @@ namespace {
 constexpr Along outer = Along::outer, depth = Along::depth;
 constexpr EpilogueSchedule staged = EpilogueSchedule::staged;
 
-// One block computes all tiles, one after the other; whole tiles, and what is cut off in every direction.
+// One block computes all tiles one after the other; full tiles, and tiles cut off along every dimension.
 template <class ElementA, Along a, class ElementB, Along b, class Sum, class Result>
 void expect_layout() {
   using Kernel = Warpgroups<ElementA, a, ElementB, b, Sum>;
@@ -42,7 +42,7 @@ using Bf16 = Warpgroups<bf16, depth, bf16, outer, float>;
 using Engine = TensorDestination<bf16>;
 
 TEST(WarpSpecializedKernel, WarpgroupsShareATile) {
-  // Two and three of them along m; two along n, of 128 rows each.
+  // Two and three warpgroups along m; two along n with 128 rows each.
   Bf16::expect_product<WarpgroupTiles{.block_m = 128}, Engine>({130, 40, 200});
   Bf16::expect_product<WarpgroupTiles{.block_m = 192, .epilogue = staged}, StridedDestination<bf16, 8>>(
       {200, 24, 70});
@@ -51,7 +51,7 @@ TEST(WarpSpecializedKernel, WarpgroupsShareATile) {
 }
 
 TEST(WarpSpecializedKernel, WarpgroupsTakeTurns) {
-  // An odd and an even number of tiles, and one alone; more steps than stages, and fewer.
+  // An odd and an even number of tiles, and a single one; more steps than stages, and fewer.
   constexpr WarpgroupTiles in_turn{.ping_pong = true};
   Bf16::expect_product<in_turn, Engine>({190, 24, 330});
   Bf16::expect_product<in_turn, Engine>({100, 56, 60});
@@ -64,7 +64,8 @@ TEST(WarpSpecializedKernel, WarpgroupsTakeTurns) {
 }
 
 TEST(WarpSpecializedKernel, ClustersShareOperands) {
-  // 2x1 and 1x2 blocks, which bring slices of rows or whole boxes; the last cluster reaches beyond D.
+  // Clusters of 2x1 and 1x2 blocks, which load slices of rows or complete boxes; the last cluster reaches
+  // beyond D.
   constexpr WarpgroupTiles along_m{.cluster_m = 2}, along_n{.cluster_n = 2};
   Bf16::expect_product<along_m, Engine>({160, 24, 200});
   Bf16::expect_product<along_n, Engine>({60, 80, 200}, {.clusters = 2});
@@ -75,7 +76,7 @@ TEST(WarpSpecializedKernel, ClustersShareOperands) {
   Deep::expect_product<WarpgroupTiles{.cluster_m = 2, .cluster_n = 2}, StridedDestination<s32, 4>>(
       {130, 70, 200});
   Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .ping_pong = true}, Engine>({200, 56, 200});
-  // As many blocks as a cluster has without an opt-in; each brings slices of 8 rows.
+  // The largest cluster possible without opting in; each block loads slices of 8 rows.
   static_assert(max_cluster_blocks == 8);
   Bf16::expect_product<WarpgroupTiles{.cluster_m = 4, .cluster_n = 2}, Engine>({300, 80, 200});
   Bf16::expect_product<WarpgroupTiles{.cluster_n = 8}, Engine>({60, 200, 140}, {.clusters = 2});
@@ -85,14 +86,14 @@ TEST(WarpSpecializedKernel, PartsOfK) {
   constexpr WarpgroupTiles parts{.partition = Partition::split_k},
       in_turn{.ping_pong = true, .partition = Partition::split_k};
   Bf16::expect_product<parts, Engine>({100, 40, 330}, {.splits = 3, .clusters = 2});
-  Bf16::expect_product<parts, Engine>({50, 24, 100}, {.splits = 5});  // more parts than steps
+  Bf16::expect_product<parts, Engine>({50, 24, 100}, {.splits = 5});  // more splits than steps
   Bf16::expect_product<in_turn, Engine>({100, 40, 330}, {.batch = 2, .splits = 2});
   Bf16::expect_product<WarpgroupTiles{.cluster_m = 2, .partition = Partition::split_k, .epilogue = staged},
                        StridedDestination<bf16, 8>>({70, 30, 200}, {.splits = 2, .clusters = 2});
 }
 
 TEST(WarpSpecializedKernel, PartsOfKInACluster) {
-  // An uneven number of steps, fewer than blocks; parts of parts.
+  // An uneven number of steps, fewer steps than blocks; split-K within clusters.
   constexpr WarpgroupTiles two{.cluster_k = 2};
   Bf16::expect_product<two, Engine>({70, 24, 330});
   Bf16::expect_product<WarpgroupTiles{.block_n = 64, .warp_n = 64, .cluster_k = 4, .epilogue = staged},
@@ -107,7 +108,7 @@ TEST(WarpSpecializedKernel, Batches) {
                                                                                        {.batch = 3});
 }
 
-// 100 m + n from memory that has no more elements than D: reads beyond its edge are found.
+// Adds 100 m + n from memory with no more elements than D, so that reads beyond its edge are detected.
 struct PlusElement {
   float const* values;
   int rows, columns;

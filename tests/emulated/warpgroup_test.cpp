@@ -1,5 +1,5 @@
-// wgmma: every type, major, swizzle and number of columns against a plain product, exactly; and what is
-// planted wrong.
+// wgmma: every type, major order, swizzle and number of columns against a plain product, exactly; and planted
+// errors.
 #include "cosmati/arch/warpgroup.h"
 
 #include <cstring>
@@ -32,7 +32,7 @@ enum class Mistake {
 };
 
 struct Product {
-  unsigned char const* a;  // as in shared memory
+  unsigned char const* a;  // in the layout of shared memory
   unsigned char const* b;
   double* d;  // 64 x n
   Mistake mistake = Mistake::none;
@@ -55,12 +55,12 @@ struct Shape {
     alignas(1024) unsigned char b[256 * 128];
   };
   static constexpr int a_bytes = 64 * 128, b_bytes = n * 128;
-  // Where element (outer, k) of an operand lies.
+  // The byte offset of element (outer, k) of an operand.
   static constexpr int place(int outer, int k, int extent, bool along_outer, Swizzle swizzle) {
     return along_outer ? tile_offset(k, outer * size, depth, swizzle)
                        : tile_offset(outer, k * size, extent, swizzle);
   }
-  // From the start of a tile to its 32 bytes of depth number `step`.
+  // The offset from the start of a tile to the 32 bytes of depth of step `step`.
   static constexpr int start(int step, int extent, bool along_outer, Swizzle swizzle) {
     return along_outer ? step * (32 / size) / 8 * (swizzle == Swizzle::none ? 128 : pattern_bytes(swizzle))
                        : tile_offset(0, step * 32, extent, swizzle);
@@ -82,7 +82,7 @@ multiply(COSMATI_PARAMETER Product params) {
   unsigned const at_a = arch::shared_address(storage.a), at_b = arch::shared_address(storage.b);
   int const lines_a = S::a_along_outer ? S::depth : 64, lines_b = S::b_along_outer ? S::depth : S::n;
   typename S::Sum d[arch::warpgroup_registers<S::n, typename S::Sum>];
-  [[maybe_unused]] unsigned of_a[4][4];  // (step, register), untouched while products are in flight
+  [[maybe_unused]] unsigned of_a[4][4];  // (step, register), not accessed while products are in flight
   if (params.mistake != Mistake::no_begin) arch::warpgroup_begin();
   for (int step = 0; step < 4; ++step) {
     auto const a =
@@ -151,7 +151,7 @@ struct Case {
         expected[static_cast<std::size_t>(m * S::n + n)] = sum;
       }
   }
-  // Small integers, whose products and sums all types hold.
+  // Small integers, whose products and sums every type represents.
   template <class Element>
   void fill(std::vector<double>& values, std::vector<unsigned char>& bytes, int extent, bool along_outer,
             Swizzle swizzle, unsigned state) {
@@ -279,7 +279,7 @@ TEST(Warpgroup, MistakesAreReported) {
   EXPECT_SAYS(test.report(Mistake::lonely_thread), "wait for wgmma, to which 127 of 128 threads have come");
 }
 
-// The start and the strides of a descriptor: what no tile that the copy engine writes has.
+// Start addresses and strides of descriptors that no tile of TMA has.
 struct Descriptor {
   unsigned long long a;
   bool again = false;
@@ -288,7 +288,7 @@ template <class Params>
 COSMATI_KERNEL(128, 1)
 multiply_one(COSMATI_PARAMETER Params params) {
   float d[4];
-  arch::publish_to_async();  // shared memory is as it arrives, and that is meant
+  arch::publish_to_async();  // shared memory is intentionally uninitialized
   arch::warpgroup_begin();
   arch::multiply_warpgroup<f16, f16, false, false, 8>(d, params.a, params.a, false);
   arch::warpgroup_commit();
@@ -317,7 +317,7 @@ TEST(Warpgroup, DescriptorsAreChecked) {
               "wgmma without warpgroup_begin() since its sums");
 }
 
-// Tiles that the copy engine brought in another swizzle than the descriptor says.
+// Tiles copied by TMA with another swizzle than the descriptor's.
 struct alignas(64) Brought {
   arch::TensorMap map;
 };

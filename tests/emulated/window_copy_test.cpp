@@ -1,4 +1,4 @@
-// The copy engine's im2col mode: which pixels come in which order, what lies outside, and what it refuses.
+// TMA's im2col mode: the order of pixels, elements outside the image, and rejected arguments.
 #include "cosmati/arch/window_copy.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ struct alignas(64) WindowCopy {
   arch::TensorMap map;
   unsigned char* seen;  // shared memory after the copy
   int at[4] = {}, offset[2] = {}, bytes = 0;
-  bool by_tiles = false;  // as if the map were one for tiles
+  bool by_tiles = false;  // uses the map as if it were for tiles
 };
 struct WindowStorage {
   alignas(1024) unsigned char box[8192];
@@ -43,7 +43,7 @@ copy_windows_kernel(COSMATI_PARAMETER Params params) {
   for (int i = arch::thread(); i < params.bytes; i += 32) params.seen[i] = storage.box[i];
 }
 
-// Images of 32-bit numbers that tell where they are, from 1 on; 8 channels of which `channels` exist.
+// Images of 32-bit numbers that encode their positions, starting at 1; 8 channels, `channels` of which exist.
 struct Images {
   static constexpr int pitch = 8;
   std::vector<unsigned> values;
@@ -87,7 +87,7 @@ struct Images {
 };
 using Values = std::vector<unsigned>;
 
-// As an H100 is documented to do (PTX ISA 5.5.4): corners from -1 to 2, of two images of 4x4 pixels.
+// As documented for the H100 (PTX ISA 5.5.4): corners from -1 to 2, of two images of 4x4 pixels.
 TEST(WindowCopy, GoesOnInTheNextRowAndImage) {
   Images images(2, 4, 4);
   images.corners(-1, -1, -1, -1);

@@ -1,4 +1,4 @@
-// WMMA in the emulator: the arithmetic of one instruction, and planted mistakes, which are named with the
+// WMMA in the emulator: the arithmetic of one instruction, and planted errors, which are reported with the
 // thread that made them.
 #include "cosmati/arch/wmma.h"
 
@@ -8,16 +8,16 @@
 namespace cosmati {
 namespace {
 
-// d = a * b of one instruction: a, b and d in shared memory, as a and b lie by default.
+// d = a * b by one instruction, with a, b and d in shared memory and the default layouts of a and b.
 struct Fragments {
   float* d = nullptr;  // (m, n)
-  int move = 0;        // bytes by which the address of A is wrong
-  int lane_moves = 0;  // those by which lane 7's is
+  int move = 0;        // offset in bytes of a wrong address of A
+  int lane_moves = 0;  // the same for lane 7
   int store_move = 0;
   bool diverges = false;
 };
 
-constexpr int line = 24;  // elements of f16: 48 bytes
+constexpr int line = 24;  // f16 elements: 48 bytes
 
 template <int stride, bool by_depth, bool as_loaded, class Params>
 COSMATI_KERNEL(32, 1)

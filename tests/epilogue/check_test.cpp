@@ -1,4 +1,4 @@
-// Names and shapes against what is provided.
+// Names and shapes of an expression against those provided.
 #include "cosmati/epilogue/check.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(EpilogueCheck, ShapesFollowFromTheIndices) {
   EXPECT_EQ(message_of("acc + residual[n]", provided()),
             "the operand 'residual' has the shape (127, 333), but residual[n] needs (333)\n"
             "  acc + residual[n]\n        ^");
-  EXPECT_EQ(message_of("acc + bias[batch]", provided()), "no error");  // that extent is not known
+  EXPECT_EQ(message_of("acc + bias[batch]", provided()), "no error");  // the extent of batch is unknown
   EXPECT_EQ(message_of("acc + bias[batch, n]", provided()),
             "the operand 'bias' has the shape (333), but bias[batch, n] needs (?, 333)\n"
             "  acc + bias[batch, n]\n        ^");

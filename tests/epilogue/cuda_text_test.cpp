@@ -1,4 +1,4 @@
-// The printed source: its text, and, where a compiler is at hand, its values.
+// The generated source: its text and, if a compiler is available, its values.
 #include "cosmati/epilogue/cuda_text.h"
 
 #include <dlfcn.h>

@@ -100,7 +100,7 @@ struct BadText {
 
 TEST(EpilogueParse, FunctionsByAlias) {
   EXPECT_EQ(canonical("swish(acc)"), "silu(acc)");
-  EXPECT_EQ(parse("maximum").scalars().size(), 1U);  // a name without parentheses is no alias
+  EXPECT_EQ(parse("maximum").scalars().size(), 1U);  // a name without parentheses is not an alias
 }
 
 TEST(EpilogueParse, MessagesPointAtTheColumn) {

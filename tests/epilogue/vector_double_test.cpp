@@ -1,5 +1,5 @@
-// The vectorized functions of double against the C++ library's of long double, at every level of instructions
-// that this processor has.
+// The vectorized functions of double against the C++ library's of long double, for every instruction set that
+// this processor has.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct Function {
 Wide sigmoid(Wide x) { return 1 / (1 + std::exp(-x)); }
 Wide twice_u(Wide x) { return 1.59576912160573071176L * (x + 0.044715L * x * x * x); }
 
-// The error of gelu_tanh is that of its exponent, which reaches 745 before the result is 0.
+// The error of gelu_tanh is that of its exponent, which reaches 745 before the result becomes 0.
 Function const functions[] = {
     {"exp(acc)", [](Wide x) { return std::exp(x); }},
     {"tanh(acc)", [](Wide x) { return std::tanh(x); }},

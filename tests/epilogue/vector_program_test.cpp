@@ -1,5 +1,5 @@
-// The vectorized evaluator against the reference: each function densely, random expressions, runs of every
-// length, in place, from several threads, at every level of instructions that this processor has.
+// The vectorized evaluator against the reference: each function on a dense set of values, random expressions,
+// runs of every length, in place, from several threads, for every instruction set that this processor has.
 #include "cosmati/epilogue/vector_program.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<VectorLevel> levels() {
   return result;
 }
 
-// Arrays for one run; operands that do not go along the run have stride 0.
+// Arrays for one run; operands that are constant along the run have stride 0.
 template <class Real>
 struct Data {
   explicit Data(Expression const& expression, std::size_t size, RandomExpression& random, double low = -3,
@@ -58,14 +58,14 @@ struct Data {
                                           in_place ? acc.data() : result.data(),
                                           outputs.data()};
     std::vector<std::byte> scratch(program.scratch_bytes() + 1, std::byte{0xa5});
-    program.run(static_cast<Index>(count), arguments, scratch.data() + 1);  // an odd address
+    program.run(static_cast<Index>(count), arguments, scratch.data() + 1);  // a misaligned address
   }
 
   double operand(std::size_t which, std::size_t i) const {
     return arrays[which][strides[which] == 0 ? 0 : i];
   }
 
-  // The value of every node at element i, with each operation rounded to Real and then moved by up to
+  // The value of every node at element i, with each operation rounded to Real and then perturbed by up to
   // `noise`.
   std::vector<double> nodes_at(Expression const& e, std::size_t i, double noise,
                                RandomExpression& random) const {
@@ -97,7 +97,7 @@ struct Data {
   std::vector<int> strides;
 };
 
-// |got - wanted| in units of the last place of a float of the size of `wanted`.
+// |got - wanted| in units of the last place of a float of the magnitude of `wanted`.
 double error_in_ulp(float got, double wanted) {
   if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) == std::isnan(got) ? 0 : 1e30;
   if (got == static_cast<float>(wanted)) return 0;
@@ -185,7 +185,7 @@ TEST(EpilogueVectorProgram, SpecialValuesAsInTheReference) {
   }
 }
 
-// How far results may lie from each other is seen from evaluations whose every step is moved a little.
+// The permitted difference follows from evaluations with every step slightly perturbed.
 template <class Real>
 void compare_random_expressions(unsigned seed, double noise) {
   RandomExpression random(seed);
@@ -207,7 +207,7 @@ void compare_random_expressions(unsigned seed, double noise) {
             if (!std::isfinite(sample[at]) || !std::isfinite(wanted)) {
               if (std::isnan(sample[at]) != std::isnan(wanted) ||
                   std::isinf(sample[at]) != std::isinf(wanted))
-                return;  // on the edge of overflow or of a domain
+                return;  // close to overflow or to the edge of a domain
             } else {
               spread = std::max(spread, std::fabs(sample[at] - wanted));
             }

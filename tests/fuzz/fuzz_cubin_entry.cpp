@@ -1,4 +1,4 @@
-// Any bytes as an entry of the kernel cache, as they are and with the checksum put right: what is accepted is
+// Any bytes as an entry of the kernel cache, unchanged and with a corrected checksum: an accepted entry is
 // written again byte for byte.
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-// libFuzzer target: any text either parses, and then survives printing and both evaluators, or gives one
+// libFuzzer target: any text either parses, and then survives printing and both evaluators, or throws one
 // Error.
 #include <cmath>
 #include <cstdint>

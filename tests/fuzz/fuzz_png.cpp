@@ -1,5 +1,4 @@
-// Any bytes as a PNG file, with the checksums of its chunks made right: few inputs would get past them
-// otherwise.
+// Any bytes as a PNG file with corrected chunk checksums, without which few inputs would pass.
 #include <zlib.h>
 
 #include <cstddef>

@@ -85,7 +85,8 @@ TEST(File, TheOldContentsStandUntilTheNewAreComplete) {
   EXPECT_EQ(text_of(mapped), "old");
 }
 
-// Files of this process may not pass `bytes` while the object lives: writing more fails, as on a full disk.
+// Limits the size of this process's files to `bytes` while the object exists: larger writes fail, as on a
+// full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -120,8 +121,7 @@ TEST(File, AWriteThatFailsIsAnErrorWithReasonAndLeavesTheOldContents) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
-// A pipe of the test's own stands for all that is no regular file: the devices of the machine are not put at
-// risk.
+// A pipe stands for all files that are not regular, so that the machine's devices are not put at risk.
 TEST(File, APipeIsWrittenNotReplaced) {
   TemporaryFolder const folder;
   std::string const path = folder / "pipe";

@@ -42,7 +42,7 @@ std::string deflated(std::string const& text) {
   return out;
 }
 
-// `rows` holds the filter byte and samples of each row, as PNG wants them.
+// `rows` holds the filter byte and the samples of each row, as in PNG.
 std::string png(unsigned width, unsigned height, int depth, int color_type, std::string const& rows,
                 std::string const& chunks_before_data = "", bool interlaced = false) {
   std::string const header = big_endian(width) + big_endian(height) +

@@ -1,4 +1,4 @@
-// Inputs that never end, are cut short, keep a reader waiting, or mean far more than they hold.
+// Inputs that never end, are truncated, keep a reader waiting, or expand to far more than their size.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -58,7 +58,7 @@ TEST(Limits, APipeIsReadToItsEndHoweverSlowlyItComes) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the reader waits for a writer
     int const descriptor = ::open(path.c_str(), O_WRONLY);
     for (char const* part : {"one ", "two ", "three"}) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // then for what it writes
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // then it waits for data
       if (::write(descriptor, part, std::strlen(part)) < 0) break;
     }
     ::close(descriptor);
@@ -90,7 +90,7 @@ std::string png_chunk(std::string const& content) {
          big_endian(::crc32(0, bytes, static_cast<uInt>(content.size())));
 }
 
-// A black picture in RGBA: it deflates to a thousandth.
+// A black RGBA picture, which deflates to a thousandth of its size.
 std::string black_png(unsigned long side) {
   std::string const pixels(side * (1 + 4 * side), '\0');
   uLongf bytes = ::compressBound(pixels.size());
@@ -116,7 +116,7 @@ TEST(Limits, PicturesBeyondALimitThatCanBeRaisedAreRefused) {
       contains(error_of([&] { decode_png(bytes_of(file), "black.png"); }, ErrorCode::bad_request), "much"));
   ::unsetenv("COSMATI_MAX_IMAGE");
   EXPECT_EQ(decode_png(bytes_of(file), "black.png").width, 1000);
-  // 9000 x 9000 by default: what the header says is enough.
+  // By default 9000 x 9000 is rejected: the header alone suffices.
   std::string large = black_png(8);
   large.replace(8, 25,
                 png_chunk("IHDR" + big_endian(9000) + big_endian(9000) + std::string("\x8\x6\0\0\0", 5)));

@@ -1,4 +1,4 @@
-// Files beside an output: what is in their place already, and whose it is.
+// Partial files next to an output: what exists in their place, and who owns it.
 #include "src/io/partial_file.h"
 
 #include <fcntl.h>
@@ -26,7 +26,8 @@ namespace files = std::filesystem;
 
 constexpr uid_t other_user = 65534;
 
-// Runs `body` in a child, as another user if we are root; what it returns is the child's exit status.
+// Runs `body` in a child process, as another user if this process is root; returns `body`'s result as the
+// exit status.
 int in_child(bool as_other_user, std::function<int()> const& body) {
   pid_t const child = ::fork();
   if (child == 0) {
@@ -46,7 +47,7 @@ int in_child(bool as_other_user, std::function<int()> const& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The message of the Error(system) that `call` throws; "" for none.
+// The message of the Error(system) that `call` throws; empty if it throws none.
 template <class Call>
 std::string refusal_of(Call&& call) {
   try {
@@ -106,8 +107,7 @@ TEST_F(PartialFiles, AreJoinedWhereTheyAre) {
   EXPECT_EQ(PartialFile::join(output_), nullptr);
 }
 
-// By pages of memory where the file lies in it, else by system calls; across the ends of what is mapped at
-// once.
+// Through mapped pages if the file is in memory, otherwise by system calls; across the ends of mappings.
 TEST(PlacedWriter, ManyThreadsWriteWhereTheyShould) {
   for (std::string const folder : {"/tmp", "/dev/shm"}) {
     std::string const path = folder + "/cosmati-placed-" + std::to_string(::getpid());
@@ -194,7 +194,7 @@ TEST_F(PartialFiles, FilesOfAnotherUserAreLeftAlone) {
             0);
 }
 
-// The folder would let them be replaced.
+// The folder's permissions would allow replacing them.
 TEST_F(PartialFiles, ReadOnlyOutputsOfAnotherUserAreNotReplaced) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   ::chmod(folder_.path().c_str(), 0777);

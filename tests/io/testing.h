@@ -1,5 +1,4 @@
-// What the tests of the file formats share: a folder of their own, errors as text, files cut short and
-// altered.
+// Helpers for tests of file formats: a temporary folder, errors as text, truncated and altered files.
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 namespace cosmati::io::testing {
 
-// Removed with all in it at the end.
+// Removed with its contents at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -41,8 +40,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// The message of the Error that `call` throws; a failure of the test if it throws none, or one of another
-// code.
+// The message of the Error that `call` throws; the test fails if it throws none, or one with another code.
 template <class Call>
 std::string error_of(Call&& call, ErrorCode code = ErrorCode::bad_file) {
   try {
@@ -63,14 +61,14 @@ inline std::span<std::byte const> bytes_of(std::string const& text) {
   return {reinterpret_cast<std::byte const*>(text.data()), text.size()};
 }
 
-// In a block of exactly its size, so that AddressSanitizer sees a read past its end.
+// A copy in a block of exactly its size, so that AddressSanitizer detects reads past its end.
 inline std::vector<std::byte> exact_copy(std::string const& text) {
   std::vector<std::byte> bytes(text.size());
   if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
   return bytes;
 }
 
-// Every beginning of `file` but the whole is refused by `parse(bytes)`.
+// `parse(bytes)` rejects every proper prefix of `file`.
 template <class Parse>
 void expect_refused_when_cut(std::string const& file, Parse&& parse) {
   for (std::size_t length = 0; length < file.size(); ++length) {

@@ -1,4 +1,4 @@
-// Tuning files on disk: many writers at once, and files that are none.
+// Tuning files on disk: many concurrent writers, and files that are not tuning files.
 #include "src/io/tuning_file.h"
 
 #include <gtest/gtest.h>

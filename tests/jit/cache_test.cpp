@@ -1,4 +1,4 @@
-// The kernel cache in one process, with a compiler that only counts.
+// The kernel cache in one process, with a compiler that only counts calls.
 #include "src/jit/cache.h"
 
 #include <gtest/gtest.h>
@@ -171,9 +171,9 @@ TEST_F(CacheTest, WhatWasNotUsedForTheLongestTimeGoesFirst) {
     make_old(path_of(own_, numbered_source(i)), 100 - i);
   }
   EXPECT_EQ(one.statistics().files, 10);
-  one.get(numbered_source(0), false);  // used: the youngest now
+  one.get(numbered_source(0), false);  // used, and therefore the newest
   EXPECT_LE(age_in_seconds(path_of(own_, numbered_source(0))), 5);
-  one.get(numbered_source(10));  // too much: down to nine tenths
+  one.get(numbered_source(10));  // over the limit: evicts down to nine tenths
   EXPECT_LE(one.statistics().bytes, 94500);
   EXPECT_EQ(one.statistics().files, 9);
   for (int gone : {1, 2}) EXPECT_FALSE(files::exists(path_of(own_, numbered_source(gone)))) << gone;
@@ -217,7 +217,7 @@ TEST_F(CacheTest, OldTemporaryFilesAreRemovedAndForeignFilesStay) {
   KernelCache one = cache({.folder = own_, .most_bytes = 5000});
   for (int i = 0; i < 5; ++i) one.get(numbered_source(i));
   EXPECT_FALSE(files::exists(own_ + "/.cosmati-0011223344556677.tmp"));
-  EXPECT_TRUE(files::exists(own_ + "/.cosmati-8899aabbccddeeff.tmp"));  // its writer may live
+  EXPECT_TRUE(files::exists(own_ + "/.cosmati-8899aabbccddeeff.tmp"));  // its writer may still be running
   EXPECT_TRUE(files::exists(own_ + "/notes.txt"));
 }
 
@@ -266,7 +266,7 @@ TEST_F(CacheTest, ACompilerErrorReachesEveryoneAndIsNotKept) {
   expect_same(one.get(numbered_source(1)), expected_cubin(numbered_source(1)));
 }
 
-// The environment as it was, at the end.
+// Restores the environment at the end.
 class Environment {
  public:
   Environment(char const* name, char const* value) : name_(name) {

@@ -1,4 +1,4 @@
-// What the kernel cache takes from whom, and what it leaves where it cannot write.
+// Which entries the kernel cache trusts, and what it leaves behind if it cannot write.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ class CacheTrust : public ::testing::Test {
   KernelCache reader(CacheSettings settings) {
     return KernelCache(std::move(settings), compiler_.function());
   }
-  // A kernel that is not what the compiler makes of source 1, under its name and with a right checksum.
+  // Writes a kernel that the compiler does not make of source 1, under its name and with a correct checksum.
   void poison() {
     files::create_directories(cache_);
     ::chmod(cache_.c_str(), 0755);
@@ -34,7 +34,7 @@ class CacheTrust : public ::testing::Test {
     io::write_atomically(entry_, format_entry(key_of(numbered_source(1)), cubin));
     ::chmod(entry_.c_str(), 0644);
   }
-  // What a process that asks twice gets, and what it says.
+  // Checks the result and the messages of a process that requests the kernel twice.
   void expect_ignored(CacheSettings const& settings, std::string const& part) {
     KernelCache cache = reader(settings);
     ::testing::internal::CaptureStderr();
@@ -126,7 +126,8 @@ TEST_F(CacheTrust, AnyUmaskMakesACacheThatIsTaken) {
   ::umask(before);
 }
 
-// In a child, as the limit stays. Its exit status: 0 if the kernel came with a warning and nothing is left.
+// Runs in a child process, because the limit is permanent. Exit status 0: the kernel was compiled with a
+// warning, and no file is left.
 int store_beyond_limit(CacheSettings const& settings) {
   rlimit const limit{4096, 4096};
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;

@@ -1,5 +1,4 @@
-// The run-time compiler: what it makes and what it says. Skipped, and counted as skipped, where there is no
-// NVRTC.
+// The run-time compiler: its results and its messages. Skipped, and counted as skipped, without NVRTC.
 #include "src/jit/compile.h"
 
 #include <gtest/gtest.h>
@@ -125,7 +124,7 @@ TEST_F(CompileTest, WarningsAreKept) {
 TEST_F(CompileTest, InParallelEachSourceHasItsOwnResult) {
   std::vector<Source> sources;
   for (int i = 1; i <= 16; ++i) sources.push_back(reverse(std::to_string(i) + " * acc", 32 * i));
-  std::vector<Cubin> const together = compile_all(sources, 16);  // threads, however few the cores
+  std::vector<Cubin> const together = compile_all(sources, 16);  // 16 threads, however few the cores
   ASSERT_EQ(together.size(), sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     Cubin const alone = compile(sources[i]);

@@ -1,4 +1,4 @@
-// Digests of kernels: what compilers do not see has no say, everything else has.
+// Digests of kernels ignore what the compiler does not see, and nothing else.
 #include "src/jit/digest.h"
 
 #include <gtest/gtest.h>

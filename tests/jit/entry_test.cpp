@@ -33,7 +33,9 @@ TEST(Key, ChangesWithEveryPartOfTheSource) {
   expect_new(base, [](Source& s) { s.options = {}; });
   expect_new(base, [](Source& s) { s.options = {"-b"}; });
   expect_new(base, [](Source& s) { s.options = {"-a", "-a"}; });
-  expect_new(base, [](Source& s) { s.options = {"-a\noption 2\n-a"}; });  // fields cannot run into each other
+  expect_new(base, [](Source& s) {
+    s.options = {"-a\noption 2\n-a"};
+  });  // the end of one field cannot be taken for the beginning of the next
   std::set<std::string> names;
   for (std::string const& key : keys) names.insert(entry_name(key));
   EXPECT_EQ(names.size(), keys.size());

@@ -1,4 +1,4 @@
-// Composed GEMM kernels: their text, and that the run-time compiler takes them.
+// Composed GEMM kernels: their text, and that the run-time compiler accepts them.
 #include "src/backend/cuda/gemm_source.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct Family {
   std::optional<DataType> accumulator;
 };
 
-// Every type, every layout by turns, ragged and whole, with and without operands.
+// Every type, all layouts in turn, full and partial tiles, with and without operands.
 TEST(GemmSource, CompilesForEveryType) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << "libnvrtc cannot be opened here";
   char const* const letters[] = {"nn", "nt", "tn", "tt"};
@@ -57,8 +57,8 @@ TEST(GemmSource, CompilesForEveryType) {
       ++turn;
     }
   sources.push_back(cuda::gemm_source(
-      make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100"))));  // split
-  // Their shared memory is laid out by the host: a tile whole, and in shares of a cluster.
+      make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100"))));  // split-K
+  // The host lays out their shared memory: for complete tiles, and for a cluster's shares of them.
   for (char const* policy : {"medium", "large,partition=stream_k", "deep_pair", "deep_four", "deep_eight"})
     for (char const* epilogue : {"direct", "staged"}) {
       PlanOptions options;
@@ -75,7 +75,8 @@ TEST(GemmSource, CompilesForEveryType) {
   }
 }
 
-// The kernels for groups and for batches by pointers, and those that run before them, on both architectures.
+// The kernels for groups and for batches by pointers, and the kernels that run before them, for both
+// architectures.
 TEST(GemmSource, GroupsAndPointersCompile) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << "libnvrtc cannot be opened here";
   std::vector<jit::Source> sources;

@@ -1,5 +1,5 @@
-// The text that the run-time compiler gets for primitives: what it says, and that it becomes machine code
-// without spills. Skipped where there is no NVRTC.
+// The source text of primitives: its content, and that the run-time compiler turns it into machine code
+// without spills. Skipped without NVRTC.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -70,7 +70,7 @@ TEST(PrimitiveSource, GathersAndStepsWithNumbersInMemory) {
   }
 }
 
-// One factor for all elements: an operand whose elements lie in one place.
+// One factor for all elements: an operand with a single element.
 TEST(PrimitiveSource, ScalesByANumberInMemory) {
   TensorDescription one = describe(f32, Shape(64));
   one.layout.stride[0] = 0;
@@ -103,7 +103,7 @@ TEST(PrimitiveSource, LossesOfRows) {
   expect_machine_code(loss, 2);
 }
 
-// Rows and channels that need clusters have another way on devices without them.
+// Rows and channels that need clusters have an alternative on devices without them.
 TEST(PrimitiveSource, RowsAndChannelsOfClusters) {
   SoftmaxProblem softmax;
   softmax.x = softmax.y = describe(f32, Shape(1024, 131072));
@@ -140,7 +140,7 @@ TEST(PrimitiveSource, WholeWindowsAndChannelsOfAThread) {
   expect_machine_code(lrn, 1);
 }
 
-// Two windows side by side with a stride of 3 are above six columns, four are above twelve: no vectors.
+// Two adjacent windows with stride 3 cover six columns, four cover twelve: no vector loads.
 TEST(PrimitiveSource, WindowsWithStridesThatAreNoPowerOfTwo) {
   for (DataType type : {e4m3, f16, bf16, f32})
     for (PoolingMode mode : {PoolingMode::max, PoolingMode::average, PoolingMode::average_with_padding}) {

@@ -1,4 +1,4 @@
-// The kernel cache between processes that are killed while they fill it.
+// The kernel cache with several processes that are killed while they fill it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,9 +16,9 @@ namespace {
 using namespace testing;
 
 constexpr int kernels = 12;
-constexpr std::size_t image_bytes = 200000;  // a write that takes its time
+constexpr std::size_t image_bytes = 200000;  // large enough that a write takes some time
 
-// Reads, rebuilds and evicts until it is killed; leaves with 1 at a wrong image.
+// Reads, rebuilds and evicts until it is killed; exits with status 1 on a wrong image.
 [[noreturn]] void fill_until_killed(std::string const& folder, unsigned seed) {
   std::mt19937 random(seed);
   KernelCache cache({.folder = folder, .most_bytes = kernels / 2 * static_cast<long long>(image_bytes)},
@@ -61,7 +61,7 @@ TEST(Processes, KilledAtAnyTimeTheyLeaveWholeEntriesOnly) {
       EXPECT_EQ(entry_name(entry->key), name);
     }
   }
-  // What they left behind neither stops nor slows those who come after; who writes an entry clears it away.
+  // Leftover files neither stop nor slow later processes; writing an entry removes its leftovers.
   for (std::string const& name : folder.names())
     if (is_entry_name(name)) {
       std::filesystem::remove(folder / name.c_str());

@@ -1,4 +1,4 @@
-// What a kernel needs, read from machine code that is whole, foreign or damaged.
+// The resources of a kernel, read from intact, foreign or damaged machine code.
 #include "src/jit/resources.h"
 
 #include <elf.h>
@@ -19,7 +19,7 @@ struct Section {
   std::string name;
   std::string contents;
   std::uint32_t type = SHT_PROGBITS, link = 0;
-  std::uint64_t size = 0;  // of one without contents
+  std::uint64_t size = 0;  // of a section without contents
 };
 
 template <class Value>
@@ -34,7 +34,7 @@ void append_attribute(std::string& list, std::uint8_t number, std::uint32_t symb
   append(list, count);
 }
 
-// Sections, then their headers, as NVIDIA's assembler lays them out. The names come first.
+// Sections, then their headers, in the order of NVIDIA's assembler. The names come first.
 std::string elf_of(std::vector<Section> sections, std::uint32_t flags, std::uint8_t version) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -67,7 +67,7 @@ std::string elf_of(std::vector<Section> sections, std::uint32_t flags, std::uint
   return file + table;
 }
 
-// With the kernels "ours" and "other", and a function that ours calls.
+// A cubin with the kernels "ours" and "other", and a function that ours calls.
 std::string small_cubin(std::uint32_t flags = 0x6005a04, std::uint8_t version = 8) {
   std::string const names("\0other\0ours\0", 12);
   std::string symbols, info;
@@ -79,7 +79,7 @@ std::string small_cubin(std::uint32_t flags = 0x6005a04, std::uint8_t version = 
   constexpr std::uint8_t registers = 0x2f, frame = 0x11, stack = 0x12;
   append_attribute(info, registers, 1, 22);
   append_attribute(info, frame, 1, 8);
-  info.append("\3\x1b\xff\0", 4);  // one of another format
+  info.append("\3\x1b\xff\0", 4);  // an attribute of another format
   append_attribute(info, registers, 2, 96);
   append_attribute(info, frame, 2, 16);
   append_attribute(info, frame, 3, 400);
@@ -112,7 +112,7 @@ Reading read(std::string const& image, std::string const& kernel) {
   return reading;
 }
 
-// What a damaged cubin says is chance, but it says all of it or nothing.
+// The values read from a damaged cubin are arbitrary, but either all of them are read or none.
 void expect_sane(Reading const& reading) {
   Cubin const& cubin = reading.cubin;
   EXPECT_GE(std::min({cubin.registers, cubin.local_bytes, cubin.static_shared_bytes, cubin.constant_bytes}),
@@ -130,7 +130,7 @@ void expect_damage_is_survived(std::string const& image, std::string const& kern
   std::mt19937 random(7);
   for (int round = 0; round < 4000; ++round) {
     std::string damaged = image;
-    // Most of a file is instructions: half the rounds hit its headers.
+    // Most of a file is instructions, so half of the rounds target its headers.
     std::size_t const first = round % 2 == 0 ? 0 : image.size() - std::min<std::size_t>(image.size(), 1024);
     for (int change = 0; change < 1 + round % 8; ++change)
       damaged[first + random() % (round % 4 == 2 ? sizeof(Elf64_Ehdr) : image.size() - first)] =
@@ -164,7 +164,7 @@ TEST(Resources, OfKernelsAndFilesThatAreNoneAreNotTold) {
     EXPECT_FALSE(read(small_cubin(), kernel).read) << kernel;
   EXPECT_FALSE(read("", "ours").read);
   EXPECT_FALSE(read(std::string(5000, '\xff'), "ours").read);
-  for (std::size_t const at : {0u, 4u, 5u, 18u, 58u}) {  // magic, class, byte order, machine, header's size
+  for (std::size_t const at : {0u, 4u, 5u, 18u, 58u}) {  // magic, class, byte order, machine, header size
     std::string foreign = small_cubin();
     foreign[at] = static_cast<char>(foreign[at] + 1);
     EXPECT_FALSE(read(foreign, "ours").read) << at;
@@ -172,7 +172,7 @@ TEST(Resources, OfKernelsAndFilesThatAreNoneAreNotTold) {
 }
 
 TEST(Resources, CountsBeyondAllReasonAreNotTold) {
-  for (char const count : {'\x60', '\x10'}) {  // of registers, of bytes of the frame
+  for (char const count : {'\x60', '\x10'}) {  // sizes of the register and frame records
     std::string const small{'\2', 0, 0, 0, count, 0, 0, 0}, large{'\2', 0, 0, 0, count, 0, 0, '\x80'};
     std::string image = small_cubin();
     std::size_t const at = image.find(small);
@@ -228,7 +228,7 @@ class CompiledResources : public ::testing::TestWithParam<char const*> {
 };
 
 TEST_P(CompiledResources, ArraysInLocalAndSharedMemoryAreCounted) {
-  for (int const extent : {1000, 1500}) {  // small ones end in registers
+  for (int const extent : {1000, 1500}) {  // small extents are kept in registers
     Cubin const cubin = compiled("kept<" + std::to_string(extent) + ">");
     EXPECT_EQ(cubin.local_bytes, 4 * extent);
     EXPECT_EQ(cubin.static_shared_bytes, 8 * extent);

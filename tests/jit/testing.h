@@ -1,4 +1,4 @@
-// What the tests of the kernel cache share: sources by number, and a compiler that is none.
+// Helpers for tests of the kernel cache: numbered sources, and a fake compiler.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@ inline Source numbered_source(int number) {
           .name_expression = "kernel<" + std::to_string(number) + ">"};
 }
 
-// What the compiler below makes of a source: `bytes` long, and not that of any other source.
+// The fake compiler's output for a source: `bytes` long, and different for every source.
 inline Cubin expected_cubin(Source const& source, std::size_t bytes = 100) {
   Cubin cubin;
   std::string image = source.name_expression + source.text + source.architecture;
@@ -49,7 +49,7 @@ inline void expect_same(Cubin const& cubin, Cubin const& expected) {
   EXPECT_EQ(cubin.compiler_warnings, expected.compiler_warnings);
 }
 
-// Counts what it compiles.
+// Counts compilations.
 struct FakeCompiler {
   std::atomic<int> compiled = 0;
   std::size_t bytes = 100;

@@ -1,4 +1,4 @@
-// Data sets: what is refused, shuffling, and the way from bytes to a batch.
+// Data sets: rejected files, shuffling, and the conversion of bytes to a batch.
 #include "nets/dataset.h"
 
 #include <gtest/gtest.h>

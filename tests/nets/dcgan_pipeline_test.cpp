@@ -1,4 +1,4 @@
-// The generator on the emulator by all methods and types, against the processor; chunks and their order.
+// The generator on the emulator with all methods and types, against the CPU; chunks and their order.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -51,7 +51,7 @@ TEST(DcganPipeline, EveryMethodDrawsTheSameOnTheProcessor) {
   for (Method method : {Method::merged, Method::zeros})
     EXPECT_LE(largest_difference(drawn(Backend::cpu, options_for(method), z), truth), 1e-5)
         << name_of(method);
-  EXPECT_THROW(drawn(Backend::cpu, options_for(Method::naive), z), Error);  // no such kernel there
+  EXPECT_THROW(drawn(Backend::cpu, options_for(Method::naive), z), Error);  // the CPU has no such kernel
 }
 
 TEST(DcganPipeline, TheEmulatorDrawsWhatTheProcessorDraws) {
@@ -69,7 +69,8 @@ TEST(DcganPipeline, TheEmulatorDrawsWhatTheProcessorDraws) {
         << name_of(one.method) << ' ' << name_of(one.type);
 }
 
-// Channels that are not multiples of what kernels take at once, in every type and by every method.
+// Numbers of channels that are not multiples of what kernels process at once, in every type and by every
+// method.
 TEST(DcganPipeline, DrawsWithAnyHiddenChannelsInEveryType) {
   auto const z = random_latents(1, 7);
   struct Case {
@@ -86,9 +87,9 @@ TEST(DcganPipeline, DrawsWithAnyHiddenChannelsInEveryType) {
       for (Backend const backend : {Backend::cpu, Backend::emulator})
         for (Method const method :
              {Method::automatic, Method::gradient, Method::merged, Method::zeros, Method::naive}) {
-          if (method == Method::naive && backend == Backend::cpu) continue;  // has no such kernel
+          if (method == Method::naive && backend == Backend::cpu) continue;  // the CPU has no such kernel
           bool const first = architecture.channel(3) == 5 || method == Method::automatic;
-          if (!first && backend == Backend::emulator) continue;  // an emulated image takes a second
+          if (!first && backend == Backend::emulator) continue;  // an image takes a second in the emulator
           EXPECT_LE(largest_difference(drawn(backend, options_for(method, one.type), z, weights), truth),
                     one.bound)
               << name_of(backend) << ' ' << name_of(method) << ' ' << name_of(one.type) << ' '
@@ -103,8 +104,7 @@ TEST(DcganPipeline, BytesAreTheRuleOfPictures) {
   auto const bytes = drawn(Backend::cpu, options_for(Method::gradient, DataType::f32, DataType::u8), z);
   std::vector<unsigned char> levels(truth.size());
   to_levels(truth.data(), static_cast<Index>(truth.size()), levels.data());
-  std::size_t different =
-      0;  // by one, where the two evaluations of tanh fall on both sides of a whole number
+  std::size_t different = 0;  // by one, where two evaluations of tanh lie on both sides of an integer
   for (std::size_t i = 0; i < levels.size(); ++i) {
     ASSERT_LE(std::abs(bytes[i] - static_cast<float>(levels[i])), 1.0F);
     different += bytes[i] != static_cast<float>(levels[i]);
@@ -127,7 +127,7 @@ TEST(DcganPipeline, NarrowNumbersAreThoseOfTheLibrary) {
   nets::Random random(2, 0);
   for (int i = 0; i < 200000; ++i)
     values.push_back(std::bit_cast<float>(static_cast<unsigned>(random.bits())));
-  for (unsigned i = 0; i < 65536; ++i)  // halfway between two f16, and around it
+  for (unsigned i = 0; i < 65536; ++i)  // halfway between two f16 numbers, and next to that
     for (int off : {-1, 0, 1})
       values.push_back(std::bit_cast<float>((i << 13) + (110U << 23) + 4096U + static_cast<unsigned>(off)));
   std::vector<unsigned short> narrowed(values.size()), expected(values.size());
@@ -178,10 +178,10 @@ TEST(DcganDealer, PutsChunksIntoOrder) {
 }
 
 TEST(DcganDealer, ATextFollowsThoseOfAllEarlierChunks) {
-  Dealer dealer(4, 16, 4, 8, 100);  // the first chunk is there already
+  Dealer dealer(4, 16, 4, 8, 100);  // the first chunk is already in the file
   auto const a = dealer.take(false), b = dealer.take(false), c = dealer.take(false);
   dealer.put(part_of(*c, 7));
-  dealer.put(part_of(*b, 30, 2));  // another process has it
+  dealer.put(part_of(*b, 30, 2));  // belongs to another process
   EXPECT_FALSE(dealer.next_elsewhere());
   dealer.put(part_of(*a, 11));
   EXPECT_EQ(dealer.next_elsewhere()->text_at, 111);
@@ -209,14 +209,14 @@ TEST(DcganDealer, WhatIsWrittenCountsFromTheFirstChunkOn) {
 }
 
 TEST(DcganDealer, NothingIsLeftOfWhatWasComplete) {
-  Dealer dealer(10, 10, 4, 8, 77);  // the last chunk is short
+  Dealer dealer(10, 10, 4, 8, 77);  // the last chunk is shorter
   EXPECT_TRUE(dealer.computed() && dealer.complete());
   EXPECT_FALSE(dealer.take(true));
   EXPECT_FALSE(dealer.next());
 }
 
 TEST(DcganDealer, WhatOneLeavesAnotherTakes) {
-  Dealer dealer(4, 12, 4, 8);  // the first chunk is there already
+  Dealer dealer(4, 12, 4, 8);  // the first chunk is already in the file
   dealer.join(), dealer.join();
   auto const first = dealer.take(true), second = dealer.take(true);
   EXPECT_EQ(first->first, 4);

@@ -1,4 +1,4 @@
-// The DCGAN generator: against a scatter in double, its text against printf, its pictures byte by byte.
+// The DCGAN generator: against a scatter in f64, its text against printf, its pictures byte by byte.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void write(std::string const& path, void const* data, std::size_t bytes) {
       .write(static_cast<char const*>(data), static_cast<std::streamsize>(bytes));
 }
 
-// The network as the report describes it: scatter, then batch normalization, then the activation; in double.
+// The network as the report describes it, in f64: scatter, then batch normalization, then activation.
 std::vector<double> naive_image(Architecture const& a, std::vector<float> const& values, float const* z) {
   float const* next = values.data();
   auto const take = [&](Index count) { return next = next + count, next - count; };
@@ -84,7 +84,7 @@ std::vector<double> naive_image(Architecture const& a, std::vector<float> const&
   return x;
 }
 
-// The third of three images drawn two at a time, against the description.
+// Compares the third of three images, generated two at a time, with the description.
 void compare_with_description(Weights const& weights, std::vector<float> const& values) {
   auto const z = random_latents(3, 5);
   auto const images = generate(FoldedWeights(weights), this_device(Backend::cpu, 2), z, 2);
@@ -96,7 +96,7 @@ void compare_with_description(Weights const& weights, std::vector<float> const& 
     spread = std::max(spread, std::abs(truth[i]));
   }
   EXPECT_LE(largest, 2e-5);
-  EXPECT_GT(spread, 0.1);  // the picture is not gray
+  EXPECT_GT(spread, 0.1);  // the picture is not uniformly gray
 }
 
 TEST(Dcgan, GeneratesWhatTheDescriptionSays) {
@@ -130,12 +130,12 @@ TEST(Dcgan, GeneratesWithAnyHiddenChannels) {
   std::filesystem::remove(path);
 }
 
-// Each tensor with one channel more than its neighbors have, or missing: the sentence names it.
+// Each tensor in turn has one channel too many, or is missing: the message names it.
 TEST(Dcgan, RefusesSafetensorsThatDisagree) {
   std::string const path = temporary("bad.safetensors");
   struct Case {
     char const* name;
-    Shape shape;  // instead of its own; rank 0: missing
+    Shape shape;  // replaces the tensor's shape; rank 0: missing
     char const* said;
   };
   for (Case const& one :
@@ -201,7 +201,7 @@ TEST(Dcgan, RefusesBadNetworks) {
   std::filesystem::remove(path);
 }
 
-// What to_text() makes of them; text_bytes() has told its length.
+// The output of to_text(), whose length text_bytes() has computed.
 std::string text_of(std::vector<float> const& values) {
   auto const count = static_cast<Index>(values.size());
   auto const bytes = static_cast<std::size_t>(text_bytes(values.data(), count));
@@ -244,7 +244,7 @@ TEST(Dcgan, TextIsWhatPrintfGives) {
 TEST(Dcgan, TextIsRoundedAsPrintfDoesAroundEveryTie) {
   std::vector<float> values;
   for (int i = 0; i < 110000;
-       ++i) {  // odd multiples of 1/20000, and their neighbors; multiples of 1/16 are ties
+       ++i) {  // odd multiples of 1/20000 and adjacent numbers; multiples of 1/16 are ties
     float const near_tie = static_cast<float>((2 * i + 1) / 20000.0);
     for (float value : {near_tie, std::nextafter(near_tie, 0.0F), std::nextafter(near_tie, 99.0F)}) {
       values.push_back(value);
@@ -257,7 +257,7 @@ TEST(Dcgan, TextIsRoundedAsPrintfDoesAroundEveryTie) {
 
 TEST(Dcgan, TextOfTheSmallestNumbersIsWhatPrintfGives) {
   std::vector<float> values;
-  for (unsigned i = 0; i < 200000; ++i) {  // denormals, and around each power of two
+  for (unsigned i = 0; i < 200000; ++i) {  // subnormals, and numbers next to each power of two
     values.push_back(of_bits(i * 42));
     values.push_back(of_bits((i % 256 << 23) + i / 256 - 300));
   }
@@ -273,7 +273,7 @@ std::string numbers(int count) {
 TEST(Dcgan, ReadsLatentsAsTheyAreMeant) {
   EXPECT_EQ(parse_latents("2\n" + numbers(100) + "\n" + numbers(100) + "\n", "t").size(), 200u);
   EXPECT_EQ(parse_latents("1\r\n" + numbers(99) + "-1e-3", "t").back(),
-            -1e-3F);  // CRLF, no newline at the end
+            -1e-3F);  // CRLF line ends, no newline at the end
   EXPECT_EQ(parse_latents("1 " + numbers(99) + "+.5", "t").back(), 0.5F);
 }
 

@@ -1,4 +1,4 @@
-// Training DCGAN: gradients against differences of the loss, backends against each other, checkpoints,
+// Training of DCGAN: gradients against differences of the loss, backends against each other, checkpoints,
 // pictures.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ std::string contents(std::string const& path) {
   return text.str();
 }
 
-// Discs of random places on black, gray.
+// Discs at random positions on black images, in gray.
 Pictures discs(Index count, Index size) {
   Pictures pictures{count, size, 1, "discs", {}};
   nets::Random random(3, 0);
@@ -69,7 +69,7 @@ Settings tiny_settings(long long steps, DataType compute = DataType::f32) {
   return settings;
 }
 
-// Both networks with weights large enough that their gradients are, and a batch of latent vectors.
+// Both networks with weights large enough to give large gradients, and a batch of latent vectors.
 struct Pair {
   Device device = this_device(Backend::cpu, 1);
   Network generator_values, discriminator_values;
@@ -101,7 +101,7 @@ struct Pair {
   }
 };
 
-// Along its gradient the loss changes as fast as the gradient is long, for each variable.
+// Along the gradient, the loss must change at a rate equal to the gradient's length, for each variable.
 void check_gradients(Pair& pair, Network& network, double target) {
   std::vector<float> const gradients = download(network.gradient[0]), values = download(network.values);
   for (Variable const& variable : network.variables.list()) {
@@ -143,7 +143,7 @@ TEST(DcganTraining, GradientsOfTheGeneratorAreDifferencesOfTheLoss) {
 TEST(DcganTraining, LossIsFiniteForAnyLogit) {
   Pair pair;
   std::vector<float> values = download(pair.discriminator_values.values);
-  for (float& value : values) value *= 1e4F;  // logits of 1e8 and more
+  for (float& value : values) value *= 1e4F;  // logits of 1e8 and larger
   upload(pair.discriminator_values.values, values);
   for (double target : {0.0, 1.0}) EXPECT_TRUE(std::isfinite(pair.loss_of(target)));
 }
@@ -157,12 +157,12 @@ TEST(DcganTraining, LossOfTheDiscriminatorFalls) {
   callbacks.report = [&](Report const& report) { reports.push_back(report); };
   EXPECT_TRUE(training.run(callbacks));
   ASSERT_EQ(reports.size(), 6U);
-  EXPECT_NEAR(reports.front().discriminator, 2 * std::log(2.0), 0.3);  // it begins by guessing
+  EXPECT_NEAR(reports.front().discriminator, 2 * std::log(2.0), 0.3);  // it starts by guessing
   EXPECT_LT(reports.back().discriminator, 0.7 * reports.front().discriminator);
   EXPECT_EQ(reports.back().epoch, 15);
 }
 
-// Gradients after one step, relative to the largest.
+// The difference of gradients after one step, relative to the largest gradient.
 double difference(Network const& a, Network const& b) {
   std::vector<float> const x = download(a.gradient[0]), y = download(b.gradient[0]);
   double worst = 0, largest = 0;
@@ -205,7 +205,7 @@ std::string message(std::function<void()> const& act) {
   return "nothing was thrown";
 }
 
-// Unequal shares; statistics of batch normalization are those of the whole batch.
+// Unequal shares of the batch; the statistics of batch normalization are those of the complete batch.
 TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());
@@ -231,7 +231,7 @@ TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
       EXPECT_NEAR(found[i], expected[i], bound * (1 + std::abs(expected[i])));
     auto const drawn = one.sample(2), drawn_by_three = three.sample(2);
     for (std::size_t i = 0; i < drawn.size(); ++i) ASSERT_NEAR(drawn_by_three[i], drawn[i], bound) << i;
-    three.save(folder.file("three"));  // any number of devices goes on
+    three.save(folder.file("three"));  // any number of devices can continue
     Training resumed(folder.file("three"), 2, pictures, nets::Team({device, device}, nullptr));
     EXPECT_EQ(resumed.steps_done(), 1);
     EXPECT_TRUE(resumed.run({}));
@@ -245,7 +245,8 @@ TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
 
 TEST(DcganTraining, ResumesToTheSameBits) {
   Folder const folder;
-  Pictures const pictures = discs(9, tiny.image_size());  // an epoch is two batches, a picture is left
+  Pictures const pictures =
+      discs(9, tiny.image_size());  // an epoch has two batches, and one picture is left over
   Device const device = this_device(Backend::cpu, 1);
   for (DataType compute : {DataType::f32, DataType::bf16}) {
     Training whole(tiny_settings(7, compute), pictures, device),
@@ -269,8 +270,8 @@ TEST(DcganTraining, ResumesToTheSameBits) {
   }
 }
 
-// Steps of the second block, whose pictures and latent vectors are drawn during the first one, and the same
-// steps where nothing was drawn ahead.
+// The steps of the second block, whose pictures and latent vectors are prepared during the first block,
+// against the same steps without preparation.
 TEST(DcganTraining, ABlockDrawnAheadIsThatOfItsSteps) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());
@@ -301,7 +302,7 @@ TEST(DcganTraining, SamplesAreDueByStepsAlone) {
   EXPECT_EQ(due(100, 1, 7), (std::vector<long long>{7}));
 }
 
-// What is shipped draws what the training drew, but for its rounding to f16.
+// The exported generator gives the images of the training, apart from its rounding to f16.
 TEST(DcganTraining, TheGeneratorAloneDrawsTheSame) {
   Folder const folder;
   Pictures const pictures = discs(2, image_size);
@@ -366,7 +367,7 @@ TEST(DcganPictures, AreTintedByTheirNumber) {
 TEST(DcganPictures, AreReadFromPngsInTheOrderOfTheirNames) {
   Folder const folder;
   for (int i : {2, 1}) {
-    io::Image image = io::make_image(6, 4, 3);  // its middle square is one color
+    io::Image image = io::make_image(6, 4, 3);  // the central square has one color
     for (int y = 0; y < 4; ++y)
       for (int x = 1; x < 5; ++x) image.pixels[image.offset(x, y) + static_cast<std::size_t>(i)] = 200;
     io::write_png(folder.file(std::to_string(i) + ".png"), image);

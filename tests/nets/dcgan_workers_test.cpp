@@ -1,4 +1,4 @@
-// Devices of one process that fail, before and in the middle: the others draw what they had.
+// Devices of one process that fail, at the beginning or in between: the others compute their chunks.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@
 namespace cosmati::dcgan {
 namespace {
 
-constexpr Index image_count = 11, batch = 1;  // and as many chunks
+constexpr Index image_count = 11, batch = 1;  // one chunk per image
 
 GeneratorOptions options() {
   GeneratorOptions result;
@@ -33,9 +33,9 @@ GeneratorOptions options() {
 
 enum class When { never, at_once, when_begun, when_fetched };
 
-// Draws so many chunks, then fails: when the next one is begun, or when it should be there, with more behind
-// it. One that never fails begins its second chunk only when `to_fail` others have failed, so that they get
-// that far.
+// Computes some chunks, then fails: when the next one is begun, or when its result is due, with more chunks
+// queued. A pipeline that never fails waits with its second chunk until `to_fail` others have failed, so that
+// they get that far.
 class Failing final : public Pipeline {
  public:
   Failing(When when, int chunks, std::atomic<int>& to_fail)
@@ -66,9 +66,9 @@ class Failing final : public Pipeline {
 };
 
 struct Result {
-  std::string bytes;                  // of the file
+  std::string bytes;                  // content of the file
   std::vector<std::string> warnings;  // of the workers
-  std::vector<std::size_t> drawn;     // chunks of each device
+  std::vector<std::size_t> drawn;     // number of chunks of each device
 };
 
 struct TemporaryFolder {
@@ -78,7 +78,7 @@ struct TemporaryFolder {
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
 };
 
-// Images by devices that fail so, each after `chunks` chunks.
+// The images of devices that fail as given, each after `chunks` chunks.
 Result drawn_by(std::vector<When> const& devices, int chunks) {
   auto const path =
       std::filesystem::temp_directory_path() / ("cosmati-" + std::to_string(::getpid()) + ".npy");
@@ -181,7 +181,7 @@ double distance(float const* a, float const* b) {
 
 TEST(DcganWalk, GoesFromStopToStopAndBackInEqualSteps) {
   auto stops = random_latents(3, 7);
-  for (Index s = 0; s < 3; ++s) {  // of one length, so that the ways are arcs of a circle
+  for (Index s = 0; s < 3; ++s) {  // vectors of equal length, so that the paths are arcs of a circle
     float* const stop = &stops[static_cast<std::size_t>(s * latent_size)];
     auto const scale = static_cast<float>(2 / length(stop));
     for (Index i = 0; i < latent_size; ++i) stop[i] *= scale;
@@ -202,7 +202,8 @@ TEST(DcganWalk, GoesFromStopToStopAndBackInEqualSteps) {
 
 TEST(DcganWalk, StraightWhereThereIsNoArc) {
   std::vector<float> stops(2 * latent_size, 1.0F);
-  std::fill(stops.begin() + latent_size, stops.end(), -1.0F);  // the opposite direction: through the origin
+  std::fill(stops.begin() + latent_size, stops.end(),
+            -1.0F);  // the opposite direction: the path leads through the origin
   auto const z = walk(stops, 4);
   EXPECT_EQ(z[latent_size], 0.0F);
   EXPECT_EQ(z[2 * latent_size], -1.0F);

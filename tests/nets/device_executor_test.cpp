@@ -1,5 +1,5 @@
-// Training on a device with everything in its memory: the same losses, parameters and files as on host
-// threads, whatever the variant, the optimizer and the rest of the batches.
+// Training on a device with all data in its memory gives the losses, parameters and files of training on host
+// threads, for every variant, optimizer and remainder of the batches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Outcome {
   nets::LossScale scale;
 };
 
-// The executor of the kind `make`, one epoch.
+// Trains one epoch with the executor of kind `make`.
 Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::Dataset const& data,
               Index batch, std::function<std::unique_ptr<nets::Executor>(nets::Assignment const&)> make) {
   Model model(variant, kind == OptimizerKind::adam ? 2 : 1);
@@ -47,8 +47,7 @@ Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::D
   return outcome;
 }
 
-// Adam's step has the sign of a gradient that is nearly nothing: few parameters differ by as much as the
-// rate.
+// Adam's step has the sign of even a tiny gradient, so few parameters may differ by as much as the rate.
 void expect_close(Outcome const& one, Outcome const& other, OptimizerKind kind) {
   EXPECT_NEAR(one.loss, other.loss, 1e-4 * std::abs(other.loss));
   ASSERT_EQ(one.values.size(), other.values.size());
@@ -65,7 +64,7 @@ class EachVariantOnADevice : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(LeNet5, EachVariantOnADevice, testing::ValuesIn(variants),
                          [](auto const& each) { return std::string(name_of(each.param)); });
 
-// Two steps and a rest, by the code that runs on a GPU, with the CPU's kernels.
+// Two steps and a remainder, by the code for GPUs with the CPU's kernels.
 TEST_P(EachVariantOnADevice, EqualsHostThreads) {
   auto const data = easy_images(37, 1);
   Device const cpu = this_device(Backend::cpu, 2);
@@ -74,7 +73,7 @@ TEST_P(EachVariantOnADevice, EqualsHostThreads) {
                  train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
 }
 
-// The kernels of a GPU, one step and a rest.
+// One step and a remainder with a GPU's kernels.
 TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
   auto const data = easy_images(3, 1);
   Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
@@ -83,8 +82,8 @@ TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
                  train(GetParam(), kind, cpu, data, 2, &nets::make_executor), kind);
 }
 
-// 16 bits between the layers: the kernels of a GPU and those of the CPU, near f32. A scale that is too large
-// costs a step and halves; gradients are what they are without one.
+// 16-bit data between the layers: GPU and CPU kernels agree approximately with f32. A loss scale that is too
+// large skips a step and is halved; otherwise gradients are as without it.
 TEST_P(EachVariantOnADevice, SixteenBitsLearnTheSame) {
   auto const data = easy_images(6, 1);
   Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
@@ -112,7 +111,7 @@ TEST_P(EachVariantOnADevice, SixteenBitsLearnTheSame) {
   for (float const value : none.values) ASSERT_TRUE(std::isfinite(value));
 }
 
-// Devices that share each batch, unequally, and a rest that is too small for one of them.
+// Devices that share each batch unequally, and a remainder too small for one of them.
 TEST_P(EachVariantOnADevice, ThreeTogetherEqualOne) {
   auto const data = easy_images(18, 1);
   Device const cpu = this_device(Backend::cpu, 1);
@@ -125,8 +124,8 @@ TEST_P(EachVariantOnADevice, ThreeTogetherEqualOne) {
                  train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
 }
 
-// A checkpoint of one backend goes on in another; accuracies are those of its parameters.
-// Two epochs, the second one prepared during the first or not, or another one in its place.
+// One backend continues the checkpoint of another; accuracies belong to its parameters.
+// Two epochs: the second one is prepared during the first, or not, or another epoch is prepared instead.
 TEST(LeNet5OnADevice, AnEpochPreparedAheadIsTheSame) {
   auto const data = easy_images(37, 1);
   Index const batch = 16, steps = 3;
@@ -199,7 +198,7 @@ TEST(LeNet5OnADevice, ContinuesACheckpointOfTheCpu) {
   std::filesystem::remove(path);
 }
 
-// With the loss scale, whose first value is too large here; on one device or two.
+// With a loss scale that starts too large; on one device or two.
 TEST(LeNet5OnADevice, ContinuesInF16ToTheSameBits) {
   auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
   Device const cpu = this_device(Backend::cpu, 1);
@@ -227,7 +226,7 @@ TEST(LeNet5OnADevice, ContinuesInF16ToTheSameBits) {
   std::filesystem::remove(parts);
 }
 
-// Its step reads more tensors than any other: parameter, gradient, two moments, three numbers, scale and sum.
+// Adam's step in f16 reads the most tensors: parameter, gradient, two moments, three scalars, scale and sum.
 TEST(LeNet5OnADevice, AdamTrainsInF16) {
   auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
   Hyperparameters h = default_hyperparameters(Variant::modern);
@@ -243,7 +242,7 @@ TEST(LeNet5OnADevice, AdamTrainsInF16) {
   EXPECT_NEAR(emulated.history()[0].loss, truth.history()[0].loss, 2e-3);
 }
 
-// One memory without overlaps, in the order of the layers; activations lie in the products beside them.
+// One memory without overlaps, in the order of the layers; activations share the memory of their products.
 TEST(LeNet5OnADevice, ExplainsItsMemory) {
   Model model(Variant::modern);
   nets::Assignment assignment = model.assignment(this_device(Backend::emulator, 1));

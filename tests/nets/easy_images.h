@@ -1,4 +1,4 @@
-// A data set that is easy to learn, and files that tests write.
+// A data set that is easy to learn, and files written by tests.
 #pragma once
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 namespace cosmati::lenet5 {
 
-// Images of ten kinds that are easy to tell apart: a bright square whose place depends on the label, and
+// Images of ten classes that are easy to distinguish: a bright square at a position given by the label, and
 // noise.
 inline nets::Dataset easy_images(Index count, unsigned long long seed) {
   nets::Random random(seed, 0);

@@ -38,9 +38,9 @@ class EachVariant : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(LeNet5, EachVariant, testing::ValuesIn(variants),
                          [](auto const& each) { return std::string(name_of(each.param)); });
 
-// The loss at parameters moved along their gradient, against what the gradient promises.
+// The loss after moving the parameters along their gradient, against the change that the gradient predicts.
 TEST_P(EachVariant, GradientsAgreeWithDifferences) {
-  auto const data = easy_images(19, 1);  // a whole micro-batch and a rest
+  auto const data = easy_images(19, 1);  // a full micro-batch and a remainder
   Model model(GetParam());
   model.initialise(3);
   model.statistics = nets::pixel_statistics(data);
@@ -56,8 +56,7 @@ TEST_P(EachVariant, GradientsAgreeWithDifferences) {
     std::vector<float> const gradient(replicas.gradients() + parameter.offset,
                                       replicas.gradients() + parameter.offset + count);
     std::vector<float> const value(parameters.value(p), parameters.value(p) + count);
-    // Along the gradient itself, and far enough that the difference is large against the rounding of the f32
-    // loss.
+    // The step is large enough that the difference exceeds the rounding errors of the f32 loss.
     double squares = 0;
     for (float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
     ASSERT_GT(squares, 0) << parameter.name;
@@ -70,7 +69,7 @@ TEST_P(EachVariant, GradientsAgreeWithDifferences) {
       difference += sign * loss();
     }
     std::copy(value.begin(), value.end(), parameters.value(p));
-    double const rounding = 3e-7 * (1 + middle) / (2 * step);  // of two f32 losses
+    double const rounding = 3e-7 * (1 + middle) / (2 * step);  // rounding errors of two f32 losses
     EXPECT_NEAR(difference / (2 * step) / squares, 1, 0.03 + rounding / squares) << parameter.name;
   }
 }
@@ -115,7 +114,7 @@ TEST(LeNet5, SameSeedAndThreadsGiveTheSameBits) {
   for (auto const& p : path) std::filesystem::remove(p);
 }
 
-// Stops after each of several numbers of steps, saves, loads, goes on: the end must not differ in a bit.
+// Stops after different numbers of steps, saves, loads and continues: the result must be bitwise the same.
 TEST(LeNet5, ACheckpointContinuesToTheSameBits) {
   auto const train = easy_images(200, 1), test = easy_images(20, 2);
   for (OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam}) {
@@ -127,7 +126,7 @@ TEST(LeNet5, ACheckpointContinuesToTheSameBits) {
     Training uninterrupted(h, train, test, this_device(Backend::cpu, 2));
     uninterrupted.run({});
     uninterrupted.save(whole);
-    for (int stop_after : {1, 3, 4, 6}) {  // 4 steps an epoch
+    for (int stop_after : {1, 3, 4, 6}) {  // 4 steps per epoch
       std::atomic<bool> stop{false};
       int steps = 0;
       Training first(h, train, test, this_device(Backend::cpu, 2));

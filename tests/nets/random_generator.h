@@ -1,4 +1,4 @@
-// A generator whose weights are random.
+// A generator with random weights.
 #pragma once
 #include <cmath>
 #include <map>
@@ -10,7 +10,8 @@
 
 namespace cosmati::dcgan {
 
-// In the order of network.bin. Activations stay near 1: filters scaled by their depth, variances near 1.
+// Parameters in the order of network.bin. Filters are scaled by their depth and variances are close to 1, so
+// that activations stay close to 1.
 inline std::vector<float> random_numbers(Architecture const& a, unsigned long long seed = 11) {
   nets::Random random(seed, 0);
   std::vector<float> all;

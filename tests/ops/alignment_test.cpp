@@ -1,4 +1,4 @@
-// The alignment that a problem promises of its pointers, and what run() makes of it.
+// The alignment that a problem promises for its pointers, and how run() checks it.
 #include <gtest/gtest.h>
 
 #include <array>

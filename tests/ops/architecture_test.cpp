@@ -23,7 +23,7 @@ TEST(Architecture, EveryOneOfTheCompilerIsTaken) {
     EXPECT_GT(target.gpu.clock_hertz, 0);
     EXPECT_EQ(wgmma_device_violation(target.gpu).empty(), number == 90) << name;
   }
-  // Every GPU that runs sm_90 runs sm_90a.
+  // Every GPU that runs sm_90 code runs sm_90a code.
   EXPECT_EQ(target_of_architecture("sm_90", nvrtc_13).architecture, "sm_90a");
 }
 
@@ -41,8 +41,8 @@ TEST(Architecture, SharedMemoryAndThreadsFollowFromTheCapability) {
   EXPECT_EQ(gpu("sm_120").name, describe_gpu("rtx5090").name);
 }
 
-// By the PTX manual: cp.async, and mma.sync of these shapes, from 8.0 on; e4m3 from 8.9; clusters from 9.0;
-// wgmma on 9.0 alone. WMMA of f16 from 7.0, of which nothing is compiled.
+// From the PTX manual: cp.async, and mma.sync of these shapes, since 8.0; e4m3 since 8.9; clusters since 9.0;
+// wgmma on 9.0 alone. WMMA of f16 since 7.0, for which nothing is compiled.
 TEST(Architecture, FeaturesFollowFromTheCapability) {
   for (int const number : nvrtc_13) {
     SCOPED_TRACE(number);
@@ -67,7 +67,7 @@ TEST(Architecture, FeaturesFollowFromTheCapability) {
             "cp.async needs compute capability 8.0; NVIDIA T4 has 7.5");
 }
 
-// Peaks of the data sheets, of products of f16 with sums in f32, in TFLOP/s.
+// Data-sheet peaks of f16 products with f32 sums, in TFLOP/s.
 TEST(Architecture, RatesOfTensorCoresAreThoseOfDataSheets) {
   auto const tera = [](char const* name) {
     Gpu const gpu = describe_gpu(name);
@@ -77,7 +77,7 @@ TEST(Architecture, RatesOfTensorCoresAreThoseOfDataSheets) {
   EXPECT_NEAR(tera("t4"), 65, 1);
 }
 
-// A refusal names what the compiler here makes code for, and nothing else.
+// The message names exactly the architectures for which the installed compiler generates code.
 TEST(Architecture, RefusalsNameWhatIsCompiledFor) {
   std::vector<int> const old{70, 75, 80, 90};
   for (char const* name :

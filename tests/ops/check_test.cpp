@@ -1,4 +1,4 @@
-// Which strides put two elements in one place, against all offsets.
+// Which strides map two elements to the same address, checked against all offsets.
 #include "src/ops/check.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(SharedPlace, AgainstEveryOffset) {
         for (int d = 0; d < 3; ++d)
           EXPECT_LT(std::max(shared->first[d], shared->second[d]), layout.extent(d));
       }
-  EXPECT_GT(interleaved, 0);  // where sorting the strides alone does not tell
+  EXPECT_GT(interleaved, 0);  // cases that sorting the strides does not decide
 }
 
 TEST(SharedPlace, AtTheEdges) {
@@ -34,9 +34,9 @@ TEST(SharedPlace, AtTheEdges) {
   EXPECT_FALSE(shared_place({{4, 0}, {0, 1}}));
   EXPECT_FALSE(shared_place({{1, 1, 5}, {0, 0, 1}}));
   EXPECT_TRUE(shared_place({{4}, {0}}));
-  EXPECT_FALSE(
-      shared_place({{1 << 18, 1 << 18}, {(1 << 18) + 1, 1 << 18}}));  // the smallest multiple is larger
-  // The search ends undecided: the strides would allow it.
+  // The smallest common multiple of the strides is larger.
+  EXPECT_FALSE(shared_place({{1 << 18, 1 << 18}, {(1 << 18) + 1, 1 << 18}}));
+  // The search ends undecided, and the strides alone would allow a shared address: returns rank 0.
   auto const undecided = shared_place({{1 << 21, 1 << 21}, {(1 << 21) + 1, 1 << 21}});
   ASSERT_TRUE(undecided);
   EXPECT_EQ(undecided->first.rank, 0);

@@ -1,4 +1,4 @@
-// The facts of number types agree with the types themselves.
+// The facts of data types agree with the types themselves.
 #include "src/ops/number_types.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 DataType type_at(int i) { return static_cast<DataType>(i); }
 
-// 1 plus the unit roundoff is a tie, which goes to 1; a little more goes to the next number.
+// 1 plus the unit roundoff is a tie, which rounds to 1; anything larger rounds to the next number.
 TEST(NumberTypes, UnitRoundoffIsHalfTheDistanceFromOne) {
   for (int i = 0; i < data_type_count; ++i) {
     DataType const type = type_at(i);

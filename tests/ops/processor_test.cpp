@@ -29,7 +29,7 @@ class ProcessorFile : public ::testing::Test {
     std::ofstream(path_) << text;
     return describe_processor(path_, threads);
   }
-  // Without the path.
+  // The message without the path.
   std::string complaint(std::string const& text) const {
     return complaint_of([&] { read(text); }, ErrorCode::bad_file).substr(path_.size());
   }
@@ -73,7 +73,7 @@ TEST_F(ProcessorFile, WhatIsWrittenIsReadAgain) {
   }
   Device const here = this_device(Backend::cpu);
   EXPECT_EQ(processor_text(read(processor_text(here))), processor_text(here));
-  // A limit on threads is none of the processor.
+  // A limit on threads does not belong to the processor's description.
   EXPECT_EQ(processor_text(this_device(Backend::cpu, 1)), processor_text(here));
 }
 

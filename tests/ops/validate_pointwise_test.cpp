@@ -1,5 +1,5 @@
-// Problems that are not defined are refused, by a sentence that holds the values and what would be legal:
-// what works element by element, and losses.
+// Undefined problems are rejected with a message that contains the values and what is required: element-wise
+// operations and losses.
 #include <gtest/gtest.h>
 
 #include "cosmati/ops/activation.h"

@@ -1,5 +1,5 @@
-// Problems that are not defined are refused, by a sentence that holds the values and what would be legal:
-// products, convolutions and pooling.
+// Undefined problems are rejected with a message that contains the values and what is required: products,
+// convolutions and pooling.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -290,7 +290,7 @@ TEST(ValidatePooling, WindowsWithoutATap) {
                     })
                 .find("window 4 along dimension 3 has no tap"),
             std::string::npos);
-  EXPECT_NE(refusal(pooling(),  // both taps step over the image
+  EXPECT_NE(refusal(pooling(),  // both taps fall outside the image
                     [](auto& p) {
                       p.x = f32_of({2, 3, 7, 1});
                       p.pad_begin[1] = p.pad_end[1] = 1;

@@ -1,5 +1,5 @@
-// Sums over devices in host memory, and threads that work together: the same bits for all, and nobody waits
-// for one that has failed.
+// Sums over devices in host memory, and threads that work together: all get the same bits, and no thread
+// waits for one that has failed.
 #include "src/parallel/all_reduce.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(AllReduce, SumsWeightedArraysAgainAndAgain) {
   for (auto const& other : data) EXPECT_EQ(other, data[0]);
 }
 
-// The first failure is what is told, not that the others were left alone.
+// The first failure is reported, not that others lost their peer.
 TEST(Crew, RethrowsTheFirstFailureAndGoesOn) {
   auto const sums = make_all_reduce(std::vector<Device>(2, this_device(Backend::reference, 1)), nullptr);
   Crew crew(2, [&] {
@@ -56,7 +56,7 @@ TEST(Crew, RethrowsTheFirstFailureAndGoesOn) {
   EXPECT_THROW(sums[1]->sum(&data[1], 1, 1, nullptr), Error);
 }
 
-// Devices that do not do the same are told so.
+// Devices that call different operations get an error.
 TEST(AllReduce, RefusesArraysOfDifferentLengths) {
   auto const sums = make_all_reduce(std::vector<Device>(2, this_device(Backend::reference, 1)), nullptr);
   Crew crew(2, {});

@@ -1,5 +1,5 @@
-// Run by mpirun in tests/parallel/check_ranks.py: every call of a ProcessGroup, checked in each rank. With
-// "sums": how long sums take, for bench/scale.py.
+// Run by mpirun in tests/parallel/check_ranks.py: checks every call of a ProcessGroup in each rank. With
+// "sums" it prints how long sums take, for bench/scale.py.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,8 +18,8 @@ void require(bool condition, char const* what) {
   std::exit(1);
 }
 
-// A line for each size: seconds of a sum of so many bytes over all ranks, the fastest (in which nobody waited
-// for a processor) and the median.
+// Prints a line for each size: the seconds of a sum of that many bytes over all ranks, the minimum (in which
+// no rank waited for a processor) and the median.
 void time_sums(cosmati::parallel::ProcessGroup& group) {
   for (std::size_t bytes = 64; bytes <= std::size_t{1} << 24; bytes *= 8) {
     std::vector<float> data(bytes / sizeof(float), 0);
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   Place const place = place_of_this_process();
   require(place.launched && place.rank == rank && place.size == size, "the environment tells another place");
   require(group->local_rank() >= 0 && group->local_rank() < group->local_size(), "local rank");
-  if (argc > 1 && std::strcmp(argv[1], "lose") == 0) {  // the last rank ends; the others wait for it
+  if (argc > 1 && std::strcmp(argv[1], "lose") == 0) {  // the last rank exits; the others wait for it
     group->barrier();
     if (rank == size - 1) std::abort();
     group->receive(size - 1, 7);
@@ -74,14 +74,14 @@ int main(int argc, char** argv) {
   int told = rank == 0 ? 42 : 0;
   group->broadcast(&told, sizeof told);
   require(told == 42, "broadcast");
-  group->send((rank + 1) % size, 3, &rank, sizeof rank);  // small enough to be on its way at once
+  group->send((rank + 1) % size, 3, &rank, sizeof rank);  // small enough to be sent at once
   Message const message = group->receive(any, 3);
   int from = -1;
   std::memcpy(&from, message.bytes.data(), sizeof from);
   require(message.bytes.size() == sizeof from && from == message.from && from == (rank + size - 1) % size,
           "a message of the neighbor");
   require(!group->arrived(any, 3), "a message comes once");
-  std::vector<std::byte> large(1 << 20, std::byte(rank));  // all send before anybody receives
+  std::vector<std::byte> large(1 << 20, std::byte(rank));  // all ranks send before any rank receives
   for (int to = 0; to < size; ++to) group->post(to, 4, large);
   for (int other = 0; other < size; ++other) {
     Message const got = group->receive(other, 4);

@@ -1,4 +1,4 @@
-// Batch-invariant plans: the bits of a row, a matrix and an image, however many others there are
+// Batch-invariant plans: the bits of a row, a matrix or an image do not depend on the batch
 // (docs/decisions/0028-batch-invariance.md).
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ using testing::product;
 
 PlanOptions const invariant{.batch_invariant = true};
 
-// Irregular numbers that depend on the index and not on how many there are. Sums in another order differ.
+// Irregular numbers that depend on the index and not on the extents. Sums in a different order have different
+// bits.
 double number(Index a, Index b, Index c) {
   auto const bits =
       static_cast<unsigned long long>(a * 7919 + b * 104729 + c * 1299709 + 12345) * 2654435761u;
@@ -68,7 +69,7 @@ std::string bits_of(Tensor const& tensor, Index offset) {
           size};
 }
 
-// How many elements that both have differ in their bits.
+// The number of common elements whose bits differ.
 Index differing(Tensor const& x, Tensor const& y) {
   Index count = 0;
   Layout const &first = x.layout(), &second = y.layout();
@@ -120,7 +121,7 @@ TEST(BatchInvariance, RowsOfProductsKeepTheirBitsOnTheEmulator) {
     expect_rows_kept(emulated_device(), type, {1, 3, 40, 70}, 24, 96, "tanh(acc + bias[n])");
 }
 
-// Without the option there are kernels of the host for few rows, of which some add in another order.
+// Without the option, host kernels for few rows exist, some of which add in another order.
 TEST(BatchInvariance, TheDataTellOrdersApart) {
   auto const one = row_major_product(DataType::f32, 1, 8, 64, 4096, "acc");
   Device const device = this_device(Backend::cpu);
@@ -129,7 +130,7 @@ TEST(BatchInvariance, TheDataTellOrdersApart) {
   EXPECT_GT(differing(computed(one, device, invariant).result, computed(one, device, exact).result), 100);
 }
 
-// All that the order of an element's sum follows from.
+// Everything that determines the order in which an element is summed.
 std::string order_of(Plan<GemmProblem> const& plan) {
   GemmRecipe const& recipe = plan.recipe;
   GemmPolicy const& p = recipe.policy;

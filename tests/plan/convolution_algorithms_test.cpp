@@ -1,4 +1,4 @@
-// The algorithms of a convolution beside implicit_gemm, as the emulator runs them, against the reference.
+// The algorithms of a convolution other than implicit_gemm, in the emulator, against the reference.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -48,7 +48,8 @@ TEST(UnrollGemm, SlicesFitIntoTheWorkspace) {
     }
 }
 
-// Lines along which a warp reads fewer sectors; the filter in runs, in whatever order its taps lie.
+// The plan chooses lines along which a warp reads fewer sectors; the filter is read in runs, whatever the
+// order of its taps.
 TEST(UnrollGemm, TheImageIsReadAlongRowsAndTheFilterInRuns) {
   struct Case {
     DataType type;
@@ -103,7 +104,7 @@ std::vector<Geometry> merged_geometries() {
   far.stride[0] = 2, far.stride[1] = 4, far.dilation[1] = 3, far.w = 17, far.s = 2, far.pad_begin[1] = 5,
   far.r = 1;
   one.c = one.k = 1, one.n = 1, one.stride[0] = 3, one.stride[1] = 3,
-  one.r = one.s = 2;  // places without a tap
+  one.r = one.s = 2;  // phases without a tap
   return {generator, thirds, far, one};
 }
 

@@ -1,4 +1,4 @@
-// Small convolutions, and whether a kernel of the emulator computes what the reference does.
+// Small convolutions, and a comparison of an emulated kernel with the reference.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Convolutions of GPUs as the emulator runs them, against the reference: directions, layouts, types, and
-// every way to multiply.
+// Convolutions for GPUs, in the emulator, against the reference: directions, layouts, types, and every
+// multiply.
 #include "cosmati/ops/convolution.h"
 
 #include <gtest/gtest.h>
@@ -88,9 +88,9 @@ TEST(EmulatedConvolution, PlacesBetweenStridesShareALaunch) {
     p.epilogue.operands = {describe(DataType::f32, {8}), describe(DataType::f32, {9})};
     auto const plan = make_plan(p, emulated_device(), options);
     EXPECT_EQ(plan.recipe.launches, 1);
-    EXPECT_GT(plan.recipe.product.splits, 1);  // flags and sums of each place for itself
+    EXPECT_GT(plan.recipe.product.splits, 1);  // each phase has its own flags and sums
     expect_right(p);
-    // More places than a launch takes.
+    // More phases than a launch supports.
     p = problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32, format, generator_layer(5));
     EXPECT_EQ(make_plan(p, emulated_device(), options).recipe.launches, 25);
     expect_right(p);
@@ -106,7 +106,7 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
       auto const p = problem_of(ConvolutionDirection::data, type, result, TensorFormat::nchw, layer);
       expect_right(p, "implicit_gemm", "operands=repacked");
     }
-  // Whole steps of channels: lanes along pixels, filters by 16 bytes.
+  // Full steps of channels: lanes along pixels, filters in 16-byte runs.
   Geometry layer = generator_layer(2);
   layer.k = 16;
   for (char const* main_loop : {"double_buffered", "multistage"}) {
@@ -179,7 +179,7 @@ TEST(ComposedConvolution, Compiles) {
     }
 }
 
-// Without images, channels or filters: sums of nothing, or nothing at all, by every kernel that takes it.
+// No images, channels or filters: empty sums or empty results, by every kernel that supports them.
 TEST(EmulatedConvolution, EmptyExtents) {
   int computed = 0;
   for (ConvolutionDirection const direction : directions)

@@ -1,5 +1,6 @@
-// The kernels of direct_tiled cut as the planner cuts them for a GPU, which the emulator's catalogue does not
-// have: several images, seven rows of six filters a thread, five taps, channels in rounds.
+// Kernels of direct_tiled with the tiles that the planner chooses for a GPU, which the emulator's catalogue
+// cannot contain: several images, seven rows of six filters per thread, five taps, channels in several
+// rounds.
 #include <gtest/gtest.h>
 
 #include "cosmati/conv/direct_tiled.h"
@@ -22,7 +23,7 @@ emulator::Grid as_grid(plan::SlidingGrid const& grid) {
   return {static_cast<int>(grid.x), static_cast<int>(grid.y), static_cast<int>(grid.z)};
 }
 
-// Operands as `run` of the cases makes them; `launch` writes what `arguments` points to.
+// Operands as in `run` of convolution_cases.h; `launch` writes to the addresses in `arguments`.
 template <class Launch>
 void expect_same(Problem const& p, Launch const& launch) {
   Tensor const x = filled(p.x, 1), w = filled(p.w, 2), dy = filled(p.y, 3);
@@ -69,7 +70,7 @@ void expect_tiles(Problem const& p, int images, int channels) {
   });
 }
 
-// All places between the strides by one launch of a kernel that knows both numbers of taps.
+// All phases of a strided data gradient in one launch of a kernel that supports both numbers of taps.
 template <DirectTile tile, int threads, int taps, bool swapped>
 void expect_places(Problem const& p, int images, int channels) {
   ConvolutionRecipe recipe;
@@ -171,7 +172,7 @@ TEST(DirectTiledCuts, DataGradient) {
       nchw(ConvolutionDirection::data, second_layer(3)), 2, 5);
 }
 
-// The last layer of a DCGAN's generator, and one of odd extents: 5x5 taps are 3 or 2 a place.
+// The last layer of a DCGAN generator, and one with odd extents: a phase has 3 or 2 of 5 taps per dimension.
 TEST(DirectTiledCuts, PlacesBetweenStrides) {
   Geometry generator;
   generator.n = 3, generator.c = 3, generator.k = 5, generator.r = generator.s = 5;

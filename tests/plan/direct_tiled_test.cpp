@@ -1,5 +1,5 @@
-// direct_tiled in all three directions, as the emulator runs it, against the reference; what the planner
-// takes for few channels, and the text of its kernels.
+// direct_tiled in all three directions, in the emulator, against the reference; the planner's choice for few
+// channels, and the text of its kernels.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -24,8 +24,7 @@ PlanOptions only_direct_tiled() {
   return options;
 }
 
-// Small images, of which a block has several and the last block fewer; odd extents; windows that reach
-// outside.
+// Small images, several per block and fewer in the last block; odd extents; windows that reach outside.
 std::vector<Geometry> small_images() {
   Geometry plain, padded, strided, rows;
   plain.n = 5, plain.c = 3, plain.k = 7, plain.h = 7, plain.w = 9;
@@ -70,7 +69,7 @@ TEST(DirectTiled, EveryType) {
 }
 
 TEST(DirectTiled, TheBiasGradientComesWithTheFilters) {
-  for (DataType const type : {DataType::f32, DataType::f64}) {  // f64: in a launch of its own
+  for (DataType const type : {DataType::f32, DataType::f64}) {  // f64 runs in a launch of its own
     auto p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nchw,
                         small_images()[0]);
     p.db = describe(type, {p.y.extent(1)});
@@ -113,7 +112,7 @@ TEST(DirectTiled, WhatDoesNotFitIsSaidWithTheBytes) {
     }
 }
 
-// LeNet-5's first two convolutions, at the smallest and the largest batch that its figures have.
+// LeNet-5's first two convolutions, at the smallest and the largest batch in the figures.
 TEST(DirectTiled, ThePlannerTakesItForFewChannels) {
   for (Index const images : {64, 4096}) {
     Geometry first, second;

@@ -1,5 +1,5 @@
-// The kernel warp_specialized as a candidate of the backend emulator: what it computes, copies first, splits
-// and refuses.
+// The kernel warp_specialized as a candidate of the backend emulator: results, repacked operands, split-K and
+// rejections.
 #include <gtest/gtest.h>
 
 #include "tests/plan/gemm_problem.h"
@@ -40,7 +40,7 @@ void run(Plan<GemmProblem> const& plan, Tensor const& a, Tensor const& b, Tensor
   auto const prepared = prepare(plan);
   Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
   for (Index i = 0; i < workspace.size(); ++i) workspace.set(i, static_cast<double>(i * 37 % 256));
-  int const runs = plan.recipe.flag_bytes > 0 ? 2 : 1;  // the second finds what the first has left
+  int const runs = plan.recipe.flag_bytes > 0 ? 2 : 1;  // the second run finds what the first one left
   for (int run = 0; run < runs; ++run)
     prepared.run({.a = a.data(), .b = b.data(), .d = d.data()}, workspace.data());
 }
@@ -71,7 +71,7 @@ TEST(EmulatedWarpSpecialized, EveryTypeAndLayout) {
                              {DataType::e4m3, DataType::f32}})
     for (char const* letters : {"nn", "nt", "tn", "tt"}) {
       expect_right(product(types.operands, types.result, 80, 48, 64, letters));
-      expect_right(product(types.operands, types.result, 71, 33, 50, letters));  // copied first
+      expect_right(product(types.operands, types.result, 71, 33, 50, letters));  // repacked first
     }
 }
 
@@ -85,7 +85,7 @@ TEST(EmulatedWarpSpecialized, StepsOfAllTilesAreStreamed) {
   std::string const streamed = "partition=stream_k";
   GemmProblem const nine_tiles = product(DataType::bf16, DataType::f32, 88, 136, 300, "tn");  // for 8 blocks
   expect_right(nine_tiles, streamed);
-  expect_right(product(DataType::bf16, DataType::f32, 71, 33, 500, "nn"), streamed);  // copied first
+  expect_right(product(DataType::bf16, DataType::f32, 71, 33, 500, "nn"), streamed);  // repacked first
   expect_right(product(DataType::f32, DataType::f32, 20, 30, 0, "tn"), streamed, "multistage");
   expect_right(product(DataType::f32, DataType::f32, 200, 90, 77, "nt"), streamed, "multistage");
   expect_right(product(DataType::f32, DataType::f32, 20, 30, 200, "tn"), streamed, "multistage");

@@ -1,5 +1,4 @@
-// The convolution by Fourier transforms: what the emulator computes, how far off that is, and when it is
-// chosen.
+// Convolution by Fourier transforms: results in the emulator, their error, and when it is chosen.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,13 +23,13 @@ class Fft : public testing::Test {
   }
 };
 
-Geometry padded() {  // 5x5, same extents
+Geometry padded() {  // 5x5, same extents of input and output
   Geometry g;
   g.r = g.s = 5;
   g.pad_begin[0] = g.pad_begin[1] = g.pad_end[0] = g.pad_end[1] = 2;
   return g;
 }
-Geometry ragged() {  // nothing is a multiple of anything
+Geometry ragged() {  // no extent is a multiple of another
   Geometry g;
   g.n = 3, g.c = 5, g.k = 7, g.h = 13, g.w = 11, g.r = 7, g.s = 4;
   g.pad_begin[0] = 5, g.pad_end[1] = 3, g.pad_begin[1] = 1;
@@ -62,13 +61,13 @@ Geometry beyond() {  // more padding than taps
   g.h = 4, g.w = 5, g.pad_begin[0] = 4, g.pad_end[0] = 5, g.pad_begin[1] = 6;
   return g;
 }
-Geometry sparse() {  // strides that no tap fills
+Geometry sparse() {  // strides larger than the filter
   Geometry g;
   g.h = 11, g.w = 10, g.r = 2, g.s = 1, g.stride[0] = 4, g.stride[1] = 3;
   return g;
 }
 
-// For small integers the sums are integers, which transforms in f32 approximate closely.
+// For small integers the sums are integers, which f32 transforms approximate closely.
 void expect_near(ConvolutionProblem const& p, std::string const& policy = "",
                  std::size_t max_workspace = ~std::size_t{0}, double margin = 0.01) {
   Computed const ours = run(p, emulated_device(), "fft", policy, max_workspace);
@@ -129,7 +128,7 @@ TEST_F(Fft, EpiloguesSeeTheResultsIndices) {
       }
 }
 
-// Slices are ranges of images, and of channels for a filter gradient.
+// Slices are ranges of images, or of channels for a filter gradient.
 TEST_F(Fft, SlicesFitIntoTheWorkspace) {
   for (ConvolutionDirection const direction : directions) {
     auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, ragged());
@@ -172,8 +171,8 @@ TEST_F(Fft, OnePreparedConvolutionRunsOnManyThreads) {
 }
 
 struct Deviation {
-  double of_results = 0;  // root of the mean square error over that of the results
-  double of_bound = 0;    // the largest error over fft_bound()
+  double of_results = 0;  // root mean square error over the root mean square of the results
+  double of_bound = 0;    // largest error over fft_bound()
 };
 Deviation deviation(ConvolutionProblem const& p) {
   PlanOptions options;
@@ -185,7 +184,7 @@ Deviation deviation(ConvolutionProblem const& p) {
   auto const drawn = [&state](TensorDescription const& description) {
     Tensor tensor(description);
     for (Index i = 0; i < tensor.layout().span(); ++i) {
-      double sum = -6;  // of twelve uniform numbers: nearly normal
+      double sum = -6;  // the sum of twelve uniform numbers is nearly normal
       for (int j = 0; j < 12; ++j) sum += ((state = state * 1664525 + 1013904223) >> 8) * 0x1p-24;
       store(description.type, tensor.data(), i, sum);
     }
@@ -262,7 +261,7 @@ TEST(FftChoice, LargeFiltersOfF32AreTransformed) {
   for (int const taps : {1, 3}) EXPECT_NE(make_plan(layer(taps), device).kernel, "fft") << taps;
 }
 
-TEST(FftChoice, PaddingIsShared) {  // 56 + 15 places instead of 56 + 30
+TEST(FftChoice, PaddingIsShared) {  // 56 + 15 positions instead of 56 + 30
   PlanOptions options;
   options.kernel = "fft";
   Device device = emulated_device();
@@ -276,7 +275,7 @@ TEST(FftChoice, ErrorsLimitTheFactors) {
   PlanOptions options;
   EXPECT_NE(considered(layer(15, DataType::f16), options).recipe.find(" of f32"), std::string::npos);
   options.max_error = 1e-7;
-  EXPECT_THROW(considered(layer(15), options), Error);  // sums in f32 are further off
+  EXPECT_THROW(considered(layer(15), options), Error);  // sums in f32 have larger errors
   options.max_error = 2e-6;
   EXPECT_EQ(considered(layer(15), options).refusal, "");
   options.deterministic = true;
@@ -299,7 +298,7 @@ TEST(FftChoice, RefusalsSayWhatIsInTheWay) {
     options.policy = policy;
     EXPECT_THROW(considered(layer(15), options), Error) << policy;
   }
-  options.policy = "extent=14";  // smaller than a window
+  options.policy = "extent=14";  // smaller than a filter
   EXPECT_THROW(considered(layer(15), options), Error);
 }
 
@@ -317,7 +316,8 @@ TEST(FftChoice, TheKernelsCompileWithoutSpills) {
         p.epilogue.expression = epilogue::parse("relu(acc + bias[k])", epilogue::convolution_indices);
         p.epilogue.operands = {describe(DataType::f32, {p.x.extent(1)})};
       }
-      if (direction == ConvolutionDirection::data && format == TensorFormat::nhwc)  // planes multiplied
+      if (direction == ConvolutionDirection::data &&
+          format == TensorFormat::nhwc)  // several planes are multiplied
         p = problem_of(direction, type, type, format, depthwise());
       PlanOptions options;
       options.kernel = "fft";

@@ -1,4 +1,4 @@
-// find: which candidates it measures, in which order, within which limits.
+// find: the candidates that it measures, their order, and the limits.
 #include "cosmati/ops/find.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Find, WithinALimitOfWorkspace) {
             std::string::npos);
 }
 
-// Arguments of every kind: pointers, operands, scalars, stores; labels that lie among the classes.
+// Arguments of every kind: pointers, operands, scalars, stores; labels within the range of the classes.
 TEST(Find, MakesDataOfEveryKind) {
   GemmProblem problem = product(DataType::f32, 16);
   problem.by_pointers = true;

@@ -1,4 +1,4 @@
-// The choice of a GEMM kernel, for GPUs that are not here.
+// The choice of a GEMM kernel, for GPUs that are not installed.
 #include <gtest/gtest.h>
 
 #include "src/plan/gemm/model.h"
@@ -116,19 +116,19 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
               Multiply::mma);
     EXPECT_EQ(multiply_of(product(DataType::tf32, DataType::f32, size, size, size, letters), "a100"),
               Multiply::mma);
-    // TF32 only where it is asked for.
+    // TF32 is used only if requested.
     EXPECT_EQ(multiply_of(product(DataType::f32, DataType::f32, size, size, size, letters), "h200"),
               Multiply::fma);
     EXPECT_EQ(multiply_of(product(DataType::f64, DataType::f64, size, size, size, letters), "h200"),
               Multiply::mma);
     EXPECT_EQ(multiply_of(product(DataType::f64, DataType::f64, size, size, size, letters), "rtx4090"),
-              Multiply::fma);  // which makes them of multiply-adds
+              Multiply::fma);  // implemented by multiply-adds
   }
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "h200"),
             Multiply::wgmma);
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "a100"), Multiply::mma);
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "h200"),
-            Multiply::wgmma);  // after a copy
+            Multiply::wgmma);  // after repacking
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "a100"),
             Multiply::dp4a);
   EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, "tn"), "rtx4090"),

@@ -1,4 +1,4 @@
-// Batches given by pointers, on every backend that is here: the same numbers as the same batch by strides.
+// Batches given by pointers, on every available backend: the same results as for a strided batch.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ GemmProblem batched(DataType type) {
   problem.epilogue.operands = {describe(DataType::f32, {batch, n})};
   problem.epilogue.stores = {describe(type, {batch, m, n})};
   for (TensorDescription* tensor : {&problem.a, &problem.b, &problem.c, &problem.d})
-    tensor->alignment = size_of(type);  // matrices of odd sizes follow each other
+    tensor->alignment = size_of(type);  // matrices of odd sizes follow one another
   return problem;
 }
 
@@ -34,7 +34,7 @@ Tensor filled(TensorDescription const& description, int seed) {
 std::vector<void const*> pointers_to(Tensor const& tensor) {
   std::vector<void const*> list;
   auto const bytes = tensor.layout().stride[0] * size_of(tensor.type());
-  // Backwards, so that no stride could do it.
+  // In reverse order, which no stride could describe.
   for (Index i = 0; i < batch; ++i)
     list.push_back(static_cast<std::byte const*>(tensor.data()) + (batch - 1 - i) * bytes);
   return list;
@@ -62,8 +62,8 @@ void expect_same(Backend backend, DataType type) {
                 .stores = stores},
                workspace.data());
 
-  // Matrix i of the pointers is matrix batch - 1 - i in memory; bias and the extra output are not turned
-  // round.
+  // Matrix i of the pointers is matrix batch - 1 - i in memory; the bias and the extra output are not
+  // reversed.
   for (Index i = 0; i < batch; ++i)
     for (Index row = 0; row < m; ++row)
       for (Index column = 0; column < n; ++column) {
@@ -81,7 +81,8 @@ TEST(GemmPointers, GiveTheSameOnEveryBackend) {
     for (DataType type : {DataType::f32, DataType::f64, DataType::bf16}) expect_same(backend, type);
 }
 
-// Tensor maps that a kernel makes from the pointers: matrices whose rows begin at multiples of 16 bytes.
+// Tensor maps that a kernel creates from the pointers: the rows of the matrices begin at multiples of 16
+// bytes.
 TEST(GemmPointers, ThroughTheCopyEngine) {
   constexpr Index matrices = 70, rows = 5, columns = 7, depth = 16;
   GemmProblem problem;

@@ -7,7 +7,7 @@
 
 namespace cosmati::testing {
 
-// (1, rows, columns), column-major as in BLAS where `letter` is 'n', row-major where it is 't'.
+// (1, rows, columns), column-major as in BLAS if `letter` is 'n', row-major if it is 't'.
 inline TensorDescription matrix(DataType type, Index rows, Index columns, char letter, int alignment = 16) {
   TensorDescription description{type, letter == 'n' ? Layout{{1, rows, columns}, {rows * columns, 1, rows}}
                                                     : row_major({1, rows, columns})};

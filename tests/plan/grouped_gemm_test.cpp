@@ -1,5 +1,5 @@
-// Groups of matrix products: what their members must have in common, the plans, and the numbers on every
-// backend that is here.
+// Groups of matrix products: requirements shared by their members, the plans, and results on every available
+// backend.
 #include "cosmati/ops/grouped_gemm.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Considered const& verdict_on(std::string const& kernel, std::vector<Considered> 
   throw std::runtime_error("no kernel " + kernel);
 }
 
-// Tensors of all members with small integers, and NaN in what is written.
+// Tensors of all members with small integers, and NaN in the outputs.
 class Data {
  public:
   explicit Data(GroupedGemmProblem const& group) : group_(group), members_(group.members.size()) {
@@ -123,7 +123,7 @@ TEST(GroupedGemm, EveryFamilyOfTheEmulator) {
     expect_like_reference(singles, Backend::emulator, "double_buffered");
     expect_like_reference(halves, Backend::emulator, "multistage");
     expect_like_reference(group_of(DataType::bf16, mixed, "nn"), Backend::emulator, "multistage");
-    // A depth of 16 bytes' multiples, as the copy engine wants it.
+    // A K extent in multiples of 16 bytes, as TMA requires.
     expect_like_reference(halves, Backend::emulator, "warp_specialized");
     expect_like_reference(halves, Backend::emulator, "each_member");
   }
@@ -163,7 +163,7 @@ TEST(GroupedGemm, MembersHaveMuchInCommon) {
   EXPECT_EQ(complaint_of([&] { prepared.run({}); }), "arguments of 0 members; the problem has 2");
 }
 
-// Runs that all members have; one that has none along a direction does not spoil them.
+// Runs that all members support; a member that supports none along a direction does not affect the others.
 TEST(GroupedGemm, CommonWidths) {
   auto const common = [](std::vector<Extents> const& sizes, std::string const& letters) {
     return plan::group_form(group_of(DataType::bf16, sizes, letters)).common;
@@ -171,7 +171,7 @@ TEST(GroupedGemm, CommonWidths) {
   auto const deep = common({{512, 64, 128}, {1, 64, 128}, {7, 64, 128}}, "tn");
   EXPECT_EQ(plan::access_of(deep.a), (OperandAccess{Along::depth, 8}));
   EXPECT_EQ(plan::access_of(deep.b), (OperandAccess{Along::depth, 8}));
-  // D is column-major, with 1, 7 and 512 rows: its transpose is computed, whose rows begin anywhere.
+  // D is column-major, with 1, 7 and 512 rows: its transpose is computed, whose rows have any alignment.
   EXPECT_TRUE(deep.swapped);
   EXPECT_EQ(deep.d.width, 1);
   EXPECT_EQ(common({{512, 64, 128}, {1, 64, 128}, {16, 64, 128}}, "tn").d.width, 8);
@@ -183,7 +183,7 @@ TEST(GroupedGemm, PlansOfAGpu) {
   Device const h200 = gpu_device("h200");
   std::vector<Extents> experts{{4096, 4096, 14336}};
   for (Index i = 0; i < 15; ++i) experts.push_back({1 + 8 * i, 4096, 14336});
-  // Rows of D that lie along n: the experts' rows are those of a row-major D.
+  // N-major rows of D: the experts' rows are those of a row-major D.
   GroupedGemmProblem group = group_of(DataType::bf16, experts, "tn");
   for (GemmProblem& member : group.members)
     member.d = testing::matrix(DataType::bf16, member.m(), member.n(), 't');
@@ -198,7 +198,7 @@ TEST(GroupedGemm, PlansOfAGpu) {
   for (char const* const kernel : {"multistage", "double_buffered", "each_member"})
     EXPECT_EQ(verdict_on(kernel, plan.considered).refusal, "") << kernel;
 
-  // One member that the copy engine cannot take, by its number.
+  // The message names the number of a member that TMA does not support.
   group.members[3].a.layout.stride[1] = 14337;
   EXPECT_NE(verdict_on("warp_specialized", make_plan(group, h200).considered)
                 .refusal.find("member 3: operand a: leading dimension 14337 is not a multiple of 8"),

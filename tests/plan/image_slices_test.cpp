@@ -1,4 +1,4 @@
-// Convolutions of more pixels than a kernel counts: divided by images, and what slices leave for each other.
+// Convolutions with more pixels than a kernel can count: divided by images; which extents the slices get.
 #include "src/plan/conv/image_slices.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
     auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nchw, g),
                                 emulated_device());
     EXPECT_EQ(plan.kernel, "image_slices");
-    EXPECT_EQ(plan.recipe.images, 1'000'000);  // 2^30 pixels are 1.37 million images, of dx 1.19
+    EXPECT_EQ(plan.recipe.images, 1'000'000);  // 2^30 pixels: 1.37 million images of x, 1.19 million of dx
     EXPECT_NE(entry_of(plan, "implicit_gemm").refusal.find("divide the images"), std::string::npos);
   }
   g.n = 2;
@@ -47,7 +47,7 @@ TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
   }
 }
 
-// The limit of error is that of the slices.
+// The error limit applies to the slices.
 TEST(ImageSlices, TheirErrorIsLimited) {
   Geometry g;
   g.n = 3'000'000, g.c = 64, g.k = 64, g.h = g.w = 30;
@@ -60,12 +60,12 @@ TEST(ImageSlices, TheirErrorIsLimited) {
     ASSERT_EQ(plan.kernel, "image_slices");
     EXPECT_LE(entry_of(plan, "image_slices").expected_error, limit);
     auto const slice = plan::plan_of_slice(plan);
-    // The fastest is off by more than the second limit.
+    // The error of the fastest kernel exceeds the second limit.
     EXPECT_EQ(entry_of(slice, slice.kernel).expected_error <= 6e-7, limit == 6e-7) << slice.kernel;
   }
 }
 
-// Ten million images of which a workspace holds none or a few: found by halving.
+// Ten million images, of which none or a few fit the workspace: found by bisection.
 TEST(ImageSlices, SlicesOfTransformsAreFoundAtOnce) {
   EXPECT_EQ(plan::largest_slice(10, [](Index slice) { return slice <= 4; }), 4);  // 4, 4, 2
   EXPECT_EQ(plan::largest_slice(10, [](Index) { return false; }), 1);
@@ -76,7 +76,7 @@ TEST(ImageSlices, SlicesOfTransformsAreFoundAtOnce) {
   EXPECT_LT(asked, 30);
 }
 
-// Five images, two at a time: the last slice is smaller. Against the reference, exactly.
+// Five images, two at a time: the last slice is smaller. Compared with the reference, exactly.
 void expect_same(ConvolutionProblem const& problem, std::size_t max_workspace) {
   Device const device = emulated_device();
   Plan<ConvolutionProblem> plan = make_plan(problem, device);
@@ -148,7 +148,7 @@ TEST(ImageSlices, GiveWhatTheWholeGives) {
     }
 }
 
-// What the epilogue reads and writes moves with the images, the bias does not.
+// The epilogue's operands and stores move with the images; the bias does not.
 TEST(ImageSlices, WithAnEpilogue) {
   Geometry g;
   g.n = 5;
@@ -166,7 +166,7 @@ TEST(ImageSlices, KeepTheLimitOfWorkspace) {
   g.n = 5;
   auto const problem =
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nchw, g);
-  // Three slices' sums of 6x4x3x3 values.
+  // The sums of 6x4x3x3 values of three slices.
   expect_same(problem, 2816);
   PlanOptions nothing;
   nothing.max_workspace = 0;

@@ -1,4 +1,4 @@
-// Lines of a tuning file that name the fastest of a problem's candidates, and plans that go by them.
+// Lines of a tuning file that name a problem's fastest candidate, and plans that use them.
 #include "src/plan/measured_kernel.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(MeasuredKernel, PlansGoByTheLineWithinTheirLimits) {
     EXPECT_EQ(plan.workspace_bytes, entry_of(own, other).workspace_bytes);
     EXPECT_EQ(entry_of(plan, other).note,
               "measured, tuning.txt, line 1: 2x8x12x12x8x3x3 took 100 us, as planned 200 us");
-    // Who asks for a kernel has that; other problems have no line; a kernel that is refused is passed over.
+    // A requested kernel takes precedence; other problems have no line; a rejected kernel is skipped.
     options.kernel = own.kernel;
     EXPECT_EQ(make_plan(convolution(), device, options).kernel, own.kernel);
     options.kernel.clear();
@@ -146,7 +146,7 @@ TEST(MeasuredKernel, TheLineOfWhatWasFoundMakesThatThePlan) {
   EXPECT_NE(complaint_of([&] { (void)tuning_line(nothing, {}); }).find("empty products"), std::string::npos);
 }
 
-// On a GPU a product's line is that of cosmati tune, with its policy.
+// A product on a GPU has a line of cosmati tune, with its policy.
 TEST(MeasuredKernel, AProductOnAGpuHasALineWithItsPolicy) {
   Device device = host(Backend::emulator);
   device.backend = Backend::cuda;

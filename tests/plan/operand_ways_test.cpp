@@ -1,5 +1,5 @@
-// How operands that lie otherwise than wgmma wants are planned: through registers, by threads, or copied
-// first.
+// How operands with a layout that wgmma does not support are planned: through registers, by threads, or
+// repacked first.
 #include "src/plan/gemm/ways.h"
 
 #include <gtest/gtest.h>
@@ -81,11 +81,11 @@ TEST(OperandWays, MisalignedOperandsComeByThreads) {
   std::string const text = cuda::gemm_source(plan).text;
   EXPECT_TRUE(has(text, "StridedSource<bf16, Along::depth, 4>")) << text;
   EXPECT_TRUE(has(text, "TensorSource<bf16, Along::depth>")) << text;
-  // A large product of single elements is over before threads have brought them.
+  // For a large product of single-element runs, copies by threads would take longer than repacking.
   Plan<GemmProblem> const large = plan_of(product(DataType::bf16, DataType::bf16, 4095, 4095, 4095, "tn"));
   EXPECT_GT(large.recipe.repack_a.bytes, 0u);
   EXPECT_TRUE(has(note_of(large), "copied by threads")) << note_of(large);
-  // Bytes along m: cp.async cannot transpose them.
+  // M-major bytes: cp.async cannot transpose them.
   for (plan::OperandWay const& way :
        plan::operand_ways(product(DataType::s8, DataType::s32, 4095, 4095, 4095, "nt")))
     EXPECT_FALSE(way.form.a.by_threads || way.form.b.by_threads);
@@ -99,7 +99,7 @@ TEST(OperandWays, AreChosenByHand) {
   EXPECT_EQ(plan::take_operand_kind(text), plan::OperandKind::threads);
   EXPECT_EQ(text, "huge");
   EXPECT_THROW((void)plan_of(tf32("nn"), "operands=none"), Error);
-  EXPECT_THROW((void)plan_of(tf32("nn"), "operands=threads"), Error);  // the engine takes both
+  EXPECT_THROW((void)plan_of(tf32("nn"), "operands=threads"), Error);  // TMA supports both operands
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Convolutions through the warp_specialized main loop whose operands are packed first: images and filters in
-// any layout, few channels, results with pixels innermost; as the emulator runs them, against the reference.
+// Convolutions through the warp_specialized main loop with packed operands: images and filters in any layout,
+// few channels, results with contiguous pixels; in the emulator, against the reference.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -34,7 +34,7 @@ Geometry padded(Geometry geometry, Index padding) {
   return geometry;
 }
 
-// A first layer of 3x3, one of 7x7 with strides, one channel under a wide window, and 16 channels.
+// A first layer of 3x3, one of 7x7 with strides, one channel with a wide window, and 16 channels.
 std::vector<Geometry> few_channels() {
   Geometry plain, stem, wide, sixteen;
   plain.c = 3, plain.k = 40, plain.h = 10, plain.w = 11, plain = padded(plain, 1);
@@ -46,7 +46,7 @@ std::vector<Geometry> few_channels() {
   return {plain, stem, wide, sixteen};
 }
 
-// What the plan would have done with another packing.
+// Runs the plan with another packing.
 void expect_right_packed(ConvolutionProblem const& p, PackRecipe packing) {
   PlanOptions options;
   options.kernel = kernel;
@@ -82,7 +82,7 @@ TEST(PackedWindows, RowsAreReadTogetherInEveryWay) {
       }
 }
 
-// Taps of a filter's gradient are padded to whole steps, and taken from there at the end.
+// Taps of a filter gradient are padded to full steps, and removed at the end.
 TEST(PackedWindows, FiltersGradientsOfAnyChannels) {
   Geometry odd;
   odd.c = 72, odd.k = 21, odd.h = 9, odd.w = 8, odd = padded(odd, 1), odd.dilation[0] = 2;
@@ -102,7 +102,7 @@ TEST(PackedWindows, AStemTakesRowsOfAStrideTogether) {
   ASSERT_FALSE(ways.empty());
   EXPECT_EQ(ways[0].rows, 2);
   EXPECT_EQ(ways[0].place, 8);
-  // 7 rows in four pairs, which lie as far apart as windows do; 7 columns of 8 elements are one step.
+  // 7 rows as four pairs whose distance is that of windows; 7 columns of 8 elements form one step.
   ConvolutionProblem const left = plan::packed_problem(p, ways[0]);
   EXPECT_EQ(left.stride[0], 1);
   EXPECT_EQ(left.dilation[0], 1);

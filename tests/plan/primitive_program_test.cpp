@@ -1,4 +1,4 @@
-// Programs of primitives, without a GPU: axes, runs, tensors that one launch cannot count.
+// Programs of primitives, without a GPU: axes, runs, tensors with too many elements for one launch.
 #include <gtest/gtest.h>
 
 #include "src/plan/primitive/lower.h"
@@ -10,7 +10,7 @@ using enum DataType;
 
 PrimitiveTarget h200() { return {describe_gpu("h200"), false}; }
 
-// Elements that the passes write, by the axes that their positions have.
+// The number of elements that the passes write, computed from the axes of their positions.
 double written(PrimitiveProgram const& program) {
   double sum = 0;
   for (PrimitivePass const& pass : program.passes) {
@@ -49,7 +49,7 @@ TEST(PrimitiveProgram, RowsAndReductionsToo) {
   EXPECT_EQ(lower(softmax, h200()).passes.size(), 2u);
   ReduceProblem rows{ReduceOperation::sum, softmax.x, describe(f16, Shape(Index{1} << 31, 1))};
   EXPECT_EQ(lower(rows, h200()).passes.size(), 2u);
-  // One result of 2^35 terms: parts that are counted apart, then joined.
+  // One result of 2^35 terms: partial sums, which are then combined.
   ReduceProblem all{ReduceOperation::sum, softmax.x, describe(f32, Shape(1, 1))};
   PrimitiveProgram const program = lower(all, h200());
   ASSERT_GT(program.passes.size(), 16u);
@@ -69,18 +69,18 @@ TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
   add.a.alignment = 4;
   EXPECT_EQ(width(), 2);
   add.a.alignment = 16;
-  add.b.layout.stride[0] = 65;  // rows of f32 begin anywhere
+  add.b.layout.stride[0] = 65;  // rows of f32 have any alignment
   EXPECT_EQ(width(), 1);
   add.b.layout.stride[0] = 66;
   EXPECT_EQ(width(), 2);
-  add.b.layout.stride[0] = 68;  // f32 by 16 bytes, f16 by 16 bytes
+  add.b.layout.stride[0] = 68;  // f32 and f16 by 16 bytes
   EXPECT_EQ(width(), 8);
 }
 
 TEST(PrimitiveProgram, DropoutsMaskDecidesWhichAxesJoin) {
   auto const chwn = describe(f32, image_layout(TensorFormat::chwn, 8, 3, 4, 5));
   PrimitiveProgram const program = lower(DropoutProblem{chwn, chwn, 0.5, 1}, h200());
-  EXPECT_EQ(program.passes[0].parameters.policy.kept, 2);  // the batch apart from the others
+  EXPECT_EQ(program.passes[0].parameters.policy.kept, 2);  // the batch is separate from the other axes
   auto const dense = describe(f32, Shape(8, 3, 4, 5));
   EXPECT_EQ(lower(DropoutProblem{dense, dense, 0.5, 1}, h200()).passes[0].parameters.policy.kept, 1);
 }

@@ -1,5 +1,5 @@
-// Programs of convolutions: their kernels are in the emulator's catalogue, their workspace is the plan's, and
-// what a launch fills depends on the run's pointers alone.
+// Programs of convolutions: their kernels are in the emulator's catalogue, their workspace equals the plan's,
+// and a launch's arguments depend only on the run's pointers.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -38,7 +38,7 @@ std::vector<Case> cases() {
   return list;
 }
 
-// Not all kernels take all problems.
+// Not all kernels support all problems.
 std::optional<Plan<ConvolutionProblem>> plan_of(Case const& one, Backend backend) {
   Device device = emulated_device();
   device.backend = backend;
@@ -74,14 +74,14 @@ TEST(Programs, TheirWorkspaceIsThePlans) {
         std::size_t end = 0;
         for (auto const& slot : workspace.slots) {
           EXPECT_GE(slot.offset, end) << slot.name;
-          EXPECT_LT(slot.offset, end + 256) << slot.name;  // that copies begin at
+          EXPECT_LT(slot.offset, end + 256) << slot.name;  // alignment of copies
           end = slot.offset + slot.bytes;
         }
         EXPECT_EQ(end, workspace.bytes);
       }
 }
 
-// Whoever runs a program has room for `room` bytes, and the GPU gets `bytes` of them.
+// The caller provides `room` bytes for parameters, `bytes` of which are passed to the GPU.
 TEST(Programs, ParametersFitIntoALaunch) {
   for (Case const& one : cases())
     if (auto const plan = plan_of(one, Backend::cuda)) {

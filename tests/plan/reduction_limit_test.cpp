@@ -1,4 +1,4 @@
-// Reductions whose parts leave sums in the workspace, under a limit of workspace.
+// Reductions with partial sums in the workspace, under a workspace limit.
 #include <gtest/gtest.h>
 
 #include "cosmati/ops/convolution.h"
@@ -47,7 +47,7 @@ TEST(ReductionLimit, FewerPartsWhereTheirSumsDoNotFit) {
   }
 }
 
-// More terms than an unsigned counts: planned within a moment, with as many parts as keep the memory busy.
+// More terms than an unsigned can count: planned instantly, with enough parts to saturate the memory.
 TEST(ReductionLimit, BillionsOfTerms) {
   for (Index const terms : {Index{3'000'000'000}, Index{1} << 32}) {
     auto const plan = make_plan(sum_of(terms), device(Backend::cuda));
@@ -62,7 +62,7 @@ TEST(ReductionLimit, BillionsOfTerms) {
   softmax.x = softmax.y = describe(DataType::f32, Shape(1, 3'000'000'000));
   auto const refused = plan::lower_within(~std::size_t{0}, softmax, device(Backend::cuda));
   EXPECT_NE(refused.refusal.find("rows of 3000000000 terms"), std::string::npos) << refused.refusal;
-  // Two axes that no stride walks, the inner of them too long for a part.
+  // Two axes that no common stride covers; the inner one is too long for one part.
   ReduceProblem odd = sum_of(1);
   odd.x = describe(DataType::f16, Shape(2, Index{1} << 31));
   odd.x.layout.stride[0] += 1;
@@ -106,7 +106,7 @@ TEST(ReductionLimit, BiasGradientsAndBatchNormToo) {
   EXPECT_EQ(plan.workspace_bytes, 0u);
   EXPECT_EQ(plan.recipe.bias_bytes, 0u);
   PlanOptions apart;
-  apart.kernel = "implicit_gemm";  // direct_tiled makes the bias gradient with the filter's
+  apart.kernel = "implicit_gemm";  // direct_tiled computes the bias gradient along with the filter gradient
   auto const some = make_plan(both, device(), apart);
   EXPECT_GT(some.recipe.bias_bytes, 0u);
   EXPECT_LE(some.recipe.bias_bytes, some.workspace_bytes);

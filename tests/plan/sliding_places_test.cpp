@@ -1,5 +1,5 @@
-// Data gradients with strides by the kernels that slide windows: all places between the strides in one
-// launch, whatever they have of pixels and taps, as the emulator runs it, against the reference.
+// Strided data gradients by sliding-window kernels: all phases in one launch, whatever their numbers of
+// pixels and taps, in the emulator, against the reference.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -28,7 +28,7 @@ std::string recipe_text(Plan<ConvolutionProblem> const& plan) {
   return {};
 }
 
-// Strides with as many places as `places`; `uneven`: that have unlike numbers of taps in a column.
+// Strides with `places` phases; `uneven`: phases with different numbers of taps per column.
 struct Strided {
   Geometry geometry;
   int places, launches = 1;
@@ -36,17 +36,18 @@ struct Strided {
 
 std::vector<Strided> strided() {
   Geometry halves, odd, padded, fifths, shared, missing, tiny, many;
-  halves.stride[0] = halves.stride[1] = 2, halves.h = 12, halves.w = 10;  // 3x3 taps: 2 or 1 a place
+  halves.stride[0] = halves.stride[1] = 2, halves.h = 12, halves.w = 10;  // 3x3 taps: 2 or 1 per phase
   halves.pad_begin[0] = halves.pad_begin[1] = halves.pad_end[0] = halves.pad_end[1] = 1;
-  odd = halves, odd.h = 19, odd.w = 21, odd.r = odd.s = 5;  // places with a row or column less
+  odd = halves, odd.h = 19, odd.w = 21, odd.r = odd.s = 5;  // phases with a row or column less
   odd.pad_begin[0] = 0, odd.pad_end[0] = 3;
-  padded = halves, padded.h = 13, padded.stride[0] = 3, padded.r = 4;  // rows that no window ends at
+  padded = halves, padded.h = 13, padded.stride[0] = 3, padded.r = 4;  // rows at which no window ends
   fifths = halves, fifths.stride[0] = 5, fifths.stride[1] = 4, fifths.h = 23, fifths.r = 6;
   shared = halves, shared.dilation[0] = shared.dilation[1] = 2, shared.stride[1] = 4,
-  shared.h = 17;                                                       // all taps in half of the places
-  missing = halves, missing.stride[0] = 4, missing.r = missing.s = 1;  // one tap, which few places have
+  shared.h = 17;                                                       // half of the phases contain all taps
+  missing = halves, missing.stride[0] = 4, missing.r = missing.s = 1;  // one tap, which only few phases have
   missing.pad_begin[0] = missing.pad_begin[1] = missing.pad_end[0] = missing.pad_end[1] = 0;
-  tiny = halves, tiny.h = 1, tiny.w = 3, tiny.stride[1] = 4;  // fewer pixels than strides: a row, 3 columns
+  tiny = halves, tiny.h = 1, tiny.w = 3,
+  tiny.stride[1] = 4;  // fewer pixels than the stride: a row, 3 columns
   tiny.pad_end[1] = 2;
   many = halves, many.n = 1, many.stride[0] = 9, many.stride[1] = 8, many.h = 20, many.w = 17;
   return {{halves, 4}, {odd, 4},     {padded, 6}, {fifths, 20},
@@ -83,7 +84,7 @@ TEST(SlidingPlaces, DepthwiseComputesAllInOneLaunch) {
       }
 }
 
-// Parameters of an epilogue with one array leave room for 26 or 27 places.
+// Parameters of an epilogue with one array leave room for 26 or 27 phases.
 TEST(SlidingPlaces, WhatALaunchCannotTakeIsDividedEvenly) {
   Geometry geometry;
   geometry.c = geometry.k = geometry.groups = 3, geometry.stride[0] = 5, geometry.stride[1] = 6;
@@ -122,7 +123,7 @@ TEST(SlidingPlaces, KernelsKnowBothNumbersOfTaps) {
   }
 }
 
-// Lanes of depthwise lie along what lies together in memory, though the columns of a place do not.
+// The lanes of depthwise lie along contiguous memory, although the columns of a phase are not contiguous.
 TEST(SlidingPlaces, LanesLieAlongColumnsWherePlanesDo) {
   Geometry geometry = strided().front().geometry;
   geometry.c = geometry.k = geometry.groups = 12;

@@ -1,4 +1,4 @@
-// Ranges of steps that blocks have with stream-K, and when a plan has it.
+// The ranges of steps that stream-K assigns to blocks, and when a plan uses it.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -79,7 +79,7 @@ TEST(StreamK, PlansAreDividedAsAsked) {
   EXPECT_EQ(plan.recipe.policy.partition, Partition::stream_k);
   EXPECT_EQ(plan.recipe.stream_blocks, 132);
   EXPECT_EQ(plan.recipe.streamed, 144);
-  EXPECT_EQ(plan.recipe.flag_bytes, 1280U);  // 132 of 8 bytes
+  EXPECT_EQ(plan.recipe.flag_bytes, 1280U);  // 132 flags of 8 bytes
   EXPECT_EQ(plan.recipe.partial_bytes, 132U * 128 * 128 * 4);
   EXPECT_EQ(plan.workspace_bytes, plan.recipe.flag_bytes + plan.recipe.partial_bytes);
   EXPECT_HAS(to_string(plan.recipe), "stream-K: the steps of the first 144 tiles in 132 equal ranges");
@@ -126,7 +126,7 @@ TEST(StreamK, IsChosenWhereTheLastWaveIsNearlyEmptyAlone) {
   EXPECT_LT(seconds(edge, "stream_k"), 0.85 * seconds(edge, "tiles"));
   GemmProblem const full = bf16_product(1408, 1536, 1536);  // 132 tiles
   EXPECT_GE(seconds(full, "stream_k"), seconds(full, "tiles"));
-  // What is done in a moment is not worth handing on.
+  // A short product is not worth splitting.
   GemmProblem const shallow = bf16_product(1536, 1536, 128);
   EXPECT_GT(seconds(shallow, "stream_k"), seconds(shallow, "tiles"));
 }
@@ -145,7 +145,7 @@ TEST(StreamK, ALineOfATuningFileTellsIt) {
   EXPECT_HAS(contender[0].recipe, "stream-K");
   line.splits = 2;
   EXPECT_THROW((void)plan::policy_of(line), Error);
-  // Lines from before there was a partition.
+  // Lines written before policies had a partition.
   line.policy.resize(line.policy.find(",partition"));
   EXPECT_EQ(plan::policy_of(line).partition, Partition::split_k);
   line.splits = 1;

@@ -1,5 +1,5 @@
-// Tuning files: what is of one class, what a line must say, which of two lines stays, and plans that go by
-// one.
+// Tuning files: which problems belong to one class, what a line must contain, which of two lines is kept, and
+// plans that use one.
 #include "cosmati/ops/tuning.h"
 
 #include <gtest/gtest.h>

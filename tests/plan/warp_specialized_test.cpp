@@ -1,4 +1,4 @@
-// The plan's side of the warp_specialized main loop, for a GPU that is not here.
+// Planning of the warp_specialized main loop, for a GPU that is not installed.
 #include <gtest/gtest.h>
 
 #include "src/backend/cuda/gemm_source.h"
@@ -27,7 +27,7 @@ std::string refusal_of(GemmProblem const& problem, std::string const& gpu = "h20
   return "not considered";
 }
 
-// Where operands are copied first, into no workspace.
+// The rejection if operands must be repacked and no workspace is available.
 std::string refusal_of_copies(GemmProblem const& problem) {
   PlanOptions options;
   options.kernel = "warp_specialized";
@@ -63,7 +63,7 @@ TEST(WarpSpecialized, RefusalsGiveTheValue) {
                                "524288 bytes of workspace; at most 0"),
             std::string::npos)
       << of_misaligned;
-  EXPECT_EQ(refusal_of(misaligned), "");  // threads bring it
+  EXPECT_EQ(refusal_of(misaligned), "");  // threads copy it
   EXPECT_EQ(refusal_of(product(DataType::e4m3, DataType::f32, 512, 512, 512, "tn")), "");
   EXPECT_EQ(plan_of(product(DataType::e4m3, DataType::f32, 512, 512, 512, "tn")).kernel, "warp_specialized");
 }
@@ -80,7 +80,7 @@ TEST(WarpSpecialized, OperandsAreCopiedWhereItPays) {
     EXPECT_EQ(repack.offset % 256, 0u);
     EXPECT_LE(repack.offset + repack.bytes, odd.workspace_bytes);
   }
-  // Bytes along m and n are transposed, those along k stay.
+  // M- and N-major bytes are transposed; K-major bytes are not.
   Plan<GemmProblem> const bytes = planned(product(DataType::s8, DataType::s32, 4096, 4096, 4096, "nn"));
   EXPECT_EQ(bytes.kernel, "warp_specialized");
   bool const a_is_first = !bytes.recipe.swapped;
@@ -89,7 +89,7 @@ TEST(WarpSpecialized, OperandsAreCopiedWhereItPays) {
   EXPECT_EQ(of_a.from, Along::outer);
   EXPECT_EQ(of_a.to, Along::depth);
   EXPECT_EQ(of_b.bytes, 0u);
-  // A small product is over before a copy is.
+  // A small product takes less time than repacking.
   EXPECT_EQ(planned(product(DataType::bf16, DataType::bf16, 63, 63, 63, "tn")).workspace_bytes, 0u);
 }
 
@@ -137,7 +137,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
       plan::warpgroup_policy_violation(policy, 2),
       "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it takes 1x1, warp_n = block_n, a multiple of 8 "
       "columns for each block, and no ping_pong");
-  // Clusters as large as the kernel and every Hopper GPU take them, and no larger.
+  // Clusters up to the size that the kernel and every Hopper GPU support.
   policy.cluster_k = 1;
   for (auto const& [m, n] : {std::pair{4, 2}, {2, 4}, {8, 1}, {1, 8}}) {
     policy.cluster_m = m, policy.cluster_n = n;
@@ -147,7 +147,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
   EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
             "a cluster of 4x4 blocks; it has at most 8, and a multiple of 8 rows of a tile for each of them");
   policy.cluster_m = 2, policy.cluster_n = 1, policy.cluster_k = 2;
-  // 12 columns each: the kernel would not compile.
+  // 12 columns each, for which the kernel would not compile.
   policy.cluster_m = 1;
   policy.cluster_k = 8;
   policy.block_n = policy.warp_n = 96;
@@ -158,7 +158,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
       "columns for each block, and no ping_pong");
 }
 
-// Boxes of the copy engine cover the columns of a warp, and of its slice, exactly.
+// TMA boxes cover exactly the columns of a warp and of its slice.
 TEST(WarpSpecialized, BoxesCoverEveryWidth) {
   for (DataType type : {DataType::f32, DataType::f16, DataType::s8})
     for (int width = 16; width <= 256; width += 16)

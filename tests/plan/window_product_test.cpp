@@ -1,5 +1,5 @@
-// Convolutions through the warp_specialized main loop, whose images the copy engine unrolls: as the emulator
-// runs them, against the reference; the maps, the refusals and the composed kernels.
+// Convolutions through the warp_specialized main loop with images unrolled by TMA: in the emulator, against
+// the reference; the tensor maps, rejections and composed kernels.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -30,7 +30,7 @@ ConvolutionProblem with_epilogue(ConvolutionProblem p) {
   return p;
 }
 
-// 144 to 396 pixels in tiles of 64; channels of whole steps, with a remainder, and fewer than a step.
+// 144 to 396 pixels in tiles of 64; channels in full steps, with a remainder, and fewer than a step.
 std::vector<Geometry> windowed_geometries() {
   Geometry plain, strided, dilated, lopsided, narrow;
   plain.c = 64, plain.k = 40, plain.h = 9, plain.w = 8;
@@ -57,7 +57,7 @@ TEST(WindowProduct, DataGradientsReadTheirTapsBackward) {
   }
 }
 
-// Strides that leave places without a tap, and taps in steps.
+// Strides that leave phases without a tap, and taps with dilation.
 TEST(WindowProduct, PlacesOfStridedDataGradientsShareALaunch) {
   PlanOptions options;
   options.kernel = kernel;
@@ -86,7 +86,7 @@ TEST(WindowProduct, DeepSumsAreSplit) {
   options.policy = "partition=split_k";
   EXPECT_GT(make_plan(p, emulated_device(), options).recipe.product.splits, 1);
   expect_right(p, kernel, options.policy);
-  // Each place has flags and sums of its own.
+  // Each phase has its own flags and sums.
   geometry.k = 264, geometry.c = 72, geometry.h = 9, geometry.w = 11,
   geometry.stride[0] = geometry.stride[1] = 2;
   auto const places = make_plan(nhwc(data, geometry), emulated_device(), options);
@@ -95,7 +95,7 @@ TEST(WindowProduct, DeepSumsAreSplit) {
   expect_right(with_epilogue(nhwc(data, geometry)), kernel, options.policy);
 }
 
-// Pixels are the depth: 144 of them are two steps and a quarter, and boxes have 32 channels of a tap.
+// K runs over pixels: 144 of them are two steps and a quarter, and boxes have 32 channels of a tap.
 TEST(WindowProduct, FiltersGradientsSumOverPixels) {
   for (Geometry geometry : windowed_geometries())
     for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw}) {

@@ -1,4 +1,4 @@
-// Winograd's convolution: its matrices, what the emulator computes with them, and how far off that is.
+// Winograd convolution: its matrices, the emulator's results, and their error.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ Geometry padded() {
   g.pad_begin[0] = g.pad_begin[1] = g.pad_end[0] = g.pad_end[1] = 1;
   return g;
 }
-Geometry ragged() {  // nothing is a multiple of anything
+Geometry ragged() {  // no extent is a multiple of a tile
   Geometry g;
   g.n = 3, g.c = 5, g.k = 7, g.h = 10, g.w = 9;
   g.pad_begin[0] = 2, g.pad_end[1] = 1;
@@ -105,8 +105,8 @@ TEST(Winograd, SlicesFitIntoTheWorkspace) {
 }
 
 struct Deviation {
-  double of_results = 0;  // root of the mean square error over that of the results
-  double of_bound = 0;    // the largest error over winograd_bound()
+  double of_results = 0;  // root mean square error over the root mean square of the results
+  double of_bound = 0;    // largest error over winograd_bound()
 };
 Deviation deviation(ConvolutionProblem const& p, int tile) {
   PlanOptions options;
@@ -118,7 +118,7 @@ Deviation deviation(ConvolutionProblem const& p, int tile) {
   auto const drawn = [&state](TensorDescription const& description) {
     Tensor tensor(description);
     for (Index i = 0; i < tensor.layout().span(); ++i) {
-      double sum = -6;  // of twelve uniform numbers: nearly normal
+      double sum = -6;  // the sum of twelve uniform numbers is nearly normal
       for (int j = 0; j < 12; ++j) sum += ((state = state * 1664525 + 1013904223) >> 8) * 0x1p-24;
       store(description.type, tensor.data(), i, sum);
     }
@@ -166,7 +166,7 @@ TEST(Winograd, TheErrorIsWhatThePlanExpects) {
         EXPECT_LT(found.of_bound, 1) << name_of(type) << " tile " << tile;
         EXPECT_GT(found.of_bound, 0.02) << name_of(type) << " tile " << tile;
       }
-  for (TensorFormat const format : formats)  // the larger tile in the other layouts
+  for (TensorFormat const format : formats)  // the larger tile is chosen in the other layouts
     for (ConvolutionDirection const direction : both)
       EXPECT_LT(deviation(problem_of(direction, DataType::f32, DataType::f32, format, ragged()), 4).of_bound,
                 1);
@@ -199,10 +199,10 @@ TEST(Winograd, ErrorsLimitTheChoice) {
   PlanOptions options;
   EXPECT_NE(considered(layer(DataType::f16), options).refusal.find("exceeds the limit 1e-4"),
             std::string::npos);
-  options.max_error = 1e-6;  // tiles of 2x2 are below it, those of 4x4 are not
+  options.max_error = 1e-6;  // errors of 2x2 tiles are below it, those of 4x4 tiles are not
   EXPECT_NE(considered(layer(DataType::f32), options).recipe.find("tiles of 2x2"), std::string::npos);
   options.max_error = 1e-7;
-  EXPECT_THROW(considered(layer(DataType::f32), options), Error);  // sums in f32 are further off
+  EXPECT_THROW(considered(layer(DataType::f32), options), Error);  // sums in f32 have larger errors
   options.max_error = 1e-2;
   EXPECT_EQ(considered(layer(DataType::f16), options).refusal, "");
   options.deterministic = true;

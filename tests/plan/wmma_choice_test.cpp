@@ -1,5 +1,5 @@
-// Where plans take WMMA: on GPUs whose tensor cores have nothing else, and where it is asked for; and
-// mma.sync with sums in f16.
+// When plans use WMMA: on GPUs whose tensor cores support nothing else, and if requested; and mma.sync with
+// sums in f16.
 #include <gtest/gtest.h>
 
 #include "cosmati/gemm/kernel.h"
@@ -106,7 +106,7 @@ TEST(MmaChoice, SumsInF16WhereItIsPredictedFasterThanHalf2) {
   }
 }
 
-// The bytes that the host computes are those of the kernel's own type.
+// The shared memory computed on the host equals the size of the kernel's type.
 template <class Element, class Sum, Along a, Along b, MainLoop main_loop>
 void expect_bytes(char const* letters, DataType type, DataType sum) {
   PlanOptions options;

@@ -1,5 +1,5 @@
-// Rings of stages that the copy engine fills, products of a warpgroup, named barriers and clusters, with and
-// without races.
+// Rings of stages filled by TMA, products of a warpgroup, named barriers and clusters, with and without
+// races.
 #include <vector>
 
 #include "cosmati/arch/cluster.h"
@@ -26,7 +26,7 @@ struct Storage {
   arch::Barrier full[stages], empty[stages];
 };
 
-// One thread has boxes copied, a warp reads them and hands the stage back: after it has read, or before.
+// One thread issues copies of boxes, and a warp reads them and releases the stage: after reading, or before.
 template <class P>
 COSMATI_KERNEL(64, 1)
 read_ring(COSMATI_PARAMETER P params) {
@@ -58,8 +58,8 @@ read_ring(COSMATI_PARAMETER P params) {
   if (self >= 32) params.out[arch::block_x() * 64 + self] = sum;
 }
 
-// A warpgroup multiplies what was copied; of each warp one lane hands the stage back, when the products have
-// been waited for. Before that would be no race but an error of the emulator's own.
+// A warpgroup multiplies what was copied; one lane of each warp releases the stage after waiting for the
+// products. Releasing before the wait would not be a race but an error that the emulator reports itself.
 template <class P>
 COSMATI_KERNEL(256, 1)
 multiply_ring(COSMATI_PARAMETER P params) {
@@ -96,7 +96,7 @@ multiply_ring(COSMATI_PARAMETER P params) {
 }
 
 // A warpgroup multiplies what was copied, then half of it writes a tile that one thread stores: with a
-// barrier of all who write, or without.
+// barrier of all writers, or without.
 template <class P>
 COSMATI_KERNEL(128, 1)
 multiply_and_store(COSMATI_PARAMETER P params) {
@@ -131,7 +131,7 @@ multiply_and_store(COSMATI_PARAMETER P params) {
   arch::wait_stores_read<0>();
 }
 
-// Blocks of a cluster read each other's shared memory: after the barrier of the cluster, or of their own
+// Blocks of a cluster read each other's shared memory: after the barrier of the cluster, or only of their own
 // block.
 template <class P>
 COSMATI_KERNEL(32, 1)

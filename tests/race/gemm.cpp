@@ -1,4 +1,4 @@
-// The GEMM kernels: both main loops, both epilogue schedules, parts of k. None of them may race.
+// The GEMM kernels: both main loops, both epilogue schedules, split-K. None of them may race.
 #include <vector>
 
 #include "cosmati/gemm/kernel.h"
@@ -48,8 +48,7 @@ void multiply() {
                                               params);
 }
 
-// mma.sync and ldmatrix, which transposes where operands lie along m and n; WMMA, which stores to shared
-// memory.
+// mma.sync and ldmatrix, which transposes M- and N-major operands; WMMA, which stores to shared memory.
 template <Along along, Multiply multiply = Multiply::mma>
 void multiply_by_tensor_cores() {
   constexpr GemmPolicy policy = [] {

@@ -1,5 +1,5 @@
-// race_test NAME: runs the kernel of that name under ThreadSanitizer, which ends the program with status 66
-// if it saw a race. race_test --list: their names.
+// race_test NAME runs the kernel of that name under ThreadSanitizer, which exits with status 66 if it detects
+// a race. race_test --list prints the names.
 #include <cstdio>
 #include <cstring>
 #include <exception>

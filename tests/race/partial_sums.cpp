@@ -1,4 +1,4 @@
-// Sums that blocks hand on through the workspace: with a flag, and with the two mistakes that one can make.
+// Partial sums that blocks pass through the workspace: with a flag, and with the two possible mistakes.
 #include "cosmati/gemm/partial_sums.h"
 
 #include <vector>
@@ -29,7 +29,7 @@ struct Params {
   Mistake mistake;
 };
 
-// The last block adds what the others have.
+// The last block adds the sums of the others.
 template <class P>
 COSMATI_KERNEL(threads, 1)
 hand_on(COSMATI_PARAMETER P params) {

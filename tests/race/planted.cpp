@@ -1,5 +1,5 @@
-// Shared-memory kernels with and without races. What is called clean_ must not be reported; what is called
-// planted_ must be, with the lines marked "one side" and "other side".
+// Shared-memory kernels with and without races. Those named clean_ must not be reported; those named planted_
+// must be, with the lines marked "one side" and "other side".
 #include <atomic>
 #include <vector>
 
@@ -42,7 +42,7 @@ exchange(COSMATI_PARAMETER P params) {
   }
 }
 
-// Two buffers need one barrier a step; a single one would need two.
+// With two buffers one barrier per step suffices; a single buffer would need two.
 template <class P>
 COSMATI_KERNEL(threads, 1)
 alternate(COSMATI_PARAMETER P params) {
@@ -56,7 +56,7 @@ alternate(COSMATI_PARAMETER P params) {
   }
 }
 
-// Lanes exchange through shared memory; a collective of the warp orders them, but not the two warps.
+// Lanes exchange values through shared memory; a warp collective orders them, but not the two warps.
 template <class P>
 COSMATI_KERNEL(threads, 1)
 exchange_in_warp(COSMATI_PARAMETER P params) {
@@ -66,7 +66,7 @@ exchange_in_warp(COSMATI_PARAMETER P params) {
   store(params.out, shared()[params.barrier ? self ^ 1 : self ^ 32]);  // exchange_in_warp: other side
 }
 
-// The wait makes a thread's own copies visible to itself; others need the barrier as well.
+// The wait makes a thread's own copies visible only to itself; others also need the barrier.
 template <class P>
 COSMATI_KERNEL(threads, 1)
 copy(COSMATI_PARAMETER P params) {
@@ -79,7 +79,7 @@ copy(COSMATI_PARAMETER P params) {
   store(params.out, shared()[self ^ 7]);  // copy: other side
 }
 
-// Blocks hand on a sum by a flag, from the last to the first: with release and acquire, or relaxed.
+// Blocks pass on a sum with a flag, from the last to the first: with release and acquire, or relaxed.
 template <class P>
 COSMATI_KERNEL(threads, 1)
 hand_on(COSMATI_PARAMETER P params) {

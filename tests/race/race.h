@@ -1,4 +1,4 @@
-// Kernels that ThreadSanitizer watches: each file of this folder registers its own by name.
+// Kernels that run under ThreadSanitizer: each file of this folder registers its own by name.
 #pragma once
 #include <functional>
 #include <map>

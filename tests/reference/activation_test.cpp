@@ -1,4 +1,4 @@
-// Activation functions by hand, at the edges, and their derivatives against central differences.
+// Activation functions: hand-computed values, edge cases, and derivatives against central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -85,7 +85,7 @@ TEST(ReferenceActivation, NanStaysNan) {
 
 TEST(ReferenceActivation, DerivativesOfAll) {
   for (int i = 0; i < activation_function_count; ++i)
-    for (double const alpha : {0.0, 0.7}) {  // 0: the default parameters
+    for (double const alpha : {0.0, 0.7}) {  // 0 selects the default parameters
       auto const function = static_cast<ActivationFunction>(i);
       Random random(static_cast<unsigned>(i));
       Tensor x = random.tensor({2, 3, 7}, -4, 4), y = random.tensor(x.shape()), dx = random.tensor(x.shape());

@@ -1,4 +1,4 @@
-// Convolution: the chapter's worked example, geometry by hand, gradients against central differences.
+// Convolution: the textbook's worked example, hand-computed geometry, gradients against central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ void forward(ConvolutionProblem problem, Tensor const& x, Tensor const& w, Tenso
   reference::run(problem, {.x = x.data(), .w = w.data(), .y = y.data()});
 }
 
-// Figure 16.14 of the chapter: 3 input maps of 3x3, 2 output maps of 2x2.
+// Kirk and Hwu's figure 16.14: 3 input maps of 3x3, 2 output maps of 2x2.
 TEST(ReferenceConvolution, ChapterExample) {
   Tensor const x =
       tensor({1, 3, 3, 3}, {1, 2, 0, 1, 1, 3, 0, 2, 2, 0, 2, 1, 0, 3, 2, 1, 1, 0, 1, 2, 1, 0, 1, 3, 3, 3, 2});
@@ -108,8 +108,8 @@ TEST(ReferenceConvolution, EpilogueSeesOutputChannel) {
   EXPECT_EQ(values_of(y), (Values{22, 16, 0, 6}));
 }
 
-// out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * W[r, s, k, c], the generator's layer: as a data gradient it
-// has stride 2 and padding 1 before, 2 after.
+// The generator's layer, out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * W[r, s, k, c], as a data gradient
+// with stride 2 and padding 1 before, 2 after.
 TEST(ReferenceConvolution, TransposedEqualsScatter) {
   Random random(3);
   Index const filters = 3, channels = 2, size = 4;

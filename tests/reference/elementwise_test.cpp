@@ -1,4 +1,4 @@
-// Add, dropout, transform and reduce by hand.
+// Add, dropout, transform and reduce against hand-computed values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -88,7 +88,7 @@ TEST(ReferenceTransform, LayoutAndType) {
   validate(problem);
   reference::run(problem, {.x = x.data(), .y = y.data()});
   EXPECT_EQ(values_of(y), (Values{2, 2, 255, 0, 0, 0}));
-  EXPECT_EQ(y.as<u8>()[2], 2);  // element (0, 0, 0, 1), channels innermost
+  EXPECT_EQ(y.as<u8>()[2], 2);  // element (0, 0, 0, 1); channels are innermost
 }
 
 double reduced(ReduceOperation operation, Tensor const& x) {

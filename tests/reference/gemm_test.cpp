@@ -1,4 +1,4 @@
-// Matrix products by hand, in every layout; the fully connected layer and its gradients.
+// Matrix products with hand-computed results, in every layout; the fully connected layer and its gradients.
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
@@ -75,7 +75,7 @@ TEST(ReferenceGemm, IntegersAreExact) {
   Tensor const large = tensor({1, 1, 3}, {2147483647, 1, -2147483647}, DataType::s32);
   Tensor const factor = tensor({1, 3, 1}, {2147483647, 3, 2147483647}, DataType::s32);
   run(problem_of(large.description(), factor.description(), d.description()), large, factor, d);
-  EXPECT_EQ(d.get(0), 3);  // a double would have lost it
+  EXPECT_EQ(d.get(0), 3);  // a sum in double would lose it
 }
 
 TEST(ReferenceGemm, WithoutDepthTheAccumulatorIsZero) {

@@ -1,4 +1,4 @@
-// Batch normalization and local response normalization: by hand, and against central differences.
+// Batch normalization and local response normalization, against hand-computed values and central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -53,7 +53,7 @@ TEST(ReferenceBatchNorm, TrainingByHand) {
                            .saved_mean = mean.data(),
                            .saved_variance = variance.data()});
   EXPECT_EQ(mean.get(0), 4);
-  EXPECT_EQ(variance.get(0), 5);  // of the population: 20 / 4
+  EXPECT_EQ(variance.get(0), 5);  // population variance: 20 / 4
   EXPECT_EQ(values_of(y), (Values{-2, 0, 2, 4}));
 }
 
@@ -64,7 +64,7 @@ TEST(ReferenceBatchNorm, GradientsOfTraining) {
     Shape shape;
     shape.rank = rank;
     for (int d = 0; d < rank; ++d) shape[d] = random.between(1, 3);
-    shape[0] += 1;  // one value alone has no variance
+    shape[0] += 1;  // a single value has no variance
     Shape const channels{shape[1]};
     Tensor x = random.tensor(shape, -2, 2), y = random.tensor(shape), dx = random.tensor(shape);
     Tensor const dy = random.tensor(shape);

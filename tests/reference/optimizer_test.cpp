@@ -1,4 +1,4 @@
-// Optimizer steps, computed by hand.
+// Optimizer steps against hand-computed values.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Pooling by hand (padding, dilation, ties, NaN, indices) and its gradients against central differences.
+// Pooling against hand-computed values (padding, dilation, ties, NaN, indices), and its gradients against
+// central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,7 +33,7 @@ void forward(PoolingProblem const& problem, Tensor const& x, Tensor& y) {
   reference::run(problem, {.x = x.data(), .y = y.data()});
 }
 
-// A row of windows of `window` with step 1 over one row of pixels.
+// Windows of size `window` with stride 1 over one row of pixels.
 PoolingProblem row_problem(PoolingMode mode, Tensor const& x, Tensor const& y, Index window) {
   PoolingProblem problem = problem_of(mode, x, y);
   problem.window[0] = problem.stride[0] = problem.stride[1] = 1;
@@ -40,7 +41,7 @@ PoolingProblem row_problem(PoolingMode mode, Tensor const& x, Tensor const& y, I
   return problem;
 }
 
-// Figure 16.5 before bias and sigmoid: disjoint 2x2 windows.
+// Kirk and Hwu's figure 16.5 before bias and sigmoid: disjoint 2x2 windows.
 TEST(ReferencePooling, DisjointWindows) {
   Tensor const x = tensor({1, 1, 2, 4}, {1, 2, 5, -1, 3, 4, 0, 2});
   Tensor y = poisoned({1, 1, 1, 2});
@@ -55,7 +56,7 @@ TEST(ReferencePooling, PaddingAndRoundingUp) {
   Tensor y = poisoned({1, 1, 1, 3});
   PoolingProblem problem = row_problem(PoolingMode::max, x, y, 3);
   problem.stride[1] = 2;
-  problem.pad_begin[1] = 1;  // windows at -1..1, 1..3, 3..5: the last one passes the right edge
+  problem.pad_begin[1] = 1;  // windows at -1..1, 1..3, 3..5: the last one extends past the right edge
   EXPECT_EQ(pooling_extent(5, 3, 2, 1, 0, 1, true), 3);
   forward(problem, x, y);
   EXPECT_EQ(values_of(y), (Values{-4, -1, -1}));
@@ -142,7 +143,7 @@ RandomCase random_case(unsigned seed, PoolingMode mode) {
     problem.x = c.x.description();
     problem.y = c.y.description();
     try {
-      validate(problem);  // refuses a window without a tap in the image
+      validate(problem);  // throws for a window without a tap in the image
       return c;
     } catch (Error const&) {
     }
@@ -195,7 +196,7 @@ TEST(PoolingExtent, BothModes) {
   EXPECT_EQ(pooling_extent(5, 2, 2, 0, 0, 1, true), 3);
   EXPECT_EQ(pooling_extent(4, 3, 2, 0, 0, 1, true), 2);  // ONNX's test_maxpool_2d_ceil
   EXPECT_EQ(pooling_extent(5, 1, 3, 0, 2, 1, true), 2);  // a third window would start in the right padding
-  EXPECT_EQ(pooling_extent(2, 2, 2, 1, 1, 1, true), 2);  // no more than the floor, which is exact
+  EXPECT_EQ(pooling_extent(2, 2, 2, 1, 1, 1, true), 2);  // equal to the floor, which is exact
   EXPECT_EQ(pooling_extent(3, 1, 3, 0, 1, 1, true), 1);  // the second would start exactly there
   EXPECT_EQ(pooling_extent(2, 3, 2, 0, 0, 1, false), 0);
   EXPECT_EQ(pooling_extent(2, 3, 2, 0, 0, 1, true), 1);

@@ -1,4 +1,4 @@
-// The Gaussian output layer and its loss: by hand, and against central differences.
+// The Gaussian output layer and its loss, against hand-computed values and central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>

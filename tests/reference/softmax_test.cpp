@@ -1,4 +1,5 @@
-// Softmax and cross-entropy: by hand, far from zero, and against central differences.
+// Softmax and cross-entropy: hand-computed values, inputs far from zero, and gradients against central
+// differences.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Runs one problem on a backend and on the reference and compares every element of every output, by a bound
-// that follows from the types and the number of terms. Outputs are poisoned before and lie between guard
+// Runs one problem on a backend and on the reference and compares every element of every output, with a bound
+// that follows from the types and the number of terms. Outputs are poisoned first and lie between guard
 // bytes.
 #pragma once
 #include <gtest/gtest.h>
@@ -19,17 +19,17 @@
 
 namespace cosmati::test {
 
-// What inputs hold.
+// The values of inputs.
 enum class Values { normal, small_integers, positive };
 
-// How far an output may be from the truth: terms * eps * (the result for absolute values of all inputs)
-// + relative * |truth| + absolute, besides the rounding of its type. eps is that of f32, or f64 if an input
-// is f64.
+// The permitted error of an output: terms * eps * (the result for absolute values of all inputs) + relative *
+// |reference| + absolute, in addition to rounding to its type. eps is that of f32, or of f64 if an input is
+// f64.
 struct Bound {
   double terms = 4;
   double relative = 0;
   double absolute = 0;
-  bool exact = false;  // the rounded truth and nothing else
+  bool exact = false;  // requires the correctly rounded reference
   bool uses_magnitude = true;
 };
 
@@ -62,10 +62,10 @@ class Trial {
   }
 
   Guarded& input(std::string const& name) { return *inputs_.at(name); }
-  Arguments& settings() { return settings_; }  // what is no tensor: learning rate, step
+  Arguments& settings() { return settings_; }  // non-tensor arguments: learning rate, step
   Problem const& problem() const { return problem_; }
 
-  // Bytes of every output, for comparisons of two runs.
+  // The bytes of every output, to compare two runs.
   using Outputs = std::map<std::string, std::shared_ptr<Guarded>>;
 
   Outputs run(Prepared<Problem> const& prepared) {
@@ -86,12 +86,12 @@ class Trial {
     return outputs;
   }
 
-  // The same, where something faster than the reference must take the problem.
+  // The same, and requires that a kernel faster than the reference is chosen.
   void expect_fast_and_close(Device const& device, Bound const& bound) {
     EXPECT_NE(expect_close(device, bound), "reference") << explanation_;
   }
 
-  // Plans, runs and compares; the name of the kernel that ran.
+  // Plans, runs and compares; returns the name of the kernel that ran.
   std::string expect_close(Device const& device, Bound const& bound, std::string const& kernel = {}) {
     auto const prepared = prepare(make_plan(problem_, device, {.kernel = kernel}));
     if (prepared.plan().kernel == "reference")
@@ -154,7 +154,8 @@ class Trial {
     return result;
   }
 
-  // Arguments with fresh outputs; in_out tensors start as their inputs. `absolute`: of all inputs.
+  // Arguments with new outputs; in_out tensors start as their inputs. `absolute`: uses absolute values of all
+  // inputs.
   Arguments bind(Problem const& problem, Outputs& outputs, std::vector<void const*>& operands,
                  std::vector<void*>& stores, bool absolute) {
     Arguments arguments = settings_;
@@ -192,7 +193,7 @@ class Trial {
     return output->data();
   }
 
-  // A copy with absolute values, kept until this ends.
+  // A copy with absolute values, kept as long as this object.
   void const* absolute_of(std::shared_ptr<Guarded> const& tensor, bool absolute) {
     if (!absolute || is_integer(tensor->description().type)) return tensor->data();
     auto copy = std::make_shared<Guarded>(tensor->description());
@@ -201,7 +202,7 @@ class Trial {
     return copy->data();
   }
 
-  // The truth: every tensor in f64 and row-major, labels and indices aside.
+  // The reference results: every tensor in f64 and row-major, except labels and indices.
   Outputs run_reference(bool absolute) {
     Problem exact = problem_;
     Problem::visit_tensors(exact, [&](char const* name, Role, TensorDescription& t, auto) {
@@ -237,7 +238,7 @@ class Trial {
   Arguments settings_{};
 };
 
-// Reproducible choices.
+// Reproducible random choices.
 class Choice {
  public:
   explicit Choice(unsigned seed) : random_(seed) {}
@@ -249,7 +250,7 @@ class Choice {
   Index between(Index low, Index high) { return std::uniform_int_distribution<Index>(low, high)(random_); }
   bool heads() { return between(0, 1) == 1; }
 
-  // The shape in a random order of dimensions, with gaps now and then.
+  // The shape with a random order of dimensions in memory, sometimes with gaps.
   Layout layout(Shape const& shape) {
     int order[max_rank];
     for (int d = 0; d < shape.rank; ++d) order[d] = d;
@@ -267,7 +268,7 @@ class Choice {
   std::mt19937 random_;
 };
 
-// The bytes of all outputs are the same.
+// Compares all outputs byte by byte.
 template <class Outputs>
 bool same_bytes(Outputs const& a, Outputs const& b) {
   for (auto const& [name, output] : a) {

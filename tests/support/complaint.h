@@ -1,4 +1,4 @@
-// What a refused call says.
+// The message of a rejected call.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 namespace cosmati::testing {
 
-// The sentence of the Error that work() throws, which must have this code.
+// The message of the Error that work() throws, which must have this code.
 template <class Work>
 std::string complaint_of(Work const& work, ErrorCode code = ErrorCode::bad_request) {
   try {

@@ -17,8 +17,8 @@ inline double weighted_sum(Tensor const& dy, Tensor const& y) {
   return sum;
 }
 
-// Expects gradient[i] = d loss / d x[i] for every i. `loss()` computes the loss from the contents of x, an
-// f64 tensor, which is as before afterwards. The error of a central difference is near step^2 and 1e-16 /
+// Expects gradient[i] = d loss / d x[i] for every i. `loss()` computes the loss from the current contents of
+// x, an f64 tensor, which is restored afterward. The error of a central difference is about step^2 + 1e-16 /
 // step.
 template <class Loss>
 void expect_gradient(std::string const& name, Tensor& x, Tensor const& gradient, Loss const& loss,

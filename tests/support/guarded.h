@@ -1,4 +1,4 @@
-// Memory of outputs that notices what is written outside it, and how far numbers of each type are apart.
+// Output memory that detects writes outside it, and the spacing of the numbers of each type.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace cosmati::test {
 
-// Half a unit in the last place, relative to the value, and the absolute error where numbers become
-// subnormal.
+// Half a unit in the last place, relative to the value, and the absolute error for subnormal numbers.
 struct Rounding {
   double relative, absolute;
 };
@@ -27,7 +26,7 @@ inline Rounding rounding_of(DataType type) {
   }
 }
 
-// Memory of one tensor between guard bytes. Gaps between strided elements are guarded as well.
+// Memory of one tensor between guard bytes. Gaps between strided elements are guarded, too.
 class Guarded {
  public:
   static constexpr unsigned char poison = 0xff;  // NaN in every floating-point type
@@ -48,7 +47,7 @@ class Guarded {
   }
   Index size() const { return description_.layout.size(); }
   std::vector<unsigned char> const& memory() const { return memory_; }
-  // True if no byte outside the elements has changed.
+  // Returns true if no byte outside the elements has changed.
   bool intact() {
     std::vector<unsigned char> copy = memory_;
     auto const width = static_cast<std::size_t>(size_of(description_.type));

@@ -1,10 +1,10 @@
-// What problems promise of their arrays' addresses.
+// The alignment that problems promise.
 #pragma once
 #include "cosmati/ops/tensor.h"
 
 namespace cosmati::testing {
 
-// The problem with arrays that lie at any multiple of their elements' size.
+// The problem with arrays aligned only to their element size.
 template <class Problem>
 Problem unaligned(Problem problem) {
   auto const promise = [](TensorDescription& tensor) { tensor.alignment = size_of(tensor.type); };

@@ -1,4 +1,4 @@
-// What validate() says of a problem.
+// The message of validate() for a problem.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace cosmati::testing {
 
 inline TensorDescription f32_of(Shape const& shape) { return describe(DataType::f32, shape); }
 
-// What validate says of `problem` after `change`; empty if it accepts it.
+// The message of validate() for `problem` after `change`; empty if it accepts the problem.
 template <class Problem, class Change>
 std::string refusal(Problem problem, Change const& change) {
   change(problem);

@@ -7,7 +7,7 @@
 
 namespace cosmati::testing {
 
-// Row-major, in order of the indices.
+// Row-major, in the order of the indices.
 inline Tensor tensor(Shape const& shape, std::initializer_list<double> values,
                      DataType type = DataType::f64) {
   Tensor result(type, shape);
@@ -16,7 +16,7 @@ inline Tensor tensor(Shape const& shape, std::initializer_list<double> values,
   return result;
 }
 
-// An output that a test has to fill.
+// A poisoned output that the test must fill.
 inline Tensor poisoned(Shape const& shape, DataType type = DataType::f64) {
   Tensor result(type, shape);
   result.fill(-77);

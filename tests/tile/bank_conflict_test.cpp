@@ -1,4 +1,4 @@
-// Shared memory without bank conflicts, counted from the layout functions that the kernels use.
+// Bank conflicts in shared memory, counted from the layout functions that the kernels use.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,12 +21,13 @@ namespace cosmati {
 namespace {
 
 struct Access {
-  int address;  // bytes
+  int address;  // in bytes
   int bytes;
 };
 
-// Times that the banks are busy for one access of a warp: 32 banks of 4 bytes serve 128 bytes at once, so
-// lanes are served in groups of 128 bytes, each as many times as its busiest bank has different words.
+// The number of passes over the banks for one access of a warp: 32 banks of 4 bytes serve 128 bytes at once,
+// so lanes are served in groups of 128 bytes, and each group takes as many passes as its busiest bank has
+// different words.
 int wavefronts(std::vector<Access> const& lanes) {
   int total = 0;
   std::size_t const group = std::min<std::size_t>(32, 128 / static_cast<std::size_t>(lanes.front().bytes));
@@ -70,7 +71,7 @@ struct Case {
   int pack_bytes, element_bytes;
 };
 
-// Where half2 converts on the way, A's elements come as twins.
+// half2 converts A's elements to pairs of equal values.
 Case of_operand(Case const& both, Operand const& operand) {
   Case result = both;
   if (both.multiply == Multiply::half2 && both.main_loop == MainLoop::double_buffered && operand.is_a)
@@ -80,7 +81,8 @@ Case of_operand(Case const& both, Operand const& operand) {
 
 constexpr Case cases[] = {
     {MainLoop::double_buffered, Multiply::fma, DataType::f32, 4, 4},
-    {MainLoop::double_buffered, Multiply::fma, DataType::f32, 4, 2},  // f16 and bf16 widen on the way
+    {MainLoop::double_buffered, Multiply::fma, DataType::f32, 4,
+     2},  // f16 and bf16 are widened while being copied
     {MainLoop::double_buffered, Multiply::fma, DataType::f64, 8, 8},
     {MainLoop::double_buffered, Multiply::half2, DataType::f16, 2, 2},
     {MainLoop::double_buffered, Multiply::dp4a, DataType::s32, 4, 1},
@@ -112,7 +114,7 @@ TEST(BankConflicts, FragmentsAreReadWithoutAny) {
       }
 }
 
-// What an item writes at once, in the order of its stores.
+// The simultaneous writes of an item, in the order of its stores.
 std::vector<Access> stores_of(ItemShape const& shape, ItemPlace const& place, Along along, int pack_depth,
                               Case const& c, int extent) {
   int const row = place.depth / pack_depth;
@@ -168,8 +170,8 @@ TEST(BankConflicts, FragmentsOfDoublesAreReadWithoutAny) {
       }
 }
 
-// What ldmatrix reads at a time, eight rows of 16 bytes; of 4-byte elements along m or n, four depths of
-// eight columns; and what cp.async writes.
+// The simultaneous reads of ldmatrix, eight rows of 16 bytes (for M- or N-major 4-byte elements, four depths
+// of eight columns), and the writes of cp.async.
 template <class Tile>
 void expect_swizzle(int rows_in_turn) {
   for (int first = 0; first + rows_in_turn <= Tile::rows; first += rows_in_turn)
@@ -199,8 +201,8 @@ TEST(BankConflicts, SwizzledTilesHaveNone) {
   expect_swizzle<SwizzledTile<tf32, Along::outer, 16, 128>>(4);
 }
 
-// What the warps of a warpgroup load of a tile that lies along m: every load of every warp, and that each
-// register then holds what wgmma wants there.
+// The loads of the warps of a warpgroup from an M-major tile: every load of every warp, and that each
+// register then holds the element that wgmma requires.
 TEST(BankConflicts, OperandsOnTheirWayToRegistersHaveNone) {
   using Tile = TensorTile<tf32, Along::outer, 32, 128>;
   using Reader = OuterFragmentReader<Tile>;
@@ -217,7 +219,7 @@ TEST(BankConflicts, OperandsOnTheirWayToRegistersHaveNone) {
     }
 }
 
-// What a warp stores of its sums to a box of a result that lies along m, first and second columns in turn.
+// The stores of a warp's sums to a box of an M-major result, first and second columns in turn.
 template <class Result>
 void expect_stores_along_m() {
   constexpr GemmPolicy policy = [] {
@@ -249,8 +251,8 @@ TEST(BankConflicts, ResultsAlongMAreStoredWithoutAny) {
   expect_stores_along_m<bf16>();
 }
 
-// What the assembler makes of wmma.load: where lane l reads, or for ldmatrix which line of 16 bytes it
-// brings.
+// The machine code of wmma.load: the address that lane l reads or, for ldmatrix, the 16-byte line for which
+// it provides the address.
 template <class Tile>
 std::vector<Access> wmma_access(int line, int byte) {
   std::vector<Access> lanes;
@@ -262,7 +264,7 @@ std::vector<Access> wmma_access(int line, int byte) {
   int const lines = Tile::size == 4 && deep ? 8 : Tile::size == 8 && deep ? 8 : 4;
   for (int lane = 0; lane < 32; ++lane) {
     int const across = lines == 8 ? lane / 4 : lane % 4, along = lines == 8 ? lane % 4 : lane / 4;
-    int const step = Tile::size == 1 ? 4 : 1;  // four depths make a register
+    int const step = Tile::size == 1 ? 4 : 1;  // four depths per register
     lanes.push_back({(line + across * step) * Tile::pitch + byte + along * Tile::size, Tile::size});
   }
   return lanes;
@@ -303,10 +305,10 @@ TEST(BankConflicts, PaddedTilesHaveNone) {
   expect_padded<PaddedTile<tf32, Along::outer, 16, 64>>(1);
   expect_padded<PaddedTile<f64, Along::depth, 8, 64>>(2);  // 256 bytes
   expect_padded<PaddedTile<f64, Along::outer, 16, 128>>(2);
-  expect_padded<PaddedTile<s8, Along::outer, 64, 128>>(2);  // the one that no padding saves
+  expect_padded<PaddedTile<s8, Along::outer, 64, 128>>(2);  // the only layout that no padding helps
 }
 
-// wmma.store: two neighbors of eight rows by four columns.
+// wmma.store: two adjacent elements in eight rows by four columns.
 TEST(BankConflicts, RowsOfFragmentsAreStoredWithoutAny) {
   for (int columns : {64, 128, 192, 256})
     for (int bytes : {2, 4, 8}) {

@@ -1,4 +1,4 @@
-// Where the copy engine puts the bytes of a tile and where wgmma looks for them.
+// The positions to which TMA writes the bytes of a tile, and those from which wgmma reads them.
 #include "cosmati/tile/matrix_descriptor.h"
 
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ constexpr Swizzle swizzles[] = {Swizzle::none, Swizzle::bytes32, Swizzle::bytes6
 static_assert(span_of(Swizzle::none) == 16 && span_of(Swizzle::bytes32) == 32 &&
               span_of(Swizzle::bytes128) == 128);
 static_assert(pattern_bytes(Swizzle::bytes64) == 512);
-// Line 5 of a pattern of 128-byte lines: chunk c lies at c ^ 5.
+// Line 5 of a pattern of 128-byte lines: chunk c is stored at c ^ 5.
 static_assert(swizzled(5 * 128 + 2 * 16 + 3, Swizzle::bytes128) == 5 * 128 + 7 * 16 + 3);
-// Two lines of 64 bytes share 128: lines 6 and 7 exchange with 3.
+// Two lines of 64 bytes share 128: lines 6 and 7 are XORed with 3.
 static_assert(swizzled(6 * 64 + 16, Swizzle::bytes64) == 6 * 64 + 2 * 16);
 static_assert(swizzled(7 * 64 + 48, Swizzle::bytes64) == 7 * 64);
 // Four lines of 32 bytes share 128: lines 4 to 7 exchange their two chunks.
@@ -50,7 +50,7 @@ TEST(MatrixDescriptor, ATileHoldsEachByteOnce) {
   }
 }
 
-// By a descriptor's strides one finds what lies in a tile.
+// The strides of a descriptor lead to the elements of a tile.
 TEST(MatrixDescriptor, StridesLeadToTheBytesOfATile) {
   for (Swizzle const swizzle : swizzles)
     for (bool const along_outer : {false, true}) {
@@ -65,7 +65,7 @@ TEST(MatrixDescriptor, StridesLeadToTheBytesOfATile) {
     }
 }
 
-// Eight lines at the same chunk: 128 bytes in 32 different banks.
+// The same chunk of eight lines: 128 bytes in 32 different banks.
 TEST(MatrixDescriptor, EightLinesFallIntoDifferentBanks) {
   for (Swizzle const swizzle : swizzles)
     for (int chunk = 0; chunk < span_of(swizzle) / 16; ++chunk) {

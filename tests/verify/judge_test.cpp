@@ -1,4 +1,4 @@
-// What verify takes for right: results that were spoiled by hand must be found, permitted ones must not.
+// The verdicts of verify: results with planted errors must be rejected, permitted ones accepted.
 #include <gtest/gtest.h>
 
 #include <CLI/App.hpp>
@@ -16,7 +16,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 double const nan = std::numeric_limits<double>::quiet_NaN();
 
-// A problem with inputs of its own, and the reference's result, which a test may change.
+// A problem with its own inputs, and the reference's result, which a test may change.
 class Judged {
  public:
   Judged(std::unique_ptr<Subject> subject, std::vector<Index> const& size, std::string const& words = "",
@@ -45,7 +45,7 @@ class Judged {
     return at;
   }
 
-  // The verdict on the reference's own result with one element changed.
+  // The verdict on the reference's result with one element changed.
   bool accepts(HardData data, Index element, double value, std::size_t output = 0) {
     std::vector<std::vector<Tensor>> runs(1);
     std::vector<void*> pointers;
@@ -72,7 +72,7 @@ TEST(Judge, BoundsEachResultOfAnLrnByItsOwnWindow) {
   Judged lrn(make_lrn(), {1, 16, 1, 1});
   lrn.input(0).set(0, 1e7);
   EXPECT_TRUE(lrn.accepts(HardData::huge, -1, 0));
-  EXPECT_FALSE(lrn.accepts(HardData::huge, 8, 0.2002));  // what a running sum over the channels leaves
+  EXPECT_FALSE(lrn.accepts(HardData::huge, 8, 0.2002));  // the error of a running sum over the channels
   EXPECT_FALSE(lrn.accepts(HardData::huge, 8, nan));
 }
 
@@ -81,7 +81,7 @@ TEST(Judge, WantsEachRowOfASoftmaxThatHoldsNaNToBeNaN) {
   softmax.input(0).set(1, nan);
   EXPECT_TRUE(softmax.accepts(HardData::nonfinite, -1, 0));
   EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 0, 0));
-  EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 3, nan));  // the row without
+  EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 3, nan));  // the row without it
 }
 
 TEST(Judge, PermitsNaNWherePaddingMeetsWhatIsNotFinite) {
@@ -90,7 +90,7 @@ TEST(Judge, PermitsNaNWherePaddingMeetsWhatIsNotFinite) {
   EXPECT_TRUE(convolution.accepts(HardData::nonfinite, -1, 0));
   EXPECT_TRUE(convolution.accepts(HardData::nonfinite, 0, nan));  // a corner: the tap lies in the padding
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 0, 5));
-  EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 5, nan));  // within: infinity, and so
+  EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 5, nan));  // inside the image: infinity, not NaN
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 5, -infinity));
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 5, 9));
 }
@@ -103,7 +103,7 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 35, nan));
 }
 
-// Squares of one size, added up by one sum in order: each addition rounds as the one before.
+// Squares of one size, added sequentially: every addition rounds in the same direction.
 TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
   constexpr Index count = 4096;
   Judged norm(make_batch_norm(), {count, 1}, "--training");
@@ -122,7 +122,7 @@ TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
   EXPECT_FALSE(norm.accepts(HardData::cancellation, 0, truth * (1 + 2 * count * 0x1p-24), 2));
 }
 
-// Small integers have few different squares.
+// Squares of small integers take few different values.
 TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
   constexpr Index count = 7 * 585;
   Judged norm(make_batch_norm(), {count, 1}, "--training");
@@ -133,8 +133,8 @@ TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
   EXPECT_FALSE(norm.accepts(HardData::none, 0, half_worst, 2));
 }
 
-// An infinite scale makes x - mean an infinity of its sign, or NaN if it is 0: for an x that is the mean but
-// for a rounding, which of them it is depends on the order of the sum.
+// An infinite scale turns x - mean into an infinity of its sign, or into NaN if it is 0: if x equals the mean
+// except for rounding, the order of the sum decides which.
 TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
   constexpr Index count = 9;
   Judged norm(make_batch_norm(), {count, 1}, "--training");
@@ -149,19 +149,19 @@ TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
   EXPECT_FALSE(norm.accepts(HardData::nonfinite, 5, -infinity));
 }
 
-// tanh hands the error of a sum that cancels on to what multiplies it.
+// tanh passes the error of a sum that cancels on to the following factor.
 TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
   Judged product(make_gemm(), {1, 1, 2, 1}, "--epilogue tanh(acc)*scale[m]");
   product.input(0).set(0, 1e4);
   product.input(0).set(1, -1e4);
   product.input(product.slot("operand scale")).fill(100);
-  double const off = 2e4 * 6 * 0x1p-24 * 100;  // a sum of 2e4 in absolute values, six units off
+  double const off = 2e4 * 6 * 0x1p-24 * 100;  // a sum of 2e4 in absolute values, with an error of six units
   EXPECT_TRUE(product.accepts(HardData::magnitudes, 0, 0.9 * off));
   EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, 100 * off));
 }
 
-// The gradient of a loss whose only class is certain is 0; the reference finds it, however far the centers
-// are.
+// The gradient of a loss with a single, certain class is 0; the reference computes exactly that, however far
+// away the centers are.
 TEST(Judge, HasTheGradientOfALossOfFarCentersExactly) {
   Judged rbf(make_rbf(), {1, 26, 2}, "--direction backward", DataType::f64);
   for (Index i = 0; i < 26; ++i) {
@@ -177,7 +177,7 @@ TEST(Judge, HasTheGradientOfALossOfFarCentersExactly) {
 TEST(Judge, TakesTheLargestNumberForInfinityOnlyWithinTheBound) {
   Judged product(make_gemm(), {1, 1, 4, 1});
   product.input(0).fill(1e38);
-  EXPECT_TRUE(product.accepts(HardData::huge, 0, infinity));  // sums pass the largest number
+  EXPECT_TRUE(product.accepts(HardData::huge, 0, infinity));  // the sums overflow
   product.input(0).fill(1e30);
   EXPECT_FALSE(product.accepts(HardData::huge, 0, infinity));
 }

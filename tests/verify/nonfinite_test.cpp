@@ -1,5 +1,5 @@
-// Scalars that are 0 beside NaN, and moments of infinities, by every kernel of every backend that needs no
-// GPU (docs/nonfinite.md). Convolutions and products are held against numpy by tests/cli/check_nonfinite.py.
+// Zero scalars times NaN, and moments of infinities, by every kernel of every backend that needs no GPU
+// (docs/nonfinite.md). tests/cli/check_nonfinite.py compares convolutions and products with numpy.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,7 +32,8 @@ void run_plan(Problem const& problem, Backend backend, std::string const& kernel
 
 constexpr Backend backends[] = {Backend::reference, Backend::cpu, Backend::emulator};
 
-// d = alpha * (ones * ones) + beta * c of 16x16 by each kernel that takes it; returns how many did.
+// Computes d = alpha * (ones * ones) + beta * c of 16x16 by each kernel that supports it; returns their
+// number.
 int each_product(float of_a, float of_c, double alpha, double beta, float wanted) {
   GemmProblem problem;
   problem.a = problem.b = problem.c = problem.d = describe(DataType::f32, Shape(1, 16, 16));
@@ -47,7 +48,7 @@ int each_product(float of_a, float of_c, double alpha, double beta, float wanted
         run_plan(problem, backend, candidate.name,
                  {.a = a.data(), .b = b.data(), .c = c.data(), .d = d.data(), .scalars = scalars});
       } catch (Error const&) {
-        continue;  // it does not take the problem
+        continue;  // the kernel does not support the problem
       }
       ++count;
       for (Index i = 0; i < d.size(); ++i)
@@ -108,7 +109,7 @@ TEST(Moments, OfAChannelWithAnInfinityHaveItAsMean) {
   }
 }
 
-// The command line does not reach this kernel, whose filters lie otherwise than its images.
+// The command line cannot reach this kernel, whose filters have another layout than its images.
 TEST(Convolution, WithTheBatchInnermostKeepsNaNWithinItsWindows) {
   using Direction = ConvolutionDirection;
   for (Direction const direction : {Direction::forward, Direction::data, Direction::filter})

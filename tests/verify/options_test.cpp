@@ -1,4 +1,4 @@
-// The program declares the options of the verb and subject that it was asked for, and of no others.
+// The program declares the options of the requested verb and subject, and no others.
 #include <gtest/gtest.h>
 
 #include <CLI/App.hpp>

@@ -1,5 +1,5 @@
-// What plain_memory.h names; compiled without instrumentation and with -fno-builtin, which keeps the compiler
-// from turning these loops back into calls of the C library.
+// The functions named in plain_memory.h, compiled without instrumentation and with -fno-builtin, so that the
+// compiler does not turn these loops into calls of the C library.
 #include <cstddef>
 
 extern "C" {
