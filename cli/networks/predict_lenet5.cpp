@@ -17,26 +17,26 @@ namespace {
 
 // Converts a picture to the form of the training images: light on dark, 28x28, aspect ratio kept.
 io::Image as_input(io::Image const& picture) {
-  io::Image grey = io::to_grey(picture);
+  io::Image gray = io::to_grey(picture);
   long long border = 0, count = 0;
-  for (int y = 0; y < grey.height; ++y)
-    for (int x = 0; x < grey.width; ++x)
-      if (x == 0 || y == 0 || x == grey.width - 1 || y == grey.height - 1)
-        border += grey.pixels[grey.offset(x, y)], ++count;
+  for (int y = 0; y < gray.height; ++y)
+    for (int x = 0; x < gray.width; ++x)
+      if (x == 0 || y == 0 || x == gray.width - 1 || y == gray.height - 1)
+        border += gray.pixels[gray.offset(x, y)], ++count;
   if (border > 127 * count)
-    for (unsigned char& pixel : grey.pixels) pixel = static_cast<unsigned char>(255 - pixel);
+    for (unsigned char& pixel : gray.pixels) pixel = static_cast<unsigned char>(255 - pixel);
   int const size = lenet5::image_size;
-  int const side = std::max(grey.width, grey.height);
-  if (grey.width != grey.height) {
+  int const side = std::max(gray.width, gray.height);
+  if (gray.width != gray.height) {
     io::Image square = io::make_image(side, side, 1);
-    for (int y = 0; y < grey.height; ++y)
-      std::copy_n(&grey.pixels[grey.offset(0, y)], grey.width,
-                  &square.pixels[square.offset((side - grey.width) / 2, y + (side - grey.height) / 2)]);
-    grey = std::move(square);
+    for (int y = 0; y < gray.height; ++y)
+      std::copy_n(&gray.pixels[gray.offset(0, y)], gray.width,
+                  &square.pixels[square.offset((side - gray.width) / 2, y + (side - gray.height) / 2)]);
+    gray = std::move(square);
   }
-  return side == size  ? grey
-         : side > size ? io::resize_area(grey, size, size)
-                       : io::resize_bilinear(grey, size, size);
+  return side == size  ? gray
+         : side > size ? io::resize_area(gray, size, size)
+                       : io::resize_bilinear(gray, size, size);
 }
 
 unsigned char page_of(std::string const& background) {

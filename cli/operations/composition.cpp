@@ -29,8 +29,8 @@ class GemmChoices final : public TuningChoices {
   std::vector<TuningContender> contenders() const override {
     return plan::contenders(problem_, device_, options_);
   }
-  std::vector<TuningContender> neighbours(TuningLine const& centre) const override {
-    return plan::neighbours(problem_, device_, options_, centre);
+  std::vector<TuningContender> neighbors(TuningLine const& center) const override {
+    return plan::neighbours(problem_, device_, options_, center);
   }
   std::vector<TuningContender> contender_of(TuningLine const& line) const override {
     return plan::contender_of(problem_, device_, options_, line);

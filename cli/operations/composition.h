@@ -19,7 +19,7 @@ class TuningChoices {
  public:
   virtual ~TuningChoices() = default;
   virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own choice comes first
-  virtual std::vector<TuningContender> neighbours(TuningLine const& centre) const = 0;
+  virtual std::vector<TuningContender> neighbors(TuningLine const& center) const = 0;
   // `line` as a contender; empty if it no longer fits the problem.
   virtual std::vector<TuningContender> contender_of(TuningLine const& line) const = 0;
 };

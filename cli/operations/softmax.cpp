@@ -178,12 +178,12 @@ class Rbf final : public Subject {
     inputs.made_here = true;
     inputs.add("x", dense_shape(types.type_of(types.a, DataType::f32), {size[0], size[1]}));
     inputs.add("centres", dense_shape(types.type_of(types.b, DataType::f32), {size[2], size[1]}));
-    if (labelled_) inputs.add("labels", dense_shape(DataType::s32, {size[0]}));
+    if (labeled_) inputs.add("labels", dense_shape(DataType::s32, {size[0]}));
     return inputs;
   }
   std::vector<Index> draw(nets::Random& random) override {
     if (direction_.empty()) direction_ = draw_from<std::string>(random, {"forward", "backward"});
-    labelled_ = draw_between(random, 0, 1) == 1;
+    labeled_ = draw_between(random, 0, 1) == 1;
     return {draw_between(random, 1, 33), draw_between(random, 1, 85), draw_between(random, 1, 13)};
   }
   Job job(Inputs const& inputs, Common const& common) const override;
@@ -194,7 +194,7 @@ class Rbf final : public Subject {
  private:
   std::string direction_;
   double rubbish_ = __builtin_huge_val();
-  bool labelled_ = true;
+  bool labeled_ = true;
 };
 
 Job Rbf::job(Inputs const& inputs, Common const& common) const {
@@ -204,24 +204,24 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
   problem.centres = inputs.at("centres", {2}, "(classes, F)");
   check_use(inputs.has("labels"), "--rubbish", std::isfinite(rubbish_) ? std::to_string(rubbish_) : "",
             "without --labels FILE", "the loss");
-  bool const labelled = inputs.has("labels"), backward = is_backward(direction_);
-  if (labelled) problem.labels = inputs.at("labels", {1}, "(N)");
+  bool const labeled = inputs.has("labels"), backward = is_backward(direction_);
+  if (labeled) problem.labels = inputs.at("labels", {1}, "(N)");
   DataType const type = output_type(common.types, problem.x.type, problem.centres.type, false);
   auto const distances = describe(type, Shape(problem.x.extent(0), problem.centres.extent(0)));
   auto const wants = [&](char const* option) { return inputs.made_here || inputs.wanted.contains(option); };
   Job job;
   if (backward) {
     problem.direction = Direction::backward;
-    if (!labelled) {
+    if (!labeled) {
       problem.distances = inputs.at_or_like("dy", distances);
       job.input_options["ddistances"] = "dy";
     }
     if (wants("out-centres")) problem.dcentres = describe(type, problem.centres.shape());
     job.outputs = {{"dx", "out", {0, 1}}, {"dcentres", "out-centres", {0, 1}}};
   } else {
-    if (!labelled || wants("out-distances")) problem.distances = distances;
-    job.outputs.push_back({"distances", labelled ? "out-distances" : "out", {0, 1}});
-    if (labelled) {
+    if (!labeled || wants("out-distances")) problem.distances = distances;
+    job.outputs.push_back({"distances", labeled ? "out-distances" : "out", {0, 1}});
+    if (labeled) {
       problem.loss = describe(type, Shape(1));
       job.outputs.push_back({"loss", "out", {}});
     }

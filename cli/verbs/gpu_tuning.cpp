@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Index sampled_elements = 512;
 constexpr std::size_t most_finalists = 4;  // besides the plan's own choice and that of the file
-constexpr std::size_t most_centres = 3;    // the fastest ones, whose neighbors are measured
+constexpr std::size_t most_centers = 3;    // the fastest ones, whose neighbors are measured
 constexpr double share_of_exploration = 0.75;
 constexpr double rough_seconds = 0.02;
 
@@ -40,7 +40,7 @@ struct Trial {
   GpuCall call;
   double rough = 0;
   std::vector<double> medians;  // one per slice
-  bool has_neighbours = false;  // neighbors were measured
+  bool has_neighbors = false;   // neighbors were measured
 
   double seconds() const { return quantile(medians, 0.5); }
 };
@@ -78,9 +78,9 @@ class GpuTuning {
     Trial* const incumbent = known == nullptr ? nullptr : add_known(*known);
     (void)timer_.warm_up(planned->call);
     explore(first, false);
-    while (Trial* const centre = next_centre()) {
-      centre->has_neighbours = true;
-      explore(choices_.neighbours(centre->contender.line), false);
+    while (Trial* const center = next_center()) {
+      center->has_neighbors = true;
+      explore(choices_.neighbors(center->contender.line), false);
     }
     return decide(*planned, incumbent);
   }
@@ -174,12 +174,11 @@ class GpuTuning {
     return list;
   }
 
-  Trial* next_centre() const {
+  Trial* next_center() const {
     if (!has_time()) return nullptr;
     std::vector<Trial*> list = fastest();
-    list.resize(std::min(list.size(), most_centres));
-    auto const found =
-        std::find_if(list.begin(), list.end(), [](Trial* one) { return !one->has_neighbours; });
+    list.resize(std::min(list.size(), most_centers));
+    auto const found = std::find_if(list.begin(), list.end(), [](Trial* one) { return !one->has_neighbors; });
     return found == list.end() ? nullptr : *found;
   }
 

@@ -299,8 +299,7 @@ TEST(Chwn16Convolution, AnyNumberOfShares) {
   }
 }
 
-// Windows that tile the image, windows that overlap, and windows with gaps; the first has work for several
-// threads.
+// Windows that tile, overlap, or leave gaps; the first image has work for several threads.
 std::vector<PoolingProblem> pooling_cases(PoolingMode mode) {
   std::vector<PoolingProblem> cases;
   Random random(7);

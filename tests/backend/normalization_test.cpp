@@ -135,18 +135,18 @@ TEST(Rbf, DistancesLossAndGradients) {
         p.direction = direction;
         p.x = describe(type, choice.layout({n, f}));
         p.centres = describe(type, choice.layout({classes, f}));
-        bool const labelled = choice.heads();
-        if (labelled) {
+        bool const labeled = choice.heads();
+        if (labeled) {
           p.labels = describe(s32, Shape{n});
           if (direction == Direction::forward) p.loss = describe(type, Shape{1});
           if (choice.heads()) p.rubbish = 1.0;
         }
-        if (!labelled || (direction == Direction::forward && choice.heads()))
+        if (!labeled || (direction == Direction::forward && choice.heads()))
           p.distances = describe(type, choice.layout({n, classes}));
         if (direction == Direction::backward && choice.heads())
           p.dcentres = describe(type, choice.layout({classes, f}));
         Trial trial(p, seed);
-        if (labelled)
+        if (labeled)
           for (Index i = 0; i < n; ++i)
             trial.input("labels").set(i, static_cast<double>(choice.between(0, classes - 1)));
         SCOPED_TRACE("seed " + std::to_string(seed));

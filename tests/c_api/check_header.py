@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""cosmati.h explains each option that the library takes on a line of its own, and its lists are not run together.
+"""Checks that cosmati.h documents each option of the library on a separate line, and that its lists are not merged.
 
 usage: check_header.py LIBRARY     exit status 1 and a line for each finding
 """
@@ -21,7 +21,7 @@ class Add(ctypes.Structure):
 
 
 def legal_options(library):
-    """{function: names}, from what the functions say of an option that they do not have."""
+    """Returns {function: names}, from the messages about an unknown option."""
     handle, problem, plan = c_void_p(), c_void_p(), c_void_p()
     vector = Tensor(1, 1, (c_int64 * 6)(4), (c_int64 * 6)(1), 4)
     add = Add(size=ctypes.sizeof(Add), a=vector, y=vector, alpha=1)

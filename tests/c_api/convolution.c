@@ -22,7 +22,7 @@ static float* w_at(float* data, int k, int c, int r, int s) {
   return data + ((k * (C / GROUPS) + c) * R + r) * S + s;
 }
 
-/* For each product of the convolution: y += x * w, dx += dy * w, or dw += dy * x. */
+/* Visits each product of the convolution: y += x * w, dx += dy * w, or dw += dy * x. */
 static void accumulate(float* into_y, float* into_x, float* into_w) {
   for (int n = 0; n < IMAGES; ++n)
     for (int k = 0; k < F; ++k)
@@ -114,7 +114,7 @@ static void test_filter_and_bias(cosmati_handle_t handle) {
   for (int k = 0; k < F; ++k) sum[k] = 0;
   for (int i = 0; i < Y; ++i) sum[i % F] += y[i];
   convolution.direction = COSMATI_CONVOLUTION_FILTER;
-  if (strcmp(cosmati_backend(handle), "emulator") == 0) { /* which has no sum over a bias */
+  if (strcmp(cosmati_backend(handle), "emulator") == 0) { /* it has no bias gradient */
     cosmati_argument const alone[] = {filter[0], filter[1], filter[2]};
     OK(cosmati_convolution_problem(&convolution, &problem));
     RUN(handle, problem, alone);

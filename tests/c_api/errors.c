@@ -1,4 +1,4 @@
-/* Refusals: their status, and that the message names what is wrong, its value, and what would be legal. */
+/* Rejected calls: their status, and a message that names the error, the value, and the valid values. */
 #include <string.h>
 
 #include "tests/c_api/support.h"
@@ -76,7 +76,7 @@ static void test_problems(void) {
   CHECK(problem == NULL);
 }
 
-/* Fields are called as the struct calls them, and tensors of another direction are refused. */
+/* Messages use the names of the struct's fields, and tensors of another direction are rejected. */
 static void test_fields(void) {
   int64_t const three = 3, one = 1;
   cosmati_tensor const channels = cosmati_packed(COSMATI_F32, 1, &three);
@@ -164,7 +164,7 @@ static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati
           "b lies|of 16|the problem promises");
 }
 
-/* On the emulator, a sum over a long k is split: a plan with a workspace. */
+/* On the emulator, a product with large K is split, so the plan has a workspace. */
 static void test_workspace(cosmati_handle_t handle) {
   cosmati_gemm gemm = product();
   cosmati_problem_t problem = NULL;
@@ -189,7 +189,7 @@ static void test_workspace(cosmati_handle_t handle) {
   cosmati_problem_destroy(problem);
 }
 
-/* A message may be longer than what is kept of it. */
+/* A long message is truncated. */
 static void test_long_message(void) {
   static char name[6000];
   cosmati_handle_t none = NULL;

@@ -17,7 +17,7 @@ static void fill_all(void) {
   for (size_t i = 0; i < sizeof d / sizeof d[0]; ++i) d[i] = wanted[i] = -77;
 }
 
-/* a is column-major with a gap, b row-major with a gap, d column-major; what lies in the gaps of d stays. */
+/* a is column-major with a gap, b row-major with a gap, d column-major; the gaps of d are not changed. */
 static void test_epilogue(cosmati_handle_t handle) {
   cosmati_gemm gemm = cosmati_default_gemm();
   cosmati_problem_t problem = NULL;
@@ -50,7 +50,7 @@ static void test_epilogue(cosmati_handle_t handle) {
   SAME(d, wanted, sizeof d / sizeof d[0], 0);
 }
 
-/* One b for all; then the same by pointers, in reverse order. */
+/* One b for all products; then the same by pointers, in reverse order. */
 static void test_batches(cosmati_handle_t handle) {
   cosmati_gemm gemm = cosmati_default_gemm();
   cosmati_problem_t problem = NULL;
@@ -89,7 +89,7 @@ static void test_batches(cosmati_handle_t handle) {
   SAME(d, wanted, (size_t)BATCH * M * N, 0);
 }
 
-/* A sum over nothing is 0; and memory of the handle's own. */
+/* An empty sum is 0; and memory owned by the handle. */
 static void test_empty_and_memory(cosmati_handle_t handle) {
   cosmati_gemm gemm = cosmati_default_gemm();
   cosmati_problem_t problem = NULL;
@@ -114,13 +114,13 @@ static void test_empty_and_memory(cosmati_handle_t handle) {
   cosmati_free(memory);
 }
 
-static float half_to_float(uint16_t bits) { /* of small normal numbers and 0 */
+static float half_to_float(uint16_t bits) { /* for small normal numbers and 0 */
   int const exponent = bits >> 10 & 31;
   float const magnitude = exponent == 0 ? 0 : ldexpf((float)(1024 + (bits & 1023)), exponent - 25);
   return bits >> 15 ? -magnitude : magnitude;
 }
 
-/* f16 factors and results: small whole numbers are exact there. */
+/* f16 factors and results, which are exact for small integers. */
 static void test_halves(cosmati_handle_t handle) {
   static uint16_t const codes[7] = {0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200}; /* -3 to 3 */
   static uint16_t x[M * K], w[K * N], y[M * N];

@@ -1,5 +1,5 @@
-/* c_api_test BACKEND GROUP...: the C interface on one backend, against loops of its own. Exit status 1 if
- * anything is not as it should be. */
+/* c_api_test BACKEND GROUP...: the C interface on one backend, against loops in C. Exit status 1 if
+ * any check fails. */
 #include <string.h>
 
 #include "tests/c_api/support.h"

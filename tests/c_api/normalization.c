@@ -22,7 +22,7 @@ static void statistics_of(int c, double* average, double* spread) {
   *spread = squares / COUNT;
 }
 
-/* Of the training mode: y, and the gradients of the sum over y * dy. */
+/* Training mode: y, and the gradients of sum of y * dy. */
 static void expect(int c, float* forward, float* backward) {
   double average, spread, sum_dy = 0, sum_dy_x = 0;
   statistics_of(c, &average, &spread);

@@ -1,4 +1,4 @@
-/* What plans tell, options, and find. */
+/* Descriptions of plans, options, and find. */
 #include <stdlib.h>
 #include <string.h>
 

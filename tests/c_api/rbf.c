@@ -33,7 +33,7 @@ static double normalizer(int row) {
   return sum;
 }
 
-/* From the gradient of the distances: dx and dcentres are sums of 2 (x - centre). */
+/* dx and dcentres from the gradient of the distances: weighted sums of 2 (x - center). */
 static void want_gradients(double const* of_distances) {
   for (int i = 0; i < X; ++i) wanted_dx[i] = 0;
   for (int i = 0; i < C; ++i) wanted_dcentres[i] = 0;
@@ -118,7 +118,7 @@ void test_rbf(cosmati_handle_t handle) {
   fill_reals(x, X, 1);
   fill_reals(centres, C, 2);
   fill_reals(ddistances, D, 3);
-  for (int i = 0; i < X; ++i) x[i] /= 4; /* near the centres, where exp(-distance) is a number to speak of */
+  for (int i = 0; i < X; ++i) x[i] /= 4; /* close to the centers, so that exp(-distance) is not negligible */
   for (int i = 0; i < C; ++i) centres[i] /= 4;
   test_distances(handle);
   test_loss(handle);

@@ -76,7 +76,7 @@ static void test_cross_entropy(cosmati_handle_t handle) {
   SAME(loss, wanted_loss, 1, 1e-5);
   SAME(dx, wanted, X, 1e-6);
   labels[3] = CLASSES;
-  if (strcmp(cosmati_backend(handle), "emulator") != 0) /* whose kernels do not look, as on a GPU */
+  if (strcmp(cosmati_backend(handle), "emulator") != 0) /* its kernels do not check labels, as on a GPU */
     REFUSED(cosmati_run(plan, arguments, 4, cosmati_address(workspace), bytes, NULL), COSMATI_BAD_REQUEST,
             "label 3 is 10|from 0 to 9");
   cosmati_free(workspace);

@@ -1,5 +1,5 @@
-/* What the C programs of this folder share: checks that count, numbers that add up exactly, plans run in one
- * line. */
+/* Helpers of the C programs of this folder: checks that count failures, numbers with exact sums, and plans
+ * run by one call. */
 #ifndef COSMATI_TESTS_C_API_SUPPORT_H
 #define COSMATI_TESTS_C_API_SUPPORT_H
 
@@ -9,31 +9,31 @@
 
 extern int failures;
 
-/* Counts and tells what does not hold. */
+/* Counts and prints a condition that does not hold. */
 #define CHECK(condition) check_that((condition) != 0, #condition, __FILE__, __LINE__)
 void check_that(int holds, char const* text, char const* file, int line);
 
-/* The call succeeds; else its message is told. */
+/* The call succeeds; otherwise its message is printed. */
 #define OK(call) ok((call), #call, __FILE__, __LINE__)
 int ok(cosmati_status status, char const* text, char const* file, int line);
 
-/* The call fails with this status, and the message has each of the fragments, which are separated by '|'. */
+/* The call fails with this status, and the message contains all fragments, which are separated by '|'. */
 #define REFUSED(call, status, fragments) refused((call), (status), (fragments), #call, __FILE__, __LINE__)
 void refused(cosmati_status given, cosmati_status wanted, char const* fragments, char const* text,
              char const* file, int line);
 
-/* Both arrays agree within `tolerance`; not a number agrees with nothing. */
+/* Both arrays agree within `tolerance`; NaN agrees with nothing. */
 #define SAME(given, wanted, count, tolerance) \
   same((given), (wanted), (count), (tolerance), __FILE__, __LINE__)
 void same(float const* given, float const* wanted, size_t count, double tolerance, char const* file,
           int line);
 
-/* Whole numbers from -3 to 3: sums of products are exact in f32. */
+/* Integers from -3 to 3, so that sums of products are exact in f32. */
 void fill(float* data, size_t count, unsigned seed);
 /* Numbers between -2 and 2. */
 void fill_reals(float* data, size_t count, unsigned seed);
 
-/* Plans, runs with a workspace of its own that holds garbage, and destroys problem and plan. */
+/* Plans, runs with an uninitialized workspace, and destroys problem and plan. */
 #define RUN(handle, problem, arguments)                                                                  \
   run_once((handle), (problem), NULL, (arguments), sizeof(arguments) / sizeof((arguments)[0]), __FILE__, \
            __LINE__)

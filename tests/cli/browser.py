@@ -1,9 +1,9 @@
-"""A headless Chromium, driven over a pipe (Chrome DevTools Protocol): a page's errors, what it evaluates, its picture."""
+"""A headless Chromium, driven over a pipe (Chrome DevTools Protocol): a page's errors, values of expressions, screenshots."""
 import base64, fcntl, json, os, select, shutil, subprocess, tempfile, time
 
 
 def find():
-    """The path of a Chromium, or None; $CHROMIUM names one."""
+    """Returns the path of a Chromium ($CHROMIUM if set), or None."""
     for name in filter(None, (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "chrome")):
         path = shutil.which(name)
         if path:
@@ -18,7 +18,7 @@ class Browser:
         # The browser reads commands from descriptor 3 and answers at descriptor 4.
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (*os.pipe(), *os.pipe())]
         theirs_in, self.to, self.of, theirs_out = ends
-        # --no-sandbox: tests run as root in containers, where there is none to be had; pages are our own.
+        # --no-sandbox: tests may run as root in containers, which have no sandbox; the pages are our own.
         self.process = subprocess.Popen(
             [path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--hide-scrollbars",
              "--no-first-run", "--user-data-dir=" + self.profile.name],
@@ -61,7 +61,7 @@ class Browser:
             self.events.append(message)
 
     def open(self, path, width, height=900, scheme="light", media="screen"):
-        """Loads a file; returns what the page complained of, and every address beside its own that it asked for."""
+        """Loads a file; returns the page's errors, and every address that it requested besides its own."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.events = []
@@ -70,7 +70,7 @@ class Browser:
         until = time.monotonic() + self.seconds
         while not failure and not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self.events.append(self._message(until))
-        self.value("0")  # what was said up to now has arrived
+        self.value("0")  # all earlier messages have arrived
         found = [failure] if failure else []
         for event in self.events:
             method, told = event["method"], event.get("params", {})

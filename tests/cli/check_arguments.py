@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Arrays without dimensions, integers of any width, options that mean nothing, and files that stay clean. usage: check_arguments.py PROGRAM"""
+"""Zero-dimensional arrays, integers of any width, options without effect, and files without stray output. usage: check_arguments.py PROGRAM"""
 import io, os, subprocess, sys
 import numpy as np
 from program import Program
@@ -9,7 +9,7 @@ f32 = lambda *shape: np.ones(shape, np.float32)
 
 
 def refused(*words, says):
-    """One sentence with all of `says`, status 2, and nothing written."""
+    """Expects one sentence that contains all of `says`, status 2, and no output file."""
     out = program.file("refused.npy")
     text = program.call("run", *words, "--backend", "cpu", "--out", out, expect=2).stderr
     program.check(text.startswith("cosmati: ") and not os.path.exists(out), f"{words}: {text!r}")
@@ -47,7 +47,8 @@ def integers():
         refused("add", "--a", a, says=["whole.npy", "s16" if kind == np.int16 else "s64", "--a-type"])
     refused("add", "--a", program.save("large", np.array([1, 300, 301])), "--type", "s8", says=["large.npy", "300 at (1)", "s8"])
     refused("add", "--a", program.save("odd", np.array([2**24, 2**24 + 1])), "--type", "f32", says=["odd.npy", "16777217 at (1)", "f32"])
-    # Operands, c and parameters become the type asked for; beside products of integers s32, in which these are summed.
+    # Operands, c and parameters take the requested type; next to integer products they become s32, the type of the
+    # sums.
     a, b, bias = np.arange(12).reshape(3, 4), np.arange(20).reshape(4, 5) - 9, np.arange(5) * 1000
     files = ["--a", program.save("a", a), "--b", program.save("b", b), "--operand", "bias=" + program.save("bias", bias),
              "--c", program.save("c", np.full((3, 5), 70000)), "--epilogue", "acc + bias[n] + c"]
@@ -60,7 +61,7 @@ def integers():
     ones = program.save("ones", np.ones(3, np.int64))
     got = program.run("batchnorm", "--x", program.save("x", x), "--scale", ones, "--bias", ones, "--mean", ones, "--variance", ones, "--epsilon", 0, "--type", "f32")
     program.equal("batchnorm with int64 parameters", got, x)
-    # Arrays that a mode does not read are told, and do not decide the type of what is saved.
+    # Arrays that a mode does not read are reported, and do not affect the type of outputs.
     done = program.call("run", "batchnorm", "--x", program.file("x.npy"), "--scale", program.save("s", f32(3)), "--bias", program.file("s.npy"), "--training",
                         "--mean", program.save("m", np.ones(3)), "--out", program.file("o.npy"), "--save-mean", program.file("mean.npy"), "--backend", "cpu")
     program.check("--mean" in done.stderr and np.load(program.file("mean.npy")).dtype == np.float32, done.stderr)
@@ -118,7 +119,7 @@ def sizes_in_the_words_of_the_options():
 
 
 def clean_files():
-    # A file that is stdout holds the results alone.
+    # If a file is stdout, it contains only the results.
     x = program.save("x", f32(2, 3))
     words = [program.path, "run", "add", "--a", x, "--backend", "cpu", "--out", "/dev/stdout"]
     for more in ([], ["--json"]):
@@ -129,7 +130,7 @@ def clean_files():
     with open(program.file("redirected.npy"), "wb") as file:
         subprocess.run(words, stdout=file, stderr=subprocess.PIPE)
     program.equal("/dev/stdout > FILE", np.load(program.file("redirected.npy")), f32(2, 3))
-    # A request that fails leaves no tuning file.
+    # A failed request leaves no tuning file.
     file = program.file("tuning.txt")
     for words, status in ((["--size", "8x8"], 2), (["--size", "8x8x8", "--backend", "cuda", "--device", "0"], 3), (["--size", "8x8x8", "--seconds", "99"], 2)):
         program.call("find", "gemm", *words, "--out", file, expect=status, COSMATI_LIBCUDA="/nowhere/libcuda.so")

@@ -1,4 +1,4 @@
-"""--batch-invariant from the outside: the bits of rows, matrices and images, and what is refused."""
+"""--batch-invariant on the command line: the bits of rows, matrices and images, and rejected requests."""
 import json, math, sys
 import numpy as np
 from program import Program

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Random problems of every operation and type, planned for GPUs that are not here: every kernel that takes one compiles.
+"""Random problems of every operation and type, planned for GPUs that are not installed: every kernel that supports one compiles.
 
 usage: check_compile.py COSMATI [--count N] [--seed N] [--architectures sm_90a,sm_80,sm_75] [--subjects gemm,conv,...]
 
 Skipped (exit status 77) where there is no NVRTC. Kernels that keep more than MOST_LOCAL_BYTES a thread in local memory are
-failures, too: that is no spilled register, but an array that was meant for registers.
+failures, too: that indicates not spilled registers, but an array that was meant for registers.
 """
 import argparse, json, os, subprocess, sys, tempfile, time
 from program import Program

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""train dcgan from the outside: what it writes, resuming, Ctrl-C, refusals; generate draws with what it saved.
+"""train dcgan on the command line: its files, resuming, Ctrl-C, rejected requests; generate uses what it saved.
 
 usage: check_dcgan_training.py COSMATI
 """
@@ -25,7 +25,7 @@ def read(path):
 
 
 def refused(*words, saying):
-    """Exit status 2 and one sentence on stderr that holds `saying`."""
+    """Expects exit status 2 and one sentence on stderr that contains `saying`."""
     error = program.call(*words, expect=2).stderr
     program.check(saying in error and error.count("\n") == 1, f"{words}: {saying!r} is not in {error!r}")
 
@@ -44,14 +44,14 @@ def make_pictures(count=600):
 
 
 def grids_of(name):
-    """The grids that --samples NAME.png wrote, by step."""
+    """Returns the grids that --samples NAME.png wrote, by step."""
     folder = program.folder.name
     return {int(file[len(name) + 1:-4]): read(f"{folder}/{file}") for file in os.listdir(folder)
             if file.startswith(f"{name}-") and file.endswith(".png")}
 
 
 def check_files(data, base):
-    """The same bits and grids whether interrupted or not."""
+    """Expects the same bits and grids whether interrupted or not."""
     whole, parts = program.file("whole.safetensors"), program.file("parts.safetensors")
     output = program.call(*base, "--steps", 7, "--report", 3, "--save", whole, "--samples", program.file("s.png"),
                           "--generator", program.file("f16.safetensors"), "--json").stdout
@@ -107,7 +107,7 @@ def check_refusals(data, base, whole, parts):
 
 
 def check_generator(weights):
-    """What --width 2 saved, and the generator alone in f16: generate draws what the training's last grid shows."""
+    """With the checkpoint of --width 2 and with the exported f16 generator, generate reproduces the training's last grid."""
     grid = program.file("grid.png")
     program.call("generate", "dcgan", "--weights", weights, "--count", 64, "--seed", 1, "--backend", "cpu", "--image", grid)
     different = sum(a != b for a, b in zip(read(grid), grids_of("s")[7]))
@@ -124,7 +124,7 @@ def check_generator(weights):
 
 
 def images_of(path, count):
-    """The first images of seed 1 by a generator in a safetensors file, in float64."""
+    """Computes in float64 the first images of seed 1 by a generator in a safetensors file."""
     data = read(path)
     size = int.from_bytes(data[:8], "little")
     header, data = json.loads(data[8:8 + size]), data[8 + size:]

@@ -13,7 +13,7 @@ to = lambda array, layout: np.ascontiguousarray(array.transpose(AXES[layout]))
 
 
 def taps(x, window, stride, pad, dilation, fill):
-    """x[n, c, h, w] of each tap: an array (R*S, N, C, P, Q), and the places h*W + w or -1."""
+    """Returns x[n, c, h, w] of each tap as an array (R*S, N, C, P, Q), and the indices h*W + w, or -1 outside."""
     (R, S), (top, bottom, left, right) = window, pad
     H, W = x.shape[2:]
     P = (H + top + bottom - dilation[0] * (R - 1) - 1) // stride[0] + 1
@@ -129,7 +129,7 @@ def normalizations():
         program.close(f"inference {shape} {layout}", got, there((X - c(mean)) / np.sqrt(c(variance) + 1e-3) * c(scale) + c(bias)), 2)
         own_mean, own_variance = X.mean(sums), X.var(sums)
         hat = (X - c(own_mean)) / np.sqrt(c(own_variance) + 1e-3)
-        # Of mixed types, none is rounded to another's.
+        # With mixed types, no operand is rounded to another's type.
         whole, double = np.arange(1, C + 1, dtype=np.int8), mean.astype(np.float64)
         mixed = program.run("batchnorm", *words("x", "bias", "variance"), "--scale", program.save("whole", whole), "--mean", program.save("double", double), *l)
         program.close(f"mixed types {shape} {layout}", mixed, there((X - c(mean)) / np.sqrt(c(variance) + 1e-3) * c(whole) + c(bias)), 2 * C)

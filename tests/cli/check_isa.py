@@ -1,11 +1,11 @@
-"""COSMATI_MAX_CPU_ISA: every operation agrees with the reference under each value, and our kernels, oneDNN and OpenBLAS keep to it.
+"""COSMATI_MAX_CPU_ISA: every operation agrees with the reference under each value, and our kernels, oneDNN and OpenBLAS obey it.
 
 check_isa.py PROGRAM"""
 import json, os, re, sys
 import numpy as np
 from program import Program
 
-os.environ.pop("ONEDNN_MAX_CPU_ISA", None)  # what is limited is said at each call
+os.environ.pop("ONEDNN_MAX_CPU_ISA", None)  # every call reports the limit
 program = Program(sys.argv[1], "cpu")
 LEVELS = ["SSE2", "AVX2", "AVX512"]
 CORES = {"SSE2": ("Prescott",), "AVX2": ("Haswell",), "AVX512": ("SkylakeX",)}
@@ -25,7 +25,7 @@ def level_of(processor):
 
 
 def onednn_isa(**environment):
-    """What oneDNN says that it uses, for a product."""
+    """Returns the instruction set that oneDNN reports for a product."""
     a = program.save("a", np.ones((40, 40), np.float32))
     done = program.call("run", "gemm", "--backend", "cpu", "--kernel", "onednn_matmul", "--a", a, "--b", a, "--out", program.file("d.npy"),
                         ONEDNN_VERBOSE="1", **environment)
@@ -50,7 +50,7 @@ def limits():
             program.check(onednn_isa(COSMATI_MAX_CPU_ISA=value).startswith(ONEDNN[value]), f"{value}: oneDNN uses {onednn_isa(COSMATI_MAX_CPU_ISA=value)}")
         kernel = explained("pool", "--size", "16x6x14x14", "--window", "2,2", "--layout", "chwn", COSMATI_MAX_CPU_ISA=value)["chwn16"]
         program.check((kernel["verdict"] == "refused") == (effective == "SSE2"), f"{value}: chwn16 is {kernel['verdict']}")
-        # Eight-bit products without VNNI would saturate.
+        # 8-bit products without VNNI would saturate.
         bytes_ = explained("gemm", "--size", "64x64x64", "--type", "s8", COSMATI_MAX_CPU_ISA=value)["onednn_matmul"]
         program.check(effective == "AVX512" or "VNNI" in (bytes_["reason"] or ""), f"{value}: s8 by onednn_matmul is {bytes_}")
     bytes_ = explained("gemm", "--size", "64x64x64", "--type", "s8", ONEDNN_MAX_CPU_ISA="AVX2")["onednn_matmul"]

@@ -1,4 +1,4 @@
-"""check_limits.py PROGRAM: runs under limits of memory and threads end with a status of the program's, never by a signal."""
+"""check_limits.py PROGRAM: runs under limits of memory and threads end with one of the program's exit statuses, never by a signal."""
 import os
 import pathlib
 import resource
@@ -32,8 +32,8 @@ def address_space(kilobytes):
 
 
 def check_memory(program, folder):
-    """Whatever is left of the address space: the result, or a sentence. The dynamic loader's own statuses are those below the
-    first limit under which the program starts at all."""
+    """Under any limit of the address space, expects the result or a sentence. Statuses below the first limit under which
+    the program starts at all are the dynamic loader's."""
     runs = {"gemm": ["run", "gemm", "--a", "a.npy", "--b", "a.npy", "--out", "d.npy"],
             "gemm with c": ["run", "gemm", "--a", "a.npy", "--b", "a.npy", "--c", "a.npy", "--set", "beta=1", "--out", "d.npy"],
             "gemm f64": ["run", "gemm", "--a", "b.npy", "--b", "b.npy", "--out", "d.npy"],
@@ -51,8 +51,8 @@ def check_memory(program, folder):
 
 
 def check_threads(program, folder):
-    """As a user who may have no more processes."""
-    if os.geteuid() == 0:  # limits of processes are not for root; the copy lies where another user may read
+    """Runs as a user who may start no more processes."""
+    if os.geteuid() == 0:  # root is exempt from process limits; the copy is in a folder that another user may read
         root = folder / "copy"
         shutil.copytree(pathlib.Path(program).parent, root / "bin", ignore=lambda _, names: [n for n in names if n != pathlib.Path(program).name])
         shutil.copytree(pathlib.Path(program).parent.parent / "lib", root / "lib", symlinks=True,

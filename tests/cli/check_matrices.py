@@ -69,7 +69,7 @@ def epilogues():
     program.close("alpha and beta", got, 1.5 * P - 2 * C)
     nan = program.save("nan", np.full((m, n), np.nan, np.float32))
     program.close("beta 0 does not read c", program.run("gemm", *words[:4], "--c", nan, "--set", "beta=0"), P)
-    # c is added where nothing is said of it; where it is not read, a warning tells.
+    # c is added by default; if the epilogue does not read it, a warning is printed.
     program.close("c without beta", program.run("gemm", *words), P + C)
     program.close("c without beta, but alpha", program.run("gemm", *words, "--set", "alpha=-2"), C - 2 * P)
     for more, warns in (([], False), (["--set", "beta=0"], True), (["--epilogue", "alpha*acc + beta*c"], True), (["--epilogue", "acc"], True), (["--epilogue", "acc - c"], False)):

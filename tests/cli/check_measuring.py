@@ -1,4 +1,4 @@
-"""Bad files and misplaced options for find, tune, replay, plot and suites: a sentence each, nothing hangs, no input is touched. usage: check_measuring.py PROGRAM"""
+"""Bad files and misplaced options for find, tune, replay, plot and suites: one sentence each, no hangs, inputs unchanged. usage: check_measuring.py PROGRAM"""
 import os, subprocess, sys
 import numpy as np
 from program import Program
@@ -20,7 +20,7 @@ def read(path):
 
 
 def refused(*words, tells=(), **environment):
-    """Exit status 2 within seconds and one line on stderr, without control characters, that tells these words."""
+    """Expects exit status 2 within seconds and one line on stderr that contains these words and no control characters."""
     try:
         done = subprocess.run([program.path, *map(str, words)], capture_output=True, timeout=60, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
     except subprocess.TimeoutExpired:
@@ -40,7 +40,7 @@ program.call(*product, COSMATI_RECORD=calls)
 program.call("bench", "gemm", "--size", "8x8x8", "--backend", "cpu", *short, "--json", results)
 program.call(*find, "--size", "8x8x8", "--out", tuning)
 
-# Files that hold something else, are cut short or are no files.
+# Files with other content, truncated files, and non-files.
 escape = "\x1b[31m"
 recorded = read(calls).decode()
 bad = [
@@ -68,7 +68,7 @@ refused("replay", calls, "--baking", tells=["--baking"])
 for words in (["find", "gemm", "--size", "8x8x8"], ["tune", "gemm", "--size", "8x8x8"], ["plot", results]):
     refused(*words, "--baking", tells=["--baking"])
 
-# What holds for all problems has no place in the line of one of them.
+# Options that apply to all problems are not allowed in the line of one problem.
 for option, verbs in {"--out t.txt": "find tune compile", "--json": "find tune bench verify explain compile", "--backend reference": "find tune bench verify explain", "--threads 1": "find bench verify",
                       "--seed 3": "tune bench verify compile", "--shapes x.txt": "find bench verify explain compile", "--count 3": "verify compile", "--fail-below 2": "bench", "--slices 1": "bench",
                       "--lines 1": "bench compile", "--digest": "bench", "--peer-log x": "bench", "--verify-below 3": "bench",
@@ -77,7 +77,7 @@ for option, verbs in {"--out t.txt": "find tune compile", "--json": "find tune b
     for verb in verbs.split():
         out = ["--out", program.file("new.txt")] if verb == "tune" else []
         machine = ["--backend", "cpu"] if verb in ("find", "bench", "verify", "explain") else ["--arch", "sm_90a"] if verb == "compile" else []
-        if verb == "tune":  # it asks for a GPU first
+        if verb == "tune":  # it requests a GPU first
             done = program.try_verb(verb, "gemm", "--shapes", suite, *out)
             program.check(done.returncode in (2, 3), f"tune {option}: {done.stderr[:200]}")
             continue
@@ -87,7 +87,7 @@ suite = write("suite.txt", "subject: gemm\nabout: one\n--size 8x8x8 --type f64 -
 said = program.call("verify", "gemm", "--shapes", suite, "--backend", "cpu").stdout
 program.check("misaligned by 8" in said and "f64" in said, f"a line's own options hold: {said}")
 
-# What is recorded is no input of the process that records.
+# The recording is not an input of the process that records.
 before, array = read(calls), read(a)
 same = program.file("same.jsonl")
 os.symlink(calls, same)

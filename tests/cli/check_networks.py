@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""train, predict and generate from the outside: files byte for byte, resuming, Ctrl-C, refusals.
+"""train, predict and generate on the command line: files byte for byte, resuming, Ctrl-C, rejected requests.
 
-usage: check_networks.py COSMATI [--dcgan FOLDER]     FOLDER: the report's network and inputs, where they are there
+usage: check_networks.py COSMATI [--dcgan FOLDER]     FOLDER: the report's network and inputs, if available
 """
 import argparse
 import gzip
@@ -38,7 +38,7 @@ def run(*words, status=0):
 
 
 def refused(*words, saying):
-    """Exit status 2 and one sentence on stderr that holds `saying`."""
+    """Expects exit status 2 and one sentence on stderr that contains `saying`."""
     result = run(*words, status=2)
     expect(f"sentence of {' '.join(map(str, words[:4]))}", saying in result.stderr and result.stderr.count("\n") == 1,
            result.stderr)
@@ -51,7 +51,7 @@ def write_idx(path, array, compress=False):
 
 
 def make_dataset(folder, train=600, test=200):
-    """Bright squares whose place is the label."""
+    """Returns images of bright squares whose position encodes the label."""
     rng = np.random.default_rng(1)
     os.makedirs(folder, exist_ok=True)
     for prefix, count in (("train", train), ("t10k", test)):
@@ -78,11 +78,11 @@ def check_lenet5(folder):
     text = run(*base, "--save", model, "--picture", picture).stdout
     expect("a line for each epoch", text.count("images/s") == 6, text)
     expect("the confusion matrix", "correct" in text and "test accuracy" in text, text)
-    expect("where the files are", model in text and picture in text, text)
+    expect("paths of the files", model in text and picture in text, text)
     expect("the picture is a PNG", read(picture)[:8] == b"\x89PNG\r\n\x1a\n")
     lines = [json.loads(line) for line in run(*base, "--save", f"{folder}/n.safetensors", "--json").stdout.splitlines()]
     expect("the same seed gives the same file", read(model) == read(f"{folder}/n.safetensors"))
-    expect("it learns", lines[-1]["accuracy"] > 0.9, lines[-1])
+    expect("accuracy above 0.9", lines[-1]["accuracy"] > 0.9, lines[-1])
     accuracy = json.loads(run("predict", "lenet5", "--model", model, "--data", data, "--json").stdout.splitlines()[-1])
     expect("predict agrees with train", accuracy["accuracy"] == lines[-1]["accuracy"], accuracy)
     for backend in ("cpu", "reference"):
@@ -94,7 +94,7 @@ def check_lenet5(folder):
                             "--image", make_bmp(f"{folder}/l.bmp", large)).stdout)
     expect("a large picture, inverted", answer["class"] == labels[1], answer)
     both = run("predict", "lenet5", "--model", model, "--json", "--image", f"{folder}/i.bmp", f"{folder}/l.bmp").stdout
-    expect("two files behind one --image", [json.loads(line)["class"] for line in both.splitlines()] == list(labels[:2]), both)
+    expect("two files after one --image", [json.loads(line)["class"] for line in both.splitlines()] == list(labels[:2]), both)
 
     check_interrupt(folder, data, model)
     refused("train", "lenet5", "--data", f"{folder}/nowhere", saying="nowhere")
@@ -111,9 +111,9 @@ def check_lenet5(folder):
     line = json.loads(run("train", "lenet5", "--data", data, "--epochs", 1, "--batch", 32, "--type", "bf16", "--backend", "cpu",
                           "--save", half, "--json").stdout.splitlines()[0])
     answer = json.loads(run("predict", "lenet5", "--model", half, "--data", data, "--json").stdout.splitlines()[-1])
-    expect("a model trained in bf16 is one of f32", abs(answer["accuracy"] - line["test_accuracy"]) < 0.03, (line, answer))
+    expect("a model trained in bf16 predicts in f32", abs(answer["accuracy"] - line["test_accuracy"]) < 0.03, (line, answer))
     told = run("train", "lenet5", "--data", data, "--epochs", 1, "--batch", 64, "--compute", "tf32", "--backend", "cpu", "--save", half).stderr
-    expect("tf32 on the processor is told", told.count("\n") == 1 and "warning: tf32 changes nothing" in told and "cpu" in told, told)
+    expect("a warning about tf32 on the CPU", told.count("\n") == 1 and "warning: tf32 changes nothing" in told and "cpu" in told, told)
     refused("train", "lenet5", "--data", data, "--type", "s8", saying="f32, f16 or bf16")
     refused("train", "lenet5", "--data", data, "--type", "f16", "--compute", "tf32", saying="is for --type f32")
     refused("train", "lenet5", "--data", data, "--resume", half, "--type", "f32", saying="--type")
@@ -135,7 +135,7 @@ def check_lenet5_refusals(folder, data, model):
     with open(kept, "wb") as file:
         file.write(read(model))
     refused(*train, "--epochs", 2, "--batch", 32, "--learning-rate", 1000, "--save", kept, saying="no longer finite")
-    expect("a training that diverges leaves the file that was there", read(kept) == read(model))
+    expect("a diverging training keeps the existing file", read(kept) == read(model))
     broken = f"{folder}/broken.safetensors"
     poison(model, broken, "c1.weight")
     refused("predict", "lenet5", "--model", broken, "--data", data, saying="element 0 of tensor c1.weight is nan")
@@ -144,7 +144,7 @@ def check_lenet5_refusals(folder, data, model):
 
 
 def poison(source, target, tensor):
-    """A copy of a safetensors file whose `tensor` begins with a NaN."""
+    """Writes a copy of a safetensors file whose `tensor` begins with NaN."""
     data = bytearray(read(source))
     header = struct.unpack("<Q", data[:8])[0]
     at = 8 + header + json.loads(data[8:8 + header])[tensor]["data_offsets"][0]
@@ -154,7 +154,7 @@ def poison(source, target, tensor):
 
 
 def check_interrupt(folder, data, model):
-    """Ctrl-C in the middle, then --resume: the file of an uninterrupted training."""
+    """Interrupts a training with Ctrl-C; --resume then gives the file of an uninterrupted training."""
     whole, parts = f"{folder}/whole.safetensors", f"{folder}/parts.safetensors"
     long = ["train", "lenet5", "--data", data, "--epochs", "60", "--batch", "32", "--threads", "2"]
     run(*long, "--save", whole)
@@ -200,7 +200,7 @@ def random_network(path):
 
 
 def generate(values, z):
-    """The report's network in double: gather over the taps that meet an input."""
+    """Computes the report's network in f64 by gathering over the taps that meet an input."""
     channels, at = [512, 256, 128, 64, 3], 0
     values = values.astype(np.float64)
 
@@ -270,13 +270,13 @@ def check_dcgan(folder, report):
     if report and os.path.exists(f"{report}/network.bin"):
         run("generate", "dcgan", "--weights", f"{report}/network.bin", "--input", f"{report}/input1.txt", "--output", out["npy"])
         error = np.abs(np.load(out["npy"]) - np.load(f"{report}/answer1.npy")).max()
-        expect("dcgan: the report's answer within 2e-5", error <= 2e-5, error)
+        expect("dcgan: the report's images within 2e-5", error <= 2e-5, error)
     else:
         print("not run: the report's network is not here")
 
 
 def unfiltered(data, height, width):
-    """The rows of a PNG, whose filters predict a byte from those on its left and above; (height, width, 3)."""
+    """Decodes the rows of a PNG, whose filters predict a byte from those on its left and above; returns (height, width, 3)."""
     data, rows, above = zlib.decompress(data), [], np.zeros(3 * width, np.uint8)
     for y in range(height):
         kind, row = data[y * (3 * width + 1)], bytearray(data[y * (3 * width + 1) + 1:(y + 1) * (3 * width + 1)])
@@ -290,7 +290,7 @@ def unfiltered(data, height, width):
 
 
 def animation(path):
-    """Frames of an animated PNG, and 1 / (seconds between them); raises where a sum, an order or a size is wrong."""
+    """Returns the frames of an animated PNG and its frame rate; raises if a checksum, an order or a size is wrong."""
     data, at, chunks = read(path), 8, []
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     while at < len(data):
@@ -320,7 +320,7 @@ def animation(path):
 
 
 def check_walk(folder, base, z):
-    """Frames of a closed walk: those of a strip and of an animation, which begin at the stops."""
+    """Checks the frames of a closed walk, in a strip and in an animation; it passes through the stops."""
     strip, moving, plain = f"{folder}/strip.bmp", f"{folder}/walk.png", f"{folder}/walk.npy"
     run(*base, "--input", f"{folder}/z.txt", "--walk", 6, "--image", strip, "--animation", moving, "--output", plain,
         "--frames-per-second", 12)
@@ -331,12 +331,12 @@ def check_walk(folder, base, z):
     try:
         frames, rate = animation(moving)
         expect("walk: the frames of the animation", len(frames) == 6 and rate == 12 and np.array_equal(frames, levels))
-    except Exception as error:  # of a reader that the file confused
+    except Exception as error:  # of the reader, if the file is damaged
         expect("walk: an animated PNG", False, repr(error))
     run(*base, "--input", f"{folder}/z.txt", "--output", f"{folder}/stops.npy")
     stops = np.load(f"{folder}/stops.npy")
     expect("walk: every second frame is a stop", np.abs(images[::2] - stops).max() < 1e-5)
-    a, b = z[2], z[0]  # the way back, half way
+    a, b = z[2], z[0]  # the midpoint of the way back
     angle = np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
     np.save(f"{folder}/between.npy", ((a + b) * np.sin(angle / 2) / np.sin(angle))[None])
     run(*base, "--input", f"{folder}/between.npy", "--output", f"{folder}/half.npy")
@@ -353,7 +353,7 @@ def check_walk(folder, base, z):
 
 
 def check_timeline(folder, base):
-    """Lanes of spans: each chunk once, in order, computed behind its upload, written behind its download."""
+    """Checks the lanes of a timeline: each chunk once, in order, computed after its upload, written after its download."""
     trace, picture = f"{folder}/t.json", f"{folder}/t.svg"
     words = [*base, "--count", 5, "--batch", 2, "--output", f"{folder}/x.txt", "--timeline"]
     run(*words, trace)
@@ -364,8 +364,8 @@ def check_timeline(folder, base):
     when = {(lanes[e["tid"]], e["args"]["chunk"]): (e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X"}
     order = [when[lane, chunk] for chunk in range(3) for lane in ("upload", "compute", "download", "files")
              if (lane, chunk) in when]
-    expect("timeline: every piece of every chunk", len(order) == 12 == len(when), when)
-    expect("timeline: one behind the other",
+    expect("timeline: every span of every chunk", len(order) == 12 == len(when), when)
+    expect("timeline: spans in order",
            all(a[0] <= a[1] <= b[0] + 1e-3 for i, (a, b) in enumerate(zip(order, order[1:])) if i % 4 < 3), order)
     run(*words, picture)
     bars = [e for e in xml.etree.ElementTree.parse(picture).iter() if e.get("class") in lanes.values()]
@@ -374,7 +374,7 @@ def check_timeline(folder, base):
 
 
 def check_shipped_generator(folder):
-    """What comes with the program is what generate draws with; without it, one sentence."""
+    """generate uses the generator shipped with the program by default; without it, it prints one sentence."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     draw = ["generate", "dcgan", "--count", 4, "--image", f"{folder}/shipped.png"]
     if os.path.exists(f"{root}/share/cosmati/dcgan-fashion.safetensors"):

@@ -19,7 +19,7 @@ def kernels(subject):
 
 
 def by_kernel(subject, words, names):
-    """The result of each kernel that takes the problem."""
+    """Returns the result of each kernel that supports the problem."""
     for name in names:
         path = program.file("out.npy")
         done = program.try_run(subject, *words, "--kernel", name, "--backend", program.backend, "--out", path)
@@ -31,17 +31,17 @@ def by_kernel(subject, words, names):
 
 
 def is_right(got, wanted):
-    """Of one class, and finite numbers near each other."""
+    """Whether both are of one class, and close if finite."""
     near = 0.2 if got.dtype == np.float16 else 1e-4
     got, wanted = got.astype(np.float64), wanted.astype(np.float64)
     return (np.isnan(got) & np.isnan(wanted)) | (got == wanted) | (np.abs(got - wanted) <= near * (1 + np.abs(wanted)))
 
 
-ORDERS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 2, 3, 1), "chwn": (1, 2, 3, 0)}  # of files
+ORDERS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 2, 3, 1), "chwn": (1, 2, 3, 0)}  # number of files
 
 
 def taps(size, outputs, filter, stride, pad, dilation):
-    """(window, tap, place) on one axis; place is None outside."""
+    """Yields (window, tap, position) along one axis; the position is None outside."""
     for p in range(outputs):
         for r in range(filter):
             place = p * stride + r * dilation - pad
@@ -49,7 +49,7 @@ def taps(size, outputs, filter, stride, pad, dilation):
 
 
 def convolve(direction, first, second, extents, stride, pad, dilation, groups, padding):
-    """forward: x, w; data: dy, w; filter: x, dy. `padding`: zeros outside are multiplied, too."""
+    """forward: x, w; data: dy, w; filter: x, dy. `padding`: multiplies the zeros outside, too."""
     n, c, h, w, k, r, s, p, q = extents
     one, other = first.astype(np.float64), second.astype(np.float64)
     shape = {"forward": (n, k, p, q), "data": (n, c, h, w), "filter": (k, c // groups, r, s)}[direction]
@@ -67,7 +67,7 @@ def convolve(direction, first, second, extents, stride, pad, dilation, groups, p
                 elif direction == "filter" and (padding or not outside):
                     image = np.zeros((n, c // groups)) if outside else one[:, C, y, x]
                     out[K, :, R, S] += (other[:, K, P, Q][:, :, None] * image[:, None]).sum(0)
-    if direction == "data" and padding:  # each place meets every tap; those without a window meet zeros
+    if direction == "data" and padding:  # every position meets every tap; without a window, taps meet zeros
         for Y in range(h):
             for X in range(w):
                 for R in range(r):
@@ -95,7 +95,7 @@ def convolution(title, direction, first, second, extents, stride=1, pad=0, dilat
     for name, got in by_kernel("conv", words, conv_kernels):
         got = got.transpose(np.argsort(order))
         right = is_right(got, plain) | (np.isnan(padded) & np.isnan(got))
-        if name in TRANSFORMS:  # nothing that is infinite or NaN is lost; the rest may be spoiled within its image and filter
+        if name in TRANSFORMS:  # no infinity or NaN is lost; the rest of its image and filter may be affected
             spoiled = spread(direction, first, second, plain.shape, groups)
             right |= spoiled & (np.isfinite(plain) | ~np.isfinite(got))
         at = tuple(np.argwhere(~right)[0]) if not right.all() else None
@@ -103,7 +103,7 @@ def convolution(title, direction, first, second, extents, stride=1, pad=0, dilat
 
 
 def spread(direction, first, second, shape, groups):
-    """What may be transformed together with something that is not finite: images and filters by their planes."""
+    """Marks the planes of images and filters that may be transformed together with a non-finite value."""
     bad = [~np.isfinite(array.astype(np.float64)) for array in (first, second)]
     mask = np.zeros(shape, bool)
     for n in range(shape[0]):
@@ -127,7 +127,7 @@ def normal(*shape):
 
 
 def convolutions():
-    """Small ones in every direction, layout and of several types, each with something that is not finite in either factor."""
+    """Small convolutions in every direction and layout and several types, with a non-finite value in either factor."""
     ones, half = np.ones((1, 1, 4, 4), np.float32), np.full((1, 1, 3, 3), 0.5, np.float32)
     half[0, 0, 0, 0] = INF
     convolution("an infinite corner of a filter", "forward", ones, half, (1, 1, 4, 4, 1, 3, 3, 4, 4), pad=1)
@@ -135,7 +135,7 @@ def convolutions():
              ((1, 8, 8, 8, 8, 1, 1), 1, 0, 1, 1, "nchw", "f4"), ((2, 4, 8, 9, 4, 3, 2), 1, 1, 2, 4, "nchw", "f4"),
              ((3, 2, 12, 11, 5, 5, 5), 3, 2, 1, 1, "nchw", "f2"), ((16, 3, 8, 8, 8, 5, 5), 1, 2, 1, 1, "chwn", "f4"),
              ((2, 8, 6, 6, 8, 2, 2), 2, 0, 1, 1, "nhwc", "f2"), ((2, 16, 10, 10, 16, 3, 3), 1, 1, 1, 1, "nhwc", "f2")]
-    if program.backend == "emulator":  # which is slow: what no other case has
+    if program.backend == "emulator":  # slow, so only in this case
         cases = cases[:2] + cases[3:5] + cases[7:]
     for (n, c, h, w, k, r, s), stride, pad, dilation, groups, layout, kind in cases:
         p = (h + 2 * pad - dilation * (r - 1) - 1) // stride + 1
@@ -171,7 +171,7 @@ def products():
 def activations():
     x = np.float32([-INF, INF, NAN, -1, 0, 2])
     path, dy = program.save("x", x), program.save("dy", np.ones_like(x))
-    # At minus infinity, infinity and NaN: the value, and the derivative.
+    # At minus infinity, infinity and NaN: the value and the derivative.
     wanted = {"relu": ([0, INF, NAN], [0, 1, NAN]), "leaky_relu": ([-INF, INF, NAN], [0.01, 1, NAN]), "elu": ([-1, INF, NAN], [0, 1, NAN]),
               "sigmoid": ([0, 1, NAN], [0, 0, NAN]), "tanh": ([-1, 1, NAN], [0, 0, NAN]), "gelu": ([NAN, INF, NAN], None),
               "gelu_tanh": ([NAN, INF, NAN], None), "silu": ([NAN, INF, NAN], None)}

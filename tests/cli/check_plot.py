@@ -12,7 +12,7 @@ NASTY = """8x8x8 nn <script>alert("1")</script> & 'a' {{rows}} \u0001 \u00e9"""
 
 
 def record(**changes):
-    """As bench writes them for a GPU."""
+    """Returns records as bench writes them for a GPU."""
     line = {"verb": "bench", "suite": "squares", "subject": "gemm", "problem": "256x256x256 tn", "type": "bf16", "accumulator": "f32",
             "backend": "cuda", "kernel": "multistage", "policy": "large 128x128x32, warp 64x64", "machine": "Processor", "gpu": "NVIDIA H200",
             "commit": "0123456789ab", "time": 1795178231, "verified": True, "settled": True, "steady": True, "throttled": False,
@@ -25,7 +25,7 @@ def record(**changes):
 
 
 class Page(html.parser.HTMLParser):
-    """Elements in order with their attributes and text; complains about tags that do not match."""
+    """Collects elements in order with their attributes and text; reports tags that do not match."""
 
     def __init__(self, text):
         super().__init__()
@@ -73,7 +73,7 @@ def write(name, *lines):
 
 
 def plot(*files, expect=0, out="report.html"):
-    """The process and, if all went well or a figure is wrong, the page."""
+    """Returns the process and, if it succeeded or found wrong results, the page."""
     path = program.file(out)
     if os.path.exists(path):
         os.remove(path)
@@ -86,7 +86,7 @@ def plot(*files, expect=0, out="report.html"):
 
 
 def check_whole(page, what):
-    """What is so in every report."""
+    """Checks that apply to every report."""
     program.check(not page.complaints, f"{what}: {page.complaints[:3]}")
     ids = [e["id"] for e in page.elements if "id" in e]
     program.check(len(ids) == len(set(ids)), f"{what}: an id is used twice")
@@ -159,7 +159,7 @@ def odd_records():
         program.check(words in page.text, f"the report says: {words}")
     program.check(all(words in done.stderr for words in counted[1:5]) and "warning" in done.stderr, done.stderr)
     program.check(page.rows() == 1 and "0.950" in page.text and "0.700 [" not in page.text, "of equals the last in time")
-    # Fields of another kind, or none, are missing; nothing more.
+    # Fields of another JSON type, or absent ones, count as missing; nothing else changes.
     few = {key: record()[key] for key in ("verb", "subject", "problem", "type", "median_seconds", "gflops")}
     _, page = plot(write("few.jsonl", few))
     check_whole(page, "few")
@@ -168,7 +168,7 @@ def odd_records():
     program.check("few" in page.text, "without a suite's name, its file's")
     _, page = plot(write("kinds.jsonl", {**{key: [] for key in record()}, **few}, record(ratio=-1, ratio_low="x", time=1e300, bytes=0, clock_share={}, throttled=True)))
     check_whole(page, "kinds")
-    # The peer's time alone, as `make figures` writes it.
+    # Only the peer's time, as `make figures` writes it.
     _, page = plot(write("figures.jsonl", record(ratio="absent", ratio_low="absent", ratio_high="absent", peer_seconds=2e-5)))
     program.check("2.000" in page.text and len(page.all("rect")) == 1, "a ratio from the times")
     _, page = plot(write("wrong.jsonl", record(verified=False, ratio=7), record(problem="1x1x1 nn", ratio=0.5)))
@@ -226,7 +226,7 @@ def from_bench():
     return program.file("report.html")
 
 
-# Text whose contrast with what is behind it is less than 4.5 (WCAG 2.1, 1.4.3).
+# Text whose contrast with its background is less than 4.5 (WCAG 2.1, 1.4.3).
 CONTRAST = """(() => {
   const parse = text => { const n = text.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
   const light = c => [0.2126, 0.7152, 0.0722].reduce((sum, w, i) => sum + w * ((v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)(c[i] / 255)), 0);
@@ -248,7 +248,7 @@ SHOWN = "[...document.querySelectorAll('#runs tbody tr')].filter(row => row.chec
 
 
 def many_records():
-    """A suite of 110 problems, as `llm`, and some more types."""
+    """A suite of 110 problems, like `llm`, and some more types."""
     lines = []
     for i, tokens in enumerate((1, 2, 4, 8, 16, 32, 64, 128, 512, 4096)):
         for n, k in ((12288, 4096), (4096, 4096), (22016, 4096), (4096, 11008), (6144, 4096), (28672, 4096), (4096, 14336), (10240, 8192), (8192, 8192), (57344, 8192), (8192, 28672)):

@@ -6,7 +6,7 @@ from program import Program
 
 program = Program(sys.argv[1], "reference")
 fake_driver = sys.argv[2] if len(sys.argv) > 2 else None
-os.environ["COSMATI_LIBCUDA"] = "/nowhere/libcuda.so"  # the same answers where there is a GPU
+os.environ["COSMATI_LIBCUDA"] = "/nowhere/libcuda.so"  # the same results on machines with a GPU
 f32 = lambda *shape: np.ones(shape, np.float32)
 
 
@@ -60,7 +60,7 @@ def bad_requests():
     says(run("gemm", "--a", a, "--b", ok_b, "--threads", "-3", *out), "-3")
     says(run("gemm", "--a", a, "--b", ok_b, "--threads", "two", *out), "two")
     says(run("gemm", "--a", a, "--b", ok_b, "--out", "/nowhere/o.npy"), "/nowhere/o.npy")
-    # Outputs are looked at before the work, so that nothing is half written.
+    # Outputs are checked before the work, so that nothing is left half-written.
     fresh = program.file("fresh.npy")
     epilogue = ["--epilogue", "store(pre, acc); acc", "--out", fresh]
     says(run("gemm", "--a", a, "--b", ok_b, *epilogue, "--store", "pre=/nowhere/p.npy"), "/nowhere/p.npy")
@@ -112,7 +112,7 @@ def gpus():
     a = program.save("a", f32(4, 4))
     run = lambda *words, expect=2, **environment: program.call("run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy"), *words, expect=expect, **environment)
     info = lambda **environment: {(line["kind"], line["name"]): line for line in json_lines(program.call("info", "--json", **environment), "here", "state")}
-    # A GPU that is only described.
+    # A described GPU that is not installed.
     text = program.call("info", "--describe", "h200").stdout
     program.check("compute_capability = 9.0\n" in text and "multiprocessors = 132\n" in text, text)
     file = program.file("card.txt")
@@ -131,7 +131,7 @@ def gpus():
     if any(line["subject"] == "gemm" and line["backend"] == "cuda" for line in json_lines(program.call("list", "kernels", "--json"), "backend")):
         lines = json_lines(program.call("explain", "gemm", "--size", "64x64x64", "--device-description", "h200", "--json"), "gpu", "backend")
         program.check(all(line["gpu"] == "NVIDIA H200" and line["backend"] == "cuda" for line in lines), "explain for a GPU that is not here")
-    # Which driver, which device.
+    # Choice of driver and device.
     says(run("--device", "-1"), "--device -1")
     says(run("--backend", "cuda", expect=3, COSMATI_LIBCUDA="libm.so.6"), "libm.so.6", "is not an NVIDIA driver")
     explained = json_lines(program.call("explain", "gemm", "--size", "8x8x8", "--json"), "backend")
@@ -170,7 +170,7 @@ def json_lines(done, *keys):
 
 
 def compiled():
-    """Kernels for a GPU that is not here: by NVRTC, where that is."""
+    """Kernels for a GPU that is not installed, if NVRTC is available."""
     folder = program.file("kernels")
     compile_ = lambda *words, expect=0: program.call("compile", *words, "--cache", folder, expect=expect)
     says(compile_("gemm", expect=2), "--size")
@@ -206,7 +206,7 @@ def half_sums():
     for backend in ("cpu", "emulator", "reference"):
         lines = json_lines(program.call("verify", "gemm", "--type", "f16", "--accumulator", "f16", "--count", "6", "--backend", backend, "--json"), "correct", "problem")
         program.check(len(lines) == 6 and all(line["correct"] and "f16 sums" in line["problem"] for line in lines), f"sums in f16 on {backend}: {lines}")
-    # 9 * 300 passes 2048, below which f16 holds every whole number.
+    # 9 * 300 exceeds 2048, up to which f16 represents every integer.
     for depth, exact in ((200, True), (300, False)):
         lines = json_lines(program.call("verify", "gemm", "--size", f"9x8x{depth}", "--type", "f16", "--accumulator", "f16", "--integers", "--json"), "exact")
         program.check(lines[0]["exact"] == exact and lines[0]["correct"], f"sums in f16 of {depth} small integers")
@@ -235,7 +235,7 @@ def policies():
 
 
 def tuning():
-    """Plans by a tuning file, for a GPU that is not here."""
+    """Plans with a tuning file, for a GPU that is not installed."""
     explain = lambda *words, expect=0: program.call("explain", "gemm", "--layout", "tn", "--type", "bf16", "--device-description", "h200", *words, expect=expect)
     line = ('gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=512 n=512 k=1024 batch=1 gpu="NVIDIA H200, 9.0, 132 multiprocessors" kernel=multistage '
             'policy=block_m=64,block_n=64,block_k=32,warp_m=32,warp_n=32,thread_m=4,thread_n=8,stages=3,multiply=mma splits=2 measured=512x512x1024x1 seconds=5e-6 planned=7e-6 '
@@ -264,7 +264,7 @@ def tuning():
 
 
 def finding():
-    """What find measures, and plans by what it wrote."""
+    """Measurements by find, and plans that use its file."""
     file = program.file("found.txt")
     problem = ("conv", "--size", "4x16x20x20x16x3x3", "--pad", "1", "--threads", "1")
     for backend in ("cpu", "emulator"):
@@ -277,7 +277,7 @@ def finding():
         program.check([line["kernel"] for line in found if line["planned"]] == chosen, f"the plan's own is told: {found}")
         possible = {line["kernel"] for line in explained if line["verdict"] != "refused"} - {"reference"}
         program.check({line["kernel"] for line in found} == (possible or {"reference"}), f"each that accepts: {found}, {possible}")
-        # A line for the slowest changes the plan, for this problem alone.
+        # A line for the slowest kernel changes the plan for this problem only.
         text = open(file).read().replace("kernel=" + found[0]["kernel"] + " ", "kernel=" + found[-1]["kernel"] + " ")
         open(file, "w").write(text)
         taken = lambda *words: [line for line in json_lines(program.call("explain", *words, "--json"), "verdict", "tuning") if line["verdict"] == "chosen"][0]
@@ -322,12 +322,12 @@ def finding():
 
 
 def suites():
-    """Those that come with the program."""
+    """The suites shipped with the program."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "suites")
     listed = {line["suite"]: line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems", "about")}
     program.check({"squares", "llm", "deep", "skinny", "ragged", "batched", "grouped"} <= set(listed), f"suites: {sorted(listed)}")
     program.check(listed.get("llm", {}).get("problems") == 110, "a line of a suite may hold a list")
-    # Convolutions: each line is planned, on the processor and for a GPU, as the command line says.
+    # Convolutions: each line is planned on the CPU and for a GPU, as the command line requests.
     for name, problems in {"lenet": 9, "dcgan": 16, "vgg16": 27, "resnet50": 69, "mobilenet": 90, "deepbench": 90, "large_filters": 26, "odd": 36}.items():
         program.check(listed.get(name, {}).get("problems") == problems, f"{name}: {listed.get(name)}")
         for words in (["--backend", "cpu"], ["--backend", "cuda", "--device-description", "h200", "--direction", "filter", "--layout", "nhwc", "--type", "f16"]):
@@ -352,7 +352,7 @@ def suites():
 
 
 def placed():
-    """bench on arrays with gaps and off their alignment."""
+    """bench on arrays with gaps and misalignment."""
     bench = lambda *words, expect=0: program.call("bench", "gemm", "--slices", "1", "--slice-seconds", "0.005", *words, expect=expect)
     for backend in ("cpu", "reference", "emulator"):
         lines = json_lines(bench("--size", "9x8x7x2", "--layout", "tn", "--gap", "3", "--misalign", "1", "--type", "f32,f64", "--backend", backend, "--json"), "problem", "verified")
@@ -394,7 +394,7 @@ def groups():
 
 def other_verbs():
     a = program.save("a", f32(4, 4))
-    # The first call is no measure of the operation: it is told under its own name, and later ones where --time asks for them.
+    # The first call is no measure of the operation: it is reported separately, and later calls if --time requests them.
     run = ["run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy")]
     line = json_lines(program.call(*run, "--json"), "verb", "kernel", "setup_seconds", "first_call_seconds", "seconds")[0]
     program.check(line["setup_seconds"] > 0 and line["first_call_seconds"] > 0 and line["seconds"] is None, f"run without --time: {line}")
@@ -402,7 +402,7 @@ def other_verbs():
     program.check(0 < line["seconds"] <= line["setup_seconds"] + line["first_call_seconds"], f"run --time: {line}")
     program.check("setup " in (text := program.call(*run).stdout) and "first call " in text and "later calls" not in text, text)
     program.check("later calls " in (text := program.call(*run, "--time").stdout) and "median of " in text, text)
-    # Later calls come after the outputs are written: a state takes one step.
+    # Later calls run after the outputs are written, so a state takes only one step.
     p, g = program.save("p", f32(4)), program.save("g", f32(4))
     program.call("run", "sgd", "--parameter", p, "--gradient", g, "--rate", 0.25, "--out", program.file("stepped.npy"), "--time")
     program.equal("one step of sgd with --time", np.load(program.file("stepped.npy")), np.float32([0.75] * 4))

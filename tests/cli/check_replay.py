@@ -1,4 +1,4 @@
-"""COSMATI_RECORD and `cosmati replay`: what is recorded, what comes back, and what is said of bad lines."""
+"""COSMATI_RECORD and `cosmati replay`: recorded calls, replayed results, and messages about bad lines."""
 import json, os, subprocess, sys
 import numpy as np
 from program import Program
@@ -57,7 +57,7 @@ check(recorded[0]["problem"]["epilogue"]["expression"] == "relu(scale * acc + bi
 check(recorded[0]["problem"]["a"] == {"type": "f32", "extents": [1, 17, 33], "strides": [561, 33, 1], "alignment": 16},
       f"a: {recorded[0]['problem']['a']}")
 
-# Several runs of one problem are one line; what is not asked for is not written.
+# Repeated runs of one problem are one line; without a request nothing is written.
 counted = file("counted.jsonl")
 call("bench", "gemm", "--size", "32x16x64", "--layout", "tn", "--epilogue", "acc", "--backend", "cpu", "--slices", 1, "--slice-seconds", 0.01, COSMATI_RECORD=counted)
 check(len(lines(counted)) == 1 and lines(counted)[0]["runs"] > 10, f"counted: {[line['runs'] for line in lines(counted)]}")
@@ -65,7 +65,7 @@ before = os.path.getsize(calls)
 record(*gemm, to="")
 check(os.path.getsize(calls) == before, "an empty name records nothing")
 
-# Processes that end at one time tear no line.
+# Processes that exit at the same time do not tear lines.
 shared = file("shared.jsonl")
 several = [subprocess.Popen([sys.argv[1], "run", *gemm, "--backend", "cpu", "--out", npy(f"out{i}")], env={**os.environ, "COSMATI_RECORD": shared},
                             stdout=subprocess.DEVNULL) for i in range(6)]
@@ -83,7 +83,7 @@ check(line["verb"] == "bench" and line["subject"] == "gemm" and line["verified"]
 check(0 < line["host_seconds"] < line["median_seconds"], f"host_seconds {line['host_seconds']} of {line['median_seconds']}")
 done = call("replay", counted, "--bench", "--backend", "cpu", "--slices", 1, "--slice-seconds", 0.01, "--peer", "onednn", "--fail-below", 1e6, expect=1)
 
-# What is left out is said and counted.
+# Skipped calls are reported and counted.
 mixed = file("mixed.jsonl")
 with open(calls) as stream, open(mixed, "w") as out:
     out.write(stream.readline())
@@ -91,7 +91,7 @@ with open(calls) as stream, open(mixed, "w") as out:
 done = call("replay", mixed, "--backend", "cpu")
 check("mixed.jsonl, line 2, skipped: gather is not a subject" in done.stderr and "1 of 2 lines" in done.stdout, f"skipped: {done.stderr} {done.stdout[-80:]}")
 
-# Bad lines: the file, the number, the key.
+# Bad lines: the message has the file, the line number and the key.
 good = open(calls).readline()
 for bad, words in ((good.replace('"f32"', '"f33"', 1), "f33"), (good.replace('[1,17,33]', '[1,17,34]', 1), "must be 34"), ('{"record":1}\n', '"subject" is missing'),
                    (good.replace('"record":1', '"record":2'), '"record" is 2'), (good.replace('"subject":"gemm"', '"subject":"gem"'), '"subject" is "gem"'),

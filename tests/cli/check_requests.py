@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the command line refuses or must not do: outputs that are inputs, options without a meaning, control characters. usage: check_requests.py PROGRAM"""
+"""Requests that must be rejected: outputs that are inputs, options without effect; and control characters. usage: check_requests.py PROGRAM"""
 import json, os, re, shlex, signal, struct, subprocess, sys, zlib
 import numpy as np
 from program import Program
 
 program = Program(sys.argv[1], "cpu")
-os.environ["COSMATI_LIBCUDA"] = "/nowhere/libcuda.so"  # the same answers where there is a GPU
+os.environ["COSMATI_LIBCUDA"] = "/nowhere/libcuda.so"  # the same results on machines with a GPU
 f32 = lambda *shape: np.ones(shape, np.float32)
 read = lambda path: open(path, "rb").read()
 
@@ -25,14 +25,14 @@ chunk = lambda name, data: struct.pack(">I", len(data)) + name + data + struct.p
 
 
 def png(pixels, kind, extra=b""):
-    """8-bit rows (height, width, channels) as a PNG of the color type `kind`."""
+    """Returns 8-bit rows (height, width, channels) as a PNG of color type `kind`."""
     height, width = pixels.shape[:2]
     rows = b"".join(b"\0" + row.astype(np.uint8).tobytes() for row in pixels)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def bmp(pixels):
-    """Blue, green, red and alpha (height, width, 4) as a BMP with a header of version 4."""
+    """Returns blue, green, red and alpha (height, width, 4) as a BMP with a version-4 header."""
     height, width = pixels.shape[:2]
     header = struct.pack("<IiiHHIIiiII4I", 108, width, height, 1, 32, 3, pixels.size, 0, 0, 0, 0, 0xff0000, 0xff00, 0xff, 0xff000000)
     body = header.ljust(108, b"\0") + pixels[::-1].astype(np.uint8).tobytes()
@@ -47,7 +47,7 @@ def says(done, *words):
 
 
 def data_folder():
-    """Forty images of each split, in whose classes a network could find something."""
+    """Writes forty images of each split with classes that a network can learn."""
     folder = program.file("data")
     os.makedirs(folder, exist_ok=True)
     rng = np.random.default_rng(3)
@@ -62,7 +62,7 @@ def data_folder():
 
 
 def ways_to(path):
-    """Other names of a file: absolute, through .., by a symbolic and by a hard link."""
+    """Returns other names of a file: absolute, through .., a symbolic link and a hard link."""
     name = os.path.basename(path)
     for link, make in (("soft-" + name, os.symlink), ("hard-" + name, os.link)):
         if not os.path.lexists(program.file(link)):
@@ -106,7 +106,7 @@ def outputs_that_are_inputs(data):
         for name in ways_to(path):
             says(program.call(*words, name, expect=2), name, path, "would overwrite an input")
             program.check(read(path) == before, f"{words} {name} leaves its input alone")
-    # The second output of a training, and pictures that would become data.
+    # The second output of a training, and pictures in a folder of training data.
     model = program.file("m.safetensors")
     program.call("train", "lenet5", "--data", data, "--epochs", 1, "--threads", 1, "--save", model)
     before = read(model)
@@ -119,7 +119,7 @@ def outputs_that_are_inputs(data):
     for i in range(4):
         write(f"photos/{i}.png", png(np.full((64, 64, 3), 40 * i), 2))
     says(program.call("train", "dcgan", "--data", photos, "--width", 1, "--batch", 2, "--steps", 1, "--samples", os.path.join(photos, "s.png"), "--save", program.file("d.safetensors"), expect=2), "--samples", "data")
-    # What updates a file, and what is no file of its own, may be named twice.
+    # A file that is updated, and a file that is not regular, may be given twice.
     p, v = program.save("p", f32(4)), program.save("v", f32(4))
     program.call("run", "sgd", "--parameter", p, "--gradient", program.save("g4", f32(4)), "--velocity", v, "--momentum", 0.5, "--rate", 0.5, "--out", p, "--out-velocity", v)
     program.equal("sgd updates its files", np.load(p), np.float32([0.25] * 4))
@@ -132,11 +132,11 @@ def outputs_that_are_inputs(data):
 machine = {"--backend", "--device", "--device-description", "--kernel", "--policy", "--threads", "--max-workspace", "--max-error", "--tuning", "--cache", "--seed", "--deterministic", "--batch-invariant"}
 types = {"--type", "--a-type", "--b-type", "--c-type", "--d-type", "--accumulator", "--compute"}
 operations = ["gemm", "conv", "pool", "activation", "batchnorm", "softmax", "lrn", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add", "elementwise", "sgd", "adam"]
-sums = {"gemm", "conv"}  # which have policies, tuning files, and products to sum
+sums = {"gemm", "conv"}  # they have policies, tuning files, and sums of products
 
 
 def shared_options(verb, operation):
-    """Those that mean something: the table of cli/options/shared_options.cpp, told once more."""
+    """Combinations that have an effect, written down independently of the table of cli/options/shared_options.cpp."""
     if verb == "replay":
         return machine
     if verb == "train":
@@ -173,7 +173,7 @@ def every_verb_and_operation():
         program.check(len(shown) == len(set(shown)), f"{path}: each option once: {shown}")
         wanted = shared_options(verb, operation)
         program.check(set(shown) & (machine | types) == wanted, f"{path}: too many {sorted(set(shown) & (machine | types) - wanted)}, missing {sorted(wanted - set(shown))}")
-        # Its own come first.
+        # A command's own options come first.
         first_shared = min(shown.index(option) for option in wanted | {"--json"})
         program.check(not set(shown[first_shared:]) - machine - types - {"--json"}, f"{path}: own options stand before shared ones: {shown}")
         for option in (machine | types) - wanted:
@@ -202,10 +202,10 @@ def options_that_mean_nothing(data):
 
 
 def transparent_pictures(data):
-    """Ink on a transparent page is ink on a white page, however the file says so."""
+    """Ink on a transparent page equals ink on a white page, in every file format."""
     model = trained(data)
     rng = np.random.default_rng(1)
-    ink = np.zeros((40, 36), np.uint8)  # how opaque
+    ink = np.zeros((40, 36), np.uint8)  # opacity
     ink[6:34, 14:20] = 255
     ink[10:14, 8:28] = rng.integers(1, 255, (4, 20))
     gray_png = lambda page: png((page.astype(int))[..., None], 0)
@@ -238,7 +238,7 @@ def trained(data):
 
 
 def with_metadata(model, name, **entries):
-    """A copy of a safetensors file that says something else of itself."""
+    """Writes a copy of a safetensors file with other metadata."""
     file = read(model)
     length = struct.unpack("<Q", file[:8])[0]
     header = json.loads(file[8:8 + length])
@@ -296,7 +296,7 @@ def how_to_continue(data):
 
 
 def wrong_requests(data):
-    """What a tester would try; each passed silently, or as something else."""
+    """Requests that must not pass silently or be misunderstood."""
     says(program.call("verify", "gemm", "--size", "8x8x8", "--count", 5, expect=2), "--count 5", "random problems")
     says(program.call("verify", "gemm", "--suite", "squares", "--count", 5, expect=2), "--count 5")
     says(program.call("verify", "conv", "--images", 3, expect=2), "--images 3", "--size")

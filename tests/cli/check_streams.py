@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Files that are no files: '-' in the place of every file's name, pipes and standard streams as inputs and outputs. They work, or one
-sentence and exit status 2 say why not; nothing hangs, and no file called '-' is made.
+"""Files that are not regular: '-' as every file's name, pipes and standard streams as inputs and outputs. They work, or one
+sentence and exit status 2 say why not; nothing hangs, and no file named '-' is created.
 
 usage: check_streams.py COSMATI
 """
@@ -35,21 +35,21 @@ def call(*words, stdin=subprocess.DEVNULL, **options):
 
 
 def refused(what, done, words=""):
-    """By one sentence."""
+    """Expects exit status 2 and one sentence."""
     lines = done.stderr.decode().splitlines()
     expect(what, done.returncode == 2 and len(lines) == 1 and lines[0].startswith("cosmati: ") and words in lines[0],
            f"exit {done.returncode}: {done.stderr.decode()}")
 
 
 def subcommands(*words):
-    """The words that --help lists below a command."""
+    """Returns the subcommands that --help lists for a command."""
     text = call(*words, "--help").stdout.decode()
     listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE | re.IGNORECASE)
     return re.findall(r"^  ([^\s,]+)", listed.group(1), re.MULTILINE) if listed else []
 
 
 def check_dashes():
-    """Every option whose value is a file, once a verb: subjects share most of them."""
+    """Returns every option that takes a file, once per verb, since subjects share most of them."""
     count = 0
     for verb in subcommands():
         seen = set()
@@ -61,7 +61,7 @@ def check_dashes():
                 seen.add(option)
                 count += 1
                 value = "x=-" if "=" in kind else "-"
-                needed = ["calls.jsonl"] if verb == "replay" else []  # its own file
+                needed = ["calls.jsonl"] if verb == "replay" else []  # a file of its own
                 refused(f"{' '.join(words)} {option} {value}", call(*words, *needed, option, value), f"{option} {value}: '-' is not accepted as a file")
     expect("options with files were found in the help", count > 60, count)
 
@@ -73,7 +73,7 @@ def check_pipes():
     with open("a.npy", "rb") as file:
         bytes_of_a = file.read()
     product = ["run", "gemm", "--backend", "reference", "--b", "b.npy"]
-    # Arrays are read in any order: no pipes.
+    # Arrays are not read sequentially, so pipes are rejected.
     refused("an array from a pipe", call(*product, "--a", "/dev/stdin", "--out", "d.npy", stdin=bytes_of_a), "/dev/stdin: is a pipe")
     os.mkfifo("fifo")
     refused("an array from a FIFO that nobody writes", call(*product, "--a", "fifo", "--out", "d.npy"), "fifo: is a pipe")
@@ -81,8 +81,8 @@ def check_pipes():
     expect("nothing was written", not os.path.exists("d.npy"))
     with open("a.npy", "rb") as file:
         done = call(*product, "--a", "/dev/stdin", "--out", "d.npy", stdin=file)
-    expect("a file that is the standard input", done.returncode == 0 and np.array_equal(np.load("d.npy"), a @ b), done.stderr)
-    # Outputs are written in order: pipes, and what is told goes to stderr.
+    expect("a regular file as standard input", done.returncode == 0 and np.array_equal(np.load("d.npy"), a @ b), done.stderr)
+    # Outputs are written sequentially, so pipes work; messages go to stderr.
     done = call(*product, "--a", "a.npy", "--out", "/dev/stdout")
     with open("d.npy", "rb") as file:
         expect("--out /dev/stdout in a pipe", done.returncode == 0 and done.stdout == file.read(), done.stderr)
@@ -92,7 +92,7 @@ def check_pipes():
     done = call(*product, "--a", "a.npy", "--out", "fifo")
     reader.join()
     expect("--out to a FIFO", done.returncode == 0 and got == [open("d.npy", "rb").read()], done.stderr)
-    # Text is read from its beginning to its end: pipes work.
+    # Text is read sequentially, so pipes work.
     done = call("verify", "gemm", "--backend", "reference", "--shapes", "/dev/stdin", stdin=b"subject: gemm\n--size 5x6x7\n")
     expect("--shapes from a pipe", done.returncode == 0 and b"5x6x7" in done.stdout, done.stderr)
     records = call("bench", "gemm", "--backend", "reference", "--size", "8x8x8", "--slices", "1", "--slice-seconds", "0.001", "--json")
@@ -107,7 +107,7 @@ with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     check_dashes()
     check_pipes()
-    expect("no file is called -", not os.path.exists("-"))
+    expect("no file is named -", not os.path.exists("-"))
     os.chdir("/")
 print(f"{checks} checks, {len(failures)} failures")
 sys.exit(1 if failures else 0)

@@ -1,8 +1,8 @@
-"""`bench --peer torch`: what is asked of PyTorch's process, its results against ours, and what is said where there is none.
+"""`bench --peer torch`: the requests to PyTorch's process, its results against ours, and the messages if PyTorch is missing.
 
 usage: check_torch.py PROGRAM [--real]
-Without --real by a process that stands for PyTorch (fake_torch.py). With --real by PyTorch itself, of the Python that
-COSMATI_PYTHON names or of python3; skipped (exit status 77) where that has no PyTorch.
+Without --real it uses a stand-in for PyTorch (fake_torch.py); with --real PyTorch itself, in the Python that
+COSMATI_PYTHON names or in python3; skipped (exit status 77) if that has no PyTorch.
 """
 import json, os, subprocess, sys
 import numpy as np
@@ -44,14 +44,14 @@ def with_the_fake():
           [("x", "input", [20, 30], 0), ("y", "output", [20, 30], 0)], f"slots: {first['slots']}")
     check([next(iter(one)) for one in requests[1:]] == ["time"] * 3 + ["result"], f"then {requests[1:]}: warm, two slices, the result")
 
-    for words in ((), ("--verify-below", 1)):  # whole by the reference; some elements beside ours
+    for words in ((), ("--verify-below", 1)):  # complete by the reference; some elements against ours
         check(line_of(bench("softmax", "--size", "20x30", *words)).get("peer_verified") is True, f"right {words}")
         check(line_of(bench("softmax", "--size", "20x30", *words, FAKE_TORCH="wrong")).get("peer_verified") is False, f"wrong {words}")
     x, calls = program.save("x", np.ones((4, 6), np.float32)), program.file("calls.jsonl")
     call("run", "softmax", "--x", x, "--backend", "cpu", "--out", program.file("y.npy"), COSMATI_RECORD=calls)
     replayed = line_of(call("replay", calls, "--bench", *quick, COSMATI_PYTHON=fake))
     check(replayed.get("peer") == "torch" and replayed.get("peer_verified") is True, f"replayed: {replayed}")
-    # A suite goes on with its next problem, in the same process.
+    # A suite continues with its next problem in the same process.
     lines = bench("softmax", "--size", "20x30,40x50", FAKE_TORCH="refuses").stdout.splitlines()
     check([json.loads(one)["peer_refusal"] for one in lines] == ["the fake refuses"] * 2, f"refusals: {lines}")
     check(all(json.loads(one)["ratio"] is None and json.loads(one)["median_seconds"] > 0 for one in lines), "ours is measured")
@@ -111,7 +111,7 @@ def with_pytorch():
     if found.returncode != 0:
         print(f"SKIPPED: {python} has no PyTorch ({(found.stderr.strip().splitlines() or ['?'])[-1]}); COSMATI_PYTHON names one that has")
         sys.exit(77)
-    # Each subject's problems in one call and one process, where their options allow it.
+    # All problems of a subject run in one call and one process if their options allow it.
     for words in CASES.strip().splitlines():
         line = line_of(call("bench", *words.split(), *quick, COSMATI_PYTHON=python))
         check(line.get("peer_verified") is True and line.get("peer_refusal") is None,

@@ -12,7 +12,7 @@ erf = np.vectorize(math.erf)
 
 
 def differences(function, x, weights, step=1e-5):
-    """d sum(weights * function(x)) / dx by central differences, element by element."""
+    """Returns d sum(weights * function(x)) / dx by central differences, element by element."""
     gradient = np.zeros_like(x)
     for index in np.ndindex(*x.shape):
         h = np.zeros_like(x)
@@ -44,7 +44,7 @@ def activations():
         program.close(f"{words}", got, function(wide(x)), 2)
         got = program.run("activation", "--x", fx, "--dy", fdy, "--direction", "backward", "--function", *words)
         program.close(f"{words} backward", got, wide(dy) * (function(wide(x) + 1e-6) - function(wide(x) - 1e-6)) / 2e-6, 2)
-    # At 0 and at -0 the slope is that of the left: PyTorch's convention.
+    # At 0 and -0 the slope is the left derivative: PyTorch's convention.
     zeros = ["--x", program.save("zeros", np.float32([0, -0.0])), "--dy", program.save("fives", np.float32([5, 5])), "--direction", "backward"]
     for words, slope in {("relu",): 0, ("leaky_relu",): 0.01, ("leaky_relu", "--alpha", 0.25): 0.25, ("elu",): 1, ("elu", "--alpha", 0.5): 0.5}.items():
         program.close(f"{words} at 0", program.run("activation", *zeros, "--function", *words), np.float64([5 * slope] * 2))

@@ -1,5 +1,5 @@
-"""Where the emulator's kernels were not built: `--backend emulator` says in one sentence how to build them, plans and all else are there.
-And `make build` leaves them out, where a target of their own builds them.
+"""Without the emulator's kernels, `--backend emulator` says in one sentence how to build them; plans and everything else work.
+`make build` omits them, and a separate target builds them.
 
 check_without_emulator.py PROGRAM LIBCOSMATI SOURCES CMAKE"""
 import os, shutil, subprocess, sys, tempfile

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Stands for a Python with PyTorch in tests of `bench --peer torch`: answers as cli/bench/peers/torch_peer.py does, by numpy.
+"""A stand-in for a Python with PyTorch in tests of `bench --peer torch`: answers like cli/bench/peers/torch_peer.py, with numpy.
 
-FAKE_TORCH says what is wrong with it: "absent", "wrong" results, "dies", "refuses". Requests are added to the file FAKE_TORCH_LOG.
+FAKE_TORCH selects a fault: "absent", "wrong" results, "dies", "refuses". Requests are appended to the file FAKE_TORCH_LOG.
 """
 import json, mmap, os, sys
 import numpy as np

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""ONNX's node test vectors through `cosmati run`: an outside judge for the operators.
+"""ONNX's node test vectors through `cosmati run`: an independent reference for the operators.
 
 usage: onnx_vectors.py COSMATI BACKEND [--data FOLDER] [--only WORD] [--most-products N] [--jobs N]
 needs python3-onnx and libonnx-testdata
-Runs every single-operator case of the operators below, convolutions by every algorithm that takes them where the backend has
+Runs every single-operator case of the operators below, convolutions by every algorithm that supports them if the backend has
 several (cuda, emulator). Left out, by name: cases with three spatial dimensions, and those with more products than N.
 """
 import argparse
@@ -25,12 +25,12 @@ FOLDERS = ("node", "pytorch-converted", "pytorch-operator")
 
 
 def operators(model):
-    """The nodes that compute; a Constant is an input."""
+    """Returns the nodes that compute; a Constant is an input."""
     return [node for node in model.graph.node if node.op_type != "Constant"]
 
 
 def products_of(case):
-    """Multiplications of a convolution or a product."""
+    """Returns the number of multiplications of a convolution or a product."""
     shapes = [array.shape for array in case.inputs]
     if case.node.op_type == "Conv":
         return case.outputs[0].size * int(np.prod(shapes[1][1:]))
@@ -40,7 +40,7 @@ def products_of(case):
 
 
 class Case:
-    """A model of one operator, with its inputs and the outputs that it should give."""
+    """A model of one operator, with its inputs and expected outputs."""
 
     def __init__(self, folder, model):
         self.name = os.path.basename(folder)
@@ -70,7 +70,7 @@ class Case:
 
 
 class Program:
-    """`cosmati run` on arrays."""
+    """Runs `cosmati run` on arrays."""
 
     def __init__(self, program, backend, folder):
         self.program, self.backend, self.folder = program, backend, folder
@@ -78,13 +78,13 @@ class Program:
         self.options = []
 
     def of_case(self, name):
-        """The same with a folder of its own."""
+        """The same in a separate folder."""
         folder = os.path.join(self.folder, name)
         os.makedirs(folder, exist_ok=True)
         return Program(self.program, self.backend, folder)
 
     def algorithms(self):
-        """Of a convolution; none where there is nothing to choose from."""
+        """Returns the algorithms of a convolution; empty if there is no choice."""
         listed = subprocess.run([self.program, "list", "kernels", "--json"], capture_output=True, text=True, check=True).stdout
         lines = [json.loads(line) for line in listed.splitlines()]
         names = [line["kernel"] for line in lines if (line["subject"], line["backend"]) == ("conv", self.backend)]
@@ -113,7 +113,7 @@ def comma(values):
 
 
 def window_options(case, dimensions):
-    """Stride, dilation and padding; ONNX gives all beginnings, then all ends."""
+    """Returns stride, dilation and padding; ONNX gives all beginnings, then all ends."""
     options = ["--stride", comma(case.get("strides", [1] * dimensions)),
                "--dilation", comma(case.get("dilations", [1] * dimensions))]
     automatic = case.get("auto_pad", "NOTSET")
@@ -176,7 +176,7 @@ def lrn(case, program):
 def softmax(case, program):
     x = case.inputs[0]
     axis = case.get("axis", -1 if case.opset >= 13 else 1)
-    if case.opset < 13:  # then all axes from this one on were one
+    if case.opset < 13:  # in older versions all axes from this one on were one
         x = x.reshape(int(np.prod(x.shape[:axis])) if axis >= 0 else x.size // x.shape[-1], -1)
         axis = 1
     options = ["--log"] if case.node.op_type == "LogSoftmax" else []
@@ -211,13 +211,13 @@ def activation(case, program):
 RUNNERS = {"Conv": convolution, "ConvTranspose": convolution, "MaxPool": pooling, "AveragePool": pooling,
            "GlobalAveragePool": pooling, "BatchNormalization": batch_norm, "LRN": lrn, "Softmax": softmax,
            "LogSoftmax": softmax, "Gemm": gemm, "MatMul": matmul, **dict.fromkeys(ACTIVATIONS, activation)}
-# Algorithms that some of the cases, small and in f32, are for.
+# Algorithms that must have computed some of the cases, which are small and in f32.
 WITH_CASES = ("implicit_gemm", "direct", "direct_tiled", "unroll_gemm", "depthwise", "winograd")
 SPATIAL = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool")
 
 
 def verdict(case, program):
-    """What is wrong with the answer, or nothing."""
+    """Describes the error of the answer; None if it is correct."""
     try:
         answers = RUNNERS[case.node.op_type](case, program)
     except RuntimeError as error:
@@ -232,7 +232,7 @@ def verdict(case, program):
 
 
 def by_every_algorithm(case, program, algorithms):
-    """What is wrong with a convolution by each algorithm, or nothing; and a count of how each fared."""
+    """Describes the errors of a convolution by each algorithm, and counts the outcomes of each."""
     wrong, counts = [], collections.Counter()
     for name in algorithms:
         program.options = ["--algorithm", name]
@@ -245,7 +245,7 @@ def by_every_algorithm(case, program, algorithms):
 
 
 def judged(case, program, algorithms):
-    """What is wrong with a case, and how each algorithm fared."""
+    """Describes the error of a case, and the outcome of each algorithm."""
     wrong = verdict(case, program)
     if wrong or case.node.op_type not in ("Conv", "ConvTranspose"):
         return wrong, collections.Counter()
@@ -253,7 +253,7 @@ def judged(case, program, algorithms):
 
 
 def cases_of(a):
-    """The cases to run, and the names of those that are skipped: of too many dimensions, too large."""
+    """Returns the cases to run, and the names of those skipped: too many dimensions, too large."""
     cases, deep, large = [], [], []
     for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
         model = onnx.load(os.path.join(path, "model.onnx"))

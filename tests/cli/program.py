@@ -1,4 +1,4 @@
-"""What the command-line tests share: running the program on .npy files, and comparing with numpy in double."""
+"""Helpers of the command-line tests: run the program on .npy files, and compare with numpy in f64."""
 import json, os, subprocess, sys, tempfile
 import numpy as np
 
@@ -18,21 +18,21 @@ class Program:
         return path
 
     def call(self, *words, expect=0, stdin=None, **environment):
-        """Runs the program; returns the finished process and complains about another exit status."""
+        """Runs the program; returns the finished process and reports any other exit status."""
         done = subprocess.run([self.path, *map(str, words)], capture_output=True, text=True, timeout=300,
                               env={**os.environ, **environment})
         self.check(done.returncode == expect, f"{' '.join(map(str, words))}: exit {done.returncode}, not {expect}: {done.stderr.strip()[:300]}")
         return done
 
     def try_verb(self, *words):
-        """Runs the program; any exit status is right."""
+        """Runs the program; accepts any exit status."""
         return subprocess.run([self.path, *map(str, words)], capture_output=True, text=True, timeout=600)
 
     def try_run(self, *words):
         return self.try_verb("run", *words)
 
     def run(self, *words, out="out", expect=0):
-        """cosmati run ... --out FILE; returns the array, or None after a failure."""
+        """Runs cosmati run ... --out FILE; returns the array, or None after a failure."""
         path = self.file(out + ".npy")
         if os.path.exists(path):
             os.remove(path)
@@ -40,7 +40,7 @@ class Program:
         return np.load(path) if done.returncode == 0 and os.path.exists(path) else None
 
     def has_kernels(self, subject):
-        """True if the backend computes the subject at all."""
+        """Returns True if the backend supports the subject."""
         done = self.call("list", "kernels", "--json")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         return any(line["subject"] == subject and line["backend"] == self.backend for line in lines)
@@ -53,7 +53,7 @@ class Program:
         return right
 
     def load(self, name, keep=False):
-        """An extra output, which then is gone unless it is to be kept; None if there is none."""
+        """Loads an extra output and deletes its file unless it is to be kept; None if it does not exist."""
         path = self.file(name)
         if not os.path.exists(path):
             return None
@@ -63,7 +63,7 @@ class Program:
         return array
 
     def close(self, what, got, wanted, magnitude=None, relative=2e-5):
-        """|got - wanted| <= relative * magnitude; NaN where NaN is wanted; the shapes are equal."""
+        """|got - wanted| <= relative * magnitude; NaN where NaN is wanted; equal shapes."""
         wanted = np.asarray(wanted, np.float64)
         if not self.check(got is not None, what + ": no result") or \
            not self.check(got.shape == wanted.shape, f"{what}: shape {got.shape}, not {wanted.shape}"):
@@ -84,7 +84,7 @@ class Program:
 
 
 def to_bf16(array):
-    """The bit patterns of the nearest bf16, ties to even."""
+    """Returns the bit patterns of the nearest bf16, ties to even."""
     bits = np.asarray(array, np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 

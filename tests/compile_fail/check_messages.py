@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Compiles every mistake of this folder and its subfolders, which must be refused, and by the right sentence.
+"""Compiles every file of this folder and its subfolders; each must be rejected with the expected sentence.
 
 usage: check_messages.py COMPILER [--only NAME] [--show]     exit status 1 and a line for each finding
 
-A file says in its first lines what is expected of its first error, and which type must be named next to it, because
-that name holds the numbers:
+The first lines of a file give the expected first error, and a type that must be named next to it, because
+its name contains the numbers:
   // expect: block_m must be a multiple of warp_m      ("nothing": the file compiles)
-  // names: BlockMOverWarpM<128, 48>                   (not of nvcc, which writes it in its own way)
+  // names: BlockMOverWarpM<128, 48>                   (not with nvcc, which formats it differently)
 Files that end with .cu are for nvcc alone.
 """
 import argparse
@@ -19,7 +19,7 @@ import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
-MOST_LINES = 20  # within which a reader finds the sentence and the type
+MOST_LINES = 20  # the distance between the sentence and the type, in lines
 
 
 def compile_file(compiler, path):
@@ -60,7 +60,7 @@ def finding(compiler, path, show):
     first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b", line)), None)
     if first is None:
         return f"{name}: failed without an error:\n{output}"
-    # nvcc breaks long sentences of its own accord; so does no other compiler.
+    # nvcc breaks long sentences; no other compiler does.
     said = " ".join(" ".join(lines[first:first + 2]).split())
     if expected not in said:
         return f"{name}: the first error is not '{expected}':\n{lines[first]}"

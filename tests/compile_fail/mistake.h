@@ -1,4 +1,4 @@
-// What the mistakes of this folder depart from: a GEMM that is right, of which each file changes one thing.
+// The common part of the mistakes of this folder: a valid GEMM, of which each file changes one thing.
 #pragma once
 #include "cosmati/gemm/kernel.h"
 
@@ -18,7 +18,7 @@ template <GemmPolicy policy = right, class Element = float, class Sum = float,
           class A = Source<Element>>
 using Gemm = GemmTraits<policy, A, Source<Element>, Sum, Epilogue, Destination>;
 
-// As a launch does: the parameters first.
+// As in a launch: the parameters first.
 template <class AnyGemm>
 typename AnyGemm::Params parameters() {
   return {};

@@ -1,4 +1,4 @@
-// Nothing is wrong here: the control of this experiment.
+// The control: nothing is wrong here.
 // expect: nothing
 #include "tests/compile_fail/mistake.h"
 

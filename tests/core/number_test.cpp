@@ -91,7 +91,7 @@ TEST_P(EveryFormat, EncodesEveryValueToItsPattern) {
   }
 }
 
-TEST_P(EveryFormat, RoundsBetweenEveryTwoNeighbours) {
+TEST_P(EveryFormat, RoundsBetweenAdjacentValues) {
   for (unsigned low = 0; low < format.largest_finite(); ++low) {
     unsigned const high = low + 1;
     double const middle = (decode(low, format) + decode(high, format)) / 2;

@@ -38,7 +38,7 @@ void twice(fake::Launch const& launch) {
 
 constexpr Index count = 37;
 
-struct Behaviour {
+struct Behavior {
   Index written = count;
   Index trespasses = 0;
 };
@@ -46,7 +46,7 @@ struct Behaviour {
 // y = 2*x by the fake's kernel.
 class DeviceTwice final : public PreparedTask {
  public:
-  explicit DeviceTwice(Behaviour behaviour, std::size_t workspace_bytes = 0) : behaviour_(behaviour) {
+  explicit DeviceTwice(Behavior behavior, std::size_t workspace_bytes = 0) : behavior_(behavior) {
     choice_.kernel = "twice";
     choice_.workspace_bytes = workspace_bytes;
     fake::set_kernel("twice", twice);
@@ -57,14 +57,14 @@ class DeviceTwice final : public PreparedTask {
                         static_cast<float*>(pointers[1]),
                         choice_.workspace_bytes > 0 ? static_cast<unsigned char*>(workspace) : nullptr,
                         count,
-                        behaviour_.written,
-                        behaviour_.trespasses};
+                        behavior_.written,
+                        behavior_.trespasses};
     function_->launch({}, 32, 0, params, nullptr);
   }
   Choice const& choice() const override { return choice_; }
 
  private:
-  Behaviour behaviour_;
+  Behavior behavior_;
   Choice choice_;
   std::unique_ptr<cuda::Function> function_;
 };
@@ -72,7 +72,7 @@ class DeviceTwice final : public PreparedTask {
 // The task y = 2*x, whose device kernel is the fake's.
 class Twice final : public Task {
  public:
-  explicit Twice(Behaviour behaviour) : behaviour_(behaviour) {
+  explicit Twice(Behavior behavior) : behavior_(behavior) {
     AddProblem problem;
     problem.a = problem.y = describe(DataType::f32, {count});
     problem.alpha = 2;
@@ -86,19 +86,19 @@ class Twice final : public Task {
   Choice plan(Device const&, PlanOptions const&) const override { return {}; }
   Findings find(Device const&, FindOptions const&, bool) const override { return {}; }
   std::unique_ptr<PreparedTask> prepare(Device const&, PlanOptions const&) const override {
-    return std::make_unique<DeviceTwice>(behaviour_);
+    return std::make_unique<DeviceTwice>(behavior_);
   }
 
  private:
-  Behaviour behaviour_;
+  Behavior behavior_;
   std::unique_ptr<Task> host_;
 };
 
 Device gpu() { return this_device(Backend::cuda, 1); }
 
-Verdict verdict_on(Behaviour behaviour, Index misalignment = 0) {
+Verdict verdict_on(Behavior behavior, Index misalignment = 0) {
   fake::reset();
-  Twice task(behaviour);
+  Twice task(behavior);
   nets::Random random(1, 1);
   return verify_task(task, gpu(), {}, {false, misalignment}, random);
 }
@@ -120,7 +120,7 @@ TEST(DeviceMemory, CopiesOnEveryBackend) {
 }
 
 TEST(Staged, HostBackendsStayAsTheyAre) {
-  auto prepared = std::make_unique<DeviceTwice>(Behaviour{});
+  auto prepared = std::make_unique<DeviceTwice>(Behavior{});
   PreparedTask const* const before = prepared.get();
   EXPECT_EQ(for_host_arrays(std::move(prepared), this_device(Backend::reference, 1), {}).get(), before);
 }
@@ -132,7 +132,7 @@ TEST(Staged, BringsArraysAndWorkspaceOverAndBack) {
   x.fill(1.5);
   y.fill(0);
   auto const task =
-      for_host_arrays(std::make_unique<DeviceTwice>(Behaviour{}, 64), gpu(),
+      for_host_arrays(std::make_unique<DeviceTwice>(Behavior{}, 64), gpu(),
                       {{"x", Role::input, x.description()}, {"y", Role::output, y.description()}});
   std::vector<void*> const pointers{x.data(), y.data()};
   workspace.fill(0);
@@ -151,7 +151,7 @@ TEST(Staged, OutputThatNobodyWroteIsNotANumber) {
   x.fill(1);
   y.fill(0);
   auto const task =
-      for_host_arrays(std::make_unique<DeviceTwice>(Behaviour{count - 1, 0}), gpu(),
+      for_host_arrays(std::make_unique<DeviceTwice>(Behavior{count - 1, 0}), gpu(),
                       {{"x", Role::input, x.description()}, {"y", Role::output, y.description()}});
   task->run(std::vector<void*>{x.data(), y.data()}, nullptr);
   EXPECT_EQ(y.get(count - 2), 2);

@@ -44,7 +44,7 @@ class Few final : public TuningChoices {
         list_.push_back(one);
   }
   std::vector<TuningContender> contenders() const override { return list_; }
-  std::vector<TuningContender> neighbours(TuningLine const&) const override { return {}; }
+  std::vector<TuningContender> neighbors(TuningLine const&) const override { return {}; }
   std::vector<TuningContender> contender_of(TuningLine const& line) const override {
     return all_.contender_of(line);
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Opens libcosmati.so by dlopen, as Python, Julia or a plug-in does, and computes with it through its C interface.
+"""Opens libcosmati.so by dlopen, like Python, Julia or a plug-in, and computes with it through its C interface.
 
 usage: check_dlopen.py SPARE_TLS LIBRARY...     the first LIBRARY is libcosmati.so, the others are its modules; SPARE_TLS is
                                                 the library of spare_tls.c. Exit status 1 and a line for what is wrong.
@@ -58,7 +58,7 @@ def matrix(rows, columns):
 
 
 def multiply(library, backend, m, n, k, seed):
-    """The largest deviation of a product of small integers, which is exact, from Python's own."""
+    """Returns the largest deviation of a product of small integers, which must be exact, from Python's result."""
     def done(status):
         require(status == 0, f"{backend}: status {status}: {library.cosmati_last_error()}")
     a = [(seed + 3 * i) % 11 - 5 for i in range(m * k)]
@@ -94,7 +94,7 @@ def refusal(library, name):
 
 
 def threads(library):
-    """Each with products and messages of its own."""
+    """Threads with their own products and messages."""
     wrong = []
 
     def work(number):
@@ -105,7 +105,7 @@ def threads(library):
                 backend = (b"cpu", b"emulator")[(number + round_) % 2]
                 require(multiply(library, backend, 8 + number, 5, 12, number) == 0, f"thread {number}: a wrong product")
                 require(name in library.cosmati_last_error(), f"thread {number}: the message is another thread's")
-        except BaseException as problem:  # SystemExit, too: the main thread tells
+        except BaseException as problem:  # includes SystemExit: the main thread reports it
             wrong.append(problem)
 
     team = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
@@ -128,7 +128,7 @@ def whole_life(path):
     products(library)
     refusal(library, b"abacus")
     threads(library)
-    # Not while a thread that used it still runs: and yet libgomp's pool does, which must survive this.
+    # Must wait until no thread uses the library any more; libgomp's pool still runs and must survive this.
     close(library)
     library = opened(path)
     products(library)
@@ -137,7 +137,7 @@ def whole_life(path):
 
 
 def without_spare_storage(path, spare):
-    """libgomp is opened before: its own 136 bytes of such storage are none of ours."""
+    """libgomp is opened first: its own 136 bytes of such storage do not count."""
     ctypes.CDLL("libgomp.so.1")
     with tempfile.TemporaryDirectory() as folder:
         count = 0
@@ -157,7 +157,7 @@ def without_spare_storage(path, spare):
 
 
 def check_storage(path):
-    """No variable of ours is in the storage that is allotted when a program starts."""
+    """Our libraries must have no variable in static thread-local storage, which is allocated when a program starts."""
     dynamic = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True).stdout
     require("STATIC_TLS" not in dynamic, f"{path} has the flag STATIC_TLS: a thread_local variable of the model initial-exec")
     relocations = subprocess.run(["readelf", "-rW", path], capture_output=True, text=True, check=True).stdout

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""README.md keeps its word: the options of its commands exist, its example of an error is what the program prints, and its CUDA function
-compiles as printed, by nvcc where there is one, and as C++ for the emulator, where it runs. (Its C++ program: tests/install.)
+"""Checks README.md: the options of its commands exist, its example of an error is what the program prints, and its CUDA function
+compiles as printed, by nvcc if available, and as C++ for the emulator, where it runs. (Its C++ program: tests/install.)
 
 usage: check_readme.py PROGRAM COMPILER LIBRARY_FOLDER [NVCC]     exit status 1 and a line for what is not so
 """
@@ -41,7 +41,7 @@ def call(*command, **options):
 
 
 def commands():
-    """The words of each command with the program in README.md, from its verb on."""
+    """Returns the arguments of each command with the program in README.md, from its verb on."""
     block = snippets.program("README.md", "sh", "C=build/release/bin/cosmati")
     for line in block.splitlines():
         words = shlex.split(line, comments=True)
@@ -50,7 +50,7 @@ def commands():
 
 
 def check_options():
-    """--help of the verb, with its subject where it has one, names each option."""
+    """Checks that --help of the verb, with its subject if any, names each option."""
     wrong, count = [], 0
     for words in commands():
         subject = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z0-9]*", word)]
@@ -67,7 +67,7 @@ def check_options():
 
 
 def check_error(folder):
-    """The example of a wrong request."""
+    """Checks the example of an invalid request."""
     block = [text for text in snippets.blocks("README.md", "") if text.startswith("$ cosmati run gemm")]
     if len(block) != 1:
         return ["README.md has no example of a wrong request"]
@@ -81,7 +81,7 @@ def check_error(folder):
 
 
 def check_cuda(folder):
-    """The function of a CUDA program."""
+    """Compiles and runs the function of a CUDA program."""
     include = "-I" + os.path.join(snippets.ROOT, "include")
     text = snippets.program("README.md", "cuda", "launch_gemm")
     source, program = os.path.join(folder, "multiply.cu"), os.path.join(folder, "multiply")

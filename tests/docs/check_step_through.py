@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Runs the gdb session of docs/step-through.md, and compares what gdb says with what the page does.
+"""Runs the gdb session of docs/step-through.md, and compares gdb's output with the page.
 
 usage: check_step_through.py PROGRAM     exit status 1 and a line for each difference; 77 where there is no gdb, or where
                                          debuggers may not attach (a container without ptrace)
 
-A line of the page must be the whole of a line that its command printed, in the same order; gdb may print more. Line numbers are left
-out in the page, and "..." stands for anything.
+A line of the page must equal a line that its command printed, in the same order; gdb may print more. Line numbers are omitted
+in the page, and "..." stands for anything.
 """
 import os
 import re
@@ -21,7 +21,7 @@ MARK = "===== command "
 
 
 def session():
-    """[(number of the line, command, lines that follow)] of the page."""
+    """Returns [(line number, command, lines that follow)] of the page."""
     steps = []
     with open(PAGE, encoding="utf-8") as page:
         inside = False
@@ -38,7 +38,7 @@ def session():
 
 
 def plain(line):
-    """Without the number of a source line, and with single spaces."""
+    """Removes source line numbers and repeated spaces."""
     return " ".join(re.sub(r"^\d+\t", "", line).split())
 
 
@@ -60,7 +60,7 @@ def main():
     if "address space randomization" in probe.stderr:
         print("SKIPPED: gdb cannot give a program the same addresses in every run here")
         sys.exit(77)
-    # gdb before 14 cannot put back the registers of a processor with AMX, which it does after each call of a function.
+    # gdb before 14 cannot restore the registers of a processor with AMX, which it does after each call of a function.
     calls = subprocess.run([gdb, "-nx", "-batch", "-ex", "break main", "-ex", "run", "-ex", "print (int)getpid()", program],
                            capture_output=True, text=True, timeout=60)
     if "extended state" in calls.stderr:

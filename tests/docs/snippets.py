@@ -6,13 +6,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def blocks(document, language):
-    """The texts of the blocks of `language` in a document, a path from the top folder."""
+    """Returns the texts of the blocks of `language` in a document, given by its path from the top folder."""
     with open(os.path.join(ROOT, document), encoding="utf-8") as file:
         return re.findall(rf"^```{language}\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
 
 
 def program(document, language, mark):
-    """The one block in which `mark` stands."""
+    """Returns the one block that contains `mark`."""
     found = [block for block in blocks(document, language) if mark in block]
     if len(found) != 1:
         raise SystemExit(f"{document} has {len(found)} blocks of {language} with '{mark}'; one is expected")

@@ -88,7 +88,7 @@ TEST(Repack, KeepsAndTransposes) {
   expect_both<4, 4>();
 }
 
-TEST(Repack, TakesColumnsThatAreNoNeighbours) {
+TEST(Repack, AcceptsNonContiguousColumns) {
   expect_repacked<2, 1, false>({19, 40, 1, 3, 3}, false);
   expect_repacked<1, 1, true>({19, 40, 1, 3, 2}, false);
 }

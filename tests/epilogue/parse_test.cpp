@@ -171,7 +171,7 @@ TEST(EpilogueParse, MessagesPointAtTheColumn) {
   for (BadText const& bad : cases) EXPECT_EQ(message_of(bad.text), bad.message) << bad.text;
 }
 
-TEST(EpilogueParse, UnknownFunctionWithoutANeighbourListsAll) {
+TEST(EpilogueParse, UnknownFunctionWithoutASimilarNameListsAll) {
   std::string const message = message_of("softplus(acc)");
   EXPECT_EQ(message.substr(0, 57), "unknown function 'softplus'; valid functions: abs, clamp,");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora of the fuzz targets beside it: corpus/TARGET/NAME, small files, good and bad."""
+"""Writes the seed corpora of the fuzz targets next to this script: corpus/TARGET/NAME, small files, valid and invalid."""
 import gzip
 import json
 import os

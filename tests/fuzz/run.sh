@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs fuzz targets from their seed corpus; what is found stays in build/fuzz. usage: run.sh BIN SECONDS [TARGET ...]
+# Runs fuzz targets from their seed corpus; failures are kept in build/fuzz. usage: run.sh BIN SECONDS [TARGET ...]
 set -euo pipefail
 bin=$1 seconds=$2
 shift 2

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Installs what has been built, moves it, and uses it as a stranger would: the program with its suites, under mpirun; projects by
+"""Installs the build, moves it, and uses it like an external user: the program with its suites, under mpirun; projects by
 find_package and by pkg-config; the programs of README.md and docs/c-api.md as they are printed; the examples.
 
-usage: check_install.py BUILD_FOLDER CMAKE     exit status 1 and a line for what is not as it should be
+usage: check_install.py BUILD_FOLDER CMAKE     exit status 1 and a line for each failure
 """
 import os
 import re
@@ -43,7 +43,7 @@ def check_files(prefix):
 
 
 def check_links(prefix):
-    """Documents, pictures and examples lead to each other where they are now."""
+    """Checks that links between documents, pictures and examples work in the installed tree."""
     top = os.path.join(prefix, "share/doc/cosmati")
     count = 0
     for path, _, names in os.walk(top):
@@ -67,27 +67,27 @@ def check_suites(prefix):
 
 
 def check_generator(prefix, work):
-    """The generator that comes with the program, where the sources have it."""
+    """Checks the shipped generator, if the sources contain it."""
     if not os.path.exists(os.path.join(ROOT, "share/cosmati/dcgan-fashion.safetensors")):
         return
     run(os.path.join(prefix, "bin/cosmati"), "generate", "dcgan", "--count", "1", "--image", os.path.join(work, "grid.png"))
 
 
 def check_program(prefix, build):
-    """The installed program finds the library, and the library its module, in the place where they are now."""
+    """Checks that the moved program finds the library, and the library its module."""
     told = run(os.path.join(prefix, "bin/cosmati"), "info")
     built = os.path.exists(os.path.join(build, "lib/libcosmati_onednn.so"))
     require(not built or re.search(r"oneDNN +yes", told), f"cosmati info has no oneDNN:\n{told}")
 
 
 def check_emulator(prefix, build, work):
-    """The installed library finds the kernels of the backend emulator."""
+    """Checks that the installed library finds the kernels of the backend emulator."""
     require(os.path.exists(os.path.join(build, "lib/libcosmati_emulator.so")), f"{build} has no libcosmati_emulator.so, which the tests build")
     run(os.path.join(prefix, "bin/cosmati"), "verify", "gemm", "--backend", "emulator", "--size", "5x7x3", cwd=work)
 
 
 def check_mpi(prefix, build, work):
-    """Two processes find the module that links MPI."""
+    """Checks that two processes find the module that links MPI."""
     if not os.path.exists(os.path.join(build, "lib/libcosmati_mpi.so")) or shutil.which("mpirun") is None:
         print("SKIPPED: there is no MPI here")
         return
@@ -119,7 +119,7 @@ def check_cmake(prefix, work, cmake):
 
 
 def check_examples(prefix, work, cmake):
-    """The examples of the library are a project where they are installed."""
+    """Builds the library's installed examples as a project."""
     source, folder = os.path.join(prefix, "share/doc/cosmati/examples/library"), os.path.join(work, "examples")
     run(cmake, "-S", source, "-B", folder, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""In C++17, the first thing that the compiler says of each public C++ header is that Cosmati needs C++20; cosmati.h needs neither.
+"""Compiled as C++17, the first error of each public C++ header must be that Cosmati needs C++20; cosmati.h compiles.
 
 usage: check_standard.py COMPILER     exit status 1 and a line for each header that fails in another way
 """
@@ -13,7 +13,7 @@ INCLUDE = os.path.join(ROOT, "include")
 
 
 def first_error(header):
-    """Of a file that includes nothing else; empty if it compiles."""
+    """Returns the first error of a file that includes only this header; empty if it compiles."""
     done = subprocess.run([sys.argv[1], "-std=c++17", "-fsyntax-only", "-fmax-errors=1", "-x", "c++", "-I", INCLUDE, "-"],
                           input=f'#include "{header}"\n', capture_output=True, text=True)
     return next((line for line in done.stderr.splitlines() if " error: " in line), "")

@@ -90,13 +90,13 @@ TEST(Canvas, TextIsScaledCutAndBroken) {
   EXPECT_EQ(Canvas::text_width("a\nabc\n", 2), 34);
 }
 
-TEST(Canvas, BlitsGreyAndColor) {
+TEST(Canvas, BlitsGrayAndColor) {
   Canvas canvas(4, 2, black);
-  Image grey = make_image(1, 1, 1);
-  grey.pixels = {7};
+  Image gray = make_image(1, 1, 1);
+  gray.pixels = {7};
   Image color = make_image(1, 1, 3);
   color.pixels = {200, 100, 50};
-  canvas.blit(grey, 0, 0);
+  canvas.blit(gray, 0, 0);
   canvas.blit(color, 2, 0, 2);
   EXPECT_EQ(canvas.image().pixels[0], 7);
   EXPECT_EQ(canvas.image().pixels[2], 7);

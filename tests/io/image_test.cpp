@@ -84,16 +84,16 @@ TEST(Png, ReadsEveryColorTypeAndDepth) {
 }
 
 TEST(Png, LaysTransparencyOverThePage) {
-  std::string const grey = png(3, 1, 8, 4, text("\0\xc8\xff\xc8\x80\xc8\0", 7)),
+  std::string const gray = png(3, 1, 8, 4, text("\0\xc8\xff\xc8\x80\xc8\0", 7)),
                     color = png(1, 1, 8, 6, text("\0\xff\x80\x00\x80", 5)),
                     palette = png(2, 1, 8, 3, text("\0\0\x01", 3),
                                   chunk("PLTE", "abcxyz") + chunk("tRNS", text("\0", 1))),
                     key = png(2, 1, 8, 0, text("\0\x07\x08", 3), chunk("tRNS", text("\0\x07", 2)));
-  expect_pixels(decoded(grey), 3, 1, 1, {200, 227, 255});
+  expect_pixels(decoded(gray), 3, 1, 1, {200, 227, 255});
   expect_pixels(decoded(color), 1, 1, 3, {255, 191, 127});
   expect_pixels(decoded(palette), 2, 1, 3, {255, 255, 255, 'x', 'y', 'z'});
   expect_pixels(decoded(key), 2, 1, 1, {255, 8});
-  expect_pixels(decode_image(bytes_of(grey), "x", 0), 3, 1, 1, {200, 100, 0});
+  expect_pixels(decode_image(bytes_of(gray), "x", 0), 3, 1, 1, {200, 100, 0});
   expect_pixels(decode_image(bytes_of(color), "x", 0), 1, 1, 3, {128, 64, 0});
   expect_pixels(decode_image(bytes_of(palette), "x", 9), 2, 1, 3, {9, 9, 9, 'x', 'y', 'z'});
 }
@@ -163,10 +163,10 @@ TEST(Bmp, HasTheHeaderOfTheReport) {
   EXPECT_EQ(encode_bmp(image), expected);
 }
 
-TEST(Bmp, GreyIsWrittenAsColor) {
-  Image grey = make_image(1, 1, 1);
-  grey.pixels = {9};
-  expect_pixels(decoded(encode_bmp(grey)), 1, 1, 3, {9, 9, 9});
+TEST(Bmp, GrayIsWrittenAsColor) {
+  Image gray = make_image(1, 1, 1);
+  gray.pixels = {9};
+  expect_pixels(decoded(encode_bmp(gray)), 1, 1, 3, {9, 9, 9});
 }
 
 std::string bmp(long long width, long long height, unsigned bits, std::string const& palette,
@@ -180,19 +180,19 @@ std::string bmp(long long width, long long height, unsigned bits, std::string co
 }
 
 std::string const two_colors = "abc-xyz-";
-std::string const two_greys = text("\0\0\0\0\x40\x40\x40\0", 8);
+std::string const two_grays = text("\0\0\0\0\x40\x40\x40\0", 8);
 
 TEST(Bmp, ReadsPalettes) {
   expect_pixels(decoded(bmp(2, 1, 1, two_colors, text("\x40\0\0\0", 4))), 2, 1, 3,
                 {'c', 'b', 'a', 'z', 'y', 'x'});
-  expect_pixels(decoded(bmp(2, 1, 1, two_greys, text("\x40\0\0\0", 4))), 2, 1, 1, {0, 64});
-  expect_pixels(decoded(bmp(3, 1, 4, two_greys, text("\x10\x10\0\0", 4), 2)), 3, 1, 1, {64, 0, 64});
-  expect_pixels(decoded(bmp(2, 2, 8, two_greys, text("\1\0\0\0\0\1\0\0", 8), 2)), 2, 2, 1, {0, 64, 64, 0});
+  expect_pixels(decoded(bmp(2, 1, 1, two_grays, text("\x40\0\0\0", 4))), 2, 1, 1, {0, 64});
+  expect_pixels(decoded(bmp(3, 1, 4, two_grays, text("\x10\x10\0\0", 4), 2)), 3, 1, 1, {64, 0, 64});
+  expect_pixels(decoded(bmp(2, 2, 8, two_grays, text("\1\0\0\0\0\1\0\0", 8), 2)), 2, 2, 1, {0, 64, 64, 0});
   EXPECT_TRUE(
-      contains(refused(bmp(1, 1, 8, two_greys, text("\2\0\0\0", 4), 2)), "color 2 of a palette of 2"));
-  EXPECT_TRUE(contains(refused(bmp(1, 1, 8, two_greys, text("\2\0\0\0", 4))), "palette of 256"));
+      contains(refused(bmp(1, 1, 8, two_grays, text("\2\0\0\0", 4), 2)), "color 2 of a palette of 2"));
+  EXPECT_TRUE(contains(refused(bmp(1, 1, 8, two_grays, text("\2\0\0\0", 4))), "palette of 256"));
   EXPECT_TRUE(
-      contains(refused(bmp(1, 1, 1, two_greys, text("\0\0\0\0", 4), 0xffffffff)), "palette of 4294967295"));
+      contains(refused(bmp(1, 1, 1, two_grays, text("\0\0\0\0", 4), 0xffffffff)), "palette of 4294967295"));
 }
 
 TEST(Bmp, ReadsEitherOrderOfRowsAndFourBytes) {
@@ -214,20 +214,20 @@ TEST(Bmp, RefusesSizesThatLie) {
   EXPECT_TRUE(contains(refused(bmp(-1, 1, 24, "", row)), "claims -1 x 1"));
   EXPECT_TRUE(contains(refused(bmp(1, -2147483648LL, 24, "", row)), "claims 1 x 2147483648"));
   EXPECT_TRUE(contains(refused(bmp(1, 1, 16, "", row)), "16 bits a pixel"));
-  EXPECT_TRUE(contains(refused(bmp(1, 1, 8, two_greys, row, 2, 1)), "compression 1"));
+  EXPECT_TRUE(contains(refused(bmp(1, 1, 8, two_grays, row, 2, 1)), "compression 1"));
   EXPECT_TRUE(contains(refused("BM"), "ends after 2 bytes"));
 }
 
 TEST(Bmp, CutOrAlteredFilesNeverCrash) {
   auto const parse = [](std::span<std::byte const> file) { decode_image(file, "x"); };
   for (std::string const& file :
-       {bmp(3, 2, 4, two_greys, text("\x10\x10\0\0\x10\x10\0\0", 8), 2), encode_bmp(pattern(2, 2, 3))}) {
+       {bmp(3, 2, 4, two_grays, text("\x10\x10\0\0\x10\x10\0\0", 8), 2), encode_bmp(pattern(2, 2, 3))}) {
     expect_refused_when_cut(file, parse);
     expect_no_crash_when_altered(file, parse);
   }
 }
 
-TEST(Image, GreyIsLuminance) {
+TEST(Image, GrayIsLuminance) {
   Image image = make_image(4, 1, 3);
   image.pixels = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255};
   expect_pixels(to_grey(image), 4, 1, 1, {76, 150, 29, 255});

@@ -94,7 +94,7 @@ TEST(Entry, EveryCutAndEveryAdditionIsSeen) {
   EXPECT_FALSE(parse(file + file));
 }
 
-TEST(Entry, NamesAreRecognised) {
+TEST(Entry, NamesAreRecognized) {
   EXPECT_TRUE(is_entry_name(entry_name("some key")));
   for (char const* name :
        {"", ".", "a.kernel", "0123456789abcdef0123456.kernel", "0123456789abcdef0123456g.kernel",

@@ -78,7 +78,7 @@ TEST(Shuffled, IsAPermutationOfItsSeedAndEpoch) {
   for (Index i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-TEST(Gather, NormalisesAndFillsUp) {
+TEST(Gather, NormalizesAndPads) {
   Dataset data;
   data.images = Tensor(DataType::u8, {3, 2, 2});
   for (Index i = 0; i < 12; ++i) data.images.set(i, static_cast<double>(i * 20));

@@ -372,9 +372,9 @@ TEST(DcganPictures, AreReadFromPngsInTheOrderOfTheirNames) {
       for (int x = 1; x < 5; ++x) image.pixels[image.offset(x, y) + static_cast<std::size_t>(i)] = 200;
     io::write_png(folder.file(std::to_string(i) + ".png"), image);
   }
-  io::Image grey = io::make_image(8, 8, 1);
-  std::fill(grey.pixels.begin(), grey.pixels.end(), static_cast<unsigned char>(7));
-  io::write_png(folder.file("3.png"), grey);
+  io::Image gray = io::make_image(8, 8, 1);
+  std::fill(gray.pixels.begin(), gray.pixels.end(), static_cast<unsigned char>(7));
+  io::write_png(folder.file("3.png"), gray);
   Pictures const pictures = read_pictures(folder.file(""), 8, 2);
   ASSERT_EQ(pictures.count, 3);
   for (Index i = 0; i < 3; ++i) {

@@ -94,7 +94,7 @@ TEST_F(GpuFile, WhatIsNotGivenFollowsFromTheCapability) {
   Gpu const card = read(
       "compute_capability = 8.6\nmultiprocessors = 10\nshared_bytes_per_block = 1000\n"
       "clock_hertz = 1e9\nmemory_bytes_per_second = 1e12\n");
-  EXPECT_EQ(card.threads_per_multiprocessor, 1536);  // of capability 8.6, not of the default GPU
+  EXPECT_EQ(card.threads_per_multiprocessor, 1536);  // the value of capability 8.6
   EXPECT_EQ(card.blocks_per_multiprocessor, 16);
   EXPECT_DOUBLE_EQ(gpu.memory_bytes_per_second, 1.5e12);
   EXPECT_EQ(read(least).name, path_);

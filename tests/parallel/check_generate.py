@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`cosmati generate dcgan` on several devices and ranks: the bytes of one device, whoever is killed.
+"""`cosmati generate dcgan` on several devices and ranks: the same bytes as on one device, even if a rank is killed.
 
 usage: check_generate.py COSMATI     exit status 77 where there is no mpirun
 """
@@ -47,7 +47,7 @@ def network(path):
 
 
 def images_in(output):
-    """How many images of an unfinished run are in its files."""
+    """Returns the number of images in the files of an unfinished run."""
     try:
         words = read(output + ".progress").split()
         return int(words[1]) if len(words) > 1 else 0
@@ -56,7 +56,7 @@ def images_in(output):
 
 
 def stopped(command, output, last, beyond):
-    """A run of 4 ranks, and the one that was stopped when more images than `beyond` were in the files."""
+    """Starts 4 ranks, and stops one of them when more images than `beyond` are in the files."""
     for _ in range(20):
         run = subprocess.Popen([*MPIRUN, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.time() + 120
@@ -78,15 +78,15 @@ def stopped(command, output, last, beyond):
 
 
 def clear(output):
-    """Nothing is left of an output, its picture and what is kept of an unfinished run."""
+    """Removes an output, its picture and the files of an unfinished run."""
     for name in glob.glob(glob.escape(os.path.splitext(output)[0]) + ".*"):
         os.remove(name)
 
 
 def killed_in_mid_run(command, output, one, count, last, beyond):
-    """Kills a rank when some images, but not all, are in the files: the status, stderr, how long the others lived, and the images.
+    """Kills a rank when some images are in the files: returns status, stderr, how long the others lived, and the number of images.
 
-    one: the file of one process. A rank that is killed when all was written leaves the whole file, and it is done again."""
+    one: the file of one process. If the rank was killed after everything was written, the file is complete and the run is repeated."""
     for _ in range(20):
         run, rank = stopped(command, output, last, beyond)
         if not run:
@@ -105,7 +105,7 @@ def killed_in_mid_run(command, output, one, count, last, beyond):
 
 
 def check_faults(folder, command, run):
-    """Ranks that write text and a picture together: whatever becomes of one, the bytes are those of one process."""
+    """Ranks that write text and a picture together: if one fails, the bytes are still those of one process."""
     count = 181
     one = f"{folder}/fault-one.txt"
     run(*command(count, one, "--image", f"{folder}/fault-one.bmp"))
@@ -114,7 +114,7 @@ def check_faults(folder, command, run):
         expect(f"{what}: the same text", read(f"{output}.txt") == read(one))
         expect(f"{what}: the same picture", read(f"{output}.bmp") == read(f"{folder}/fault-one.bmp"))
         left = [name for name in os.listdir(os.path.dirname(output)) if name.endswith((".partial", ".progress"))]
-        expect(f"{what}: nothing is left", not left, left)
+        expect(f"{what}: no file is left", not left, left)
 
     def both(output, images=count):
         return command(images, f"{output}.txt", "--image", f"{output}.bmp")
@@ -123,7 +123,7 @@ def check_faults(folder, command, run):
         run(*MPIRUN, *both(output))
         expect_same("text of 4 ranks", output)
 
-    # A rank that stands still for a while: the others go on, as far as its chunk lets them.
+    # A rank that is suspended for a while: the others continue as far as its chunk permits.
     slow = f"{folder}/fault-slow"
     process, rank = stopped(both(slow), f"{slow}.txt", True, 0)
     if process:
@@ -132,13 +132,13 @@ def check_faults(folder, command, run):
     expect("a slow rank: status 0", process and process.wait(120) == 0, process and process.communicate())
     expect_same("a slow rank", slow)
 
-    # Killed while all write; the file system that is full; both are continued by the same command.
+    # Killed while all ranks write, or on a full file system: the same command continues both.
     lost = f"{folder}/fault-lost"
     killed = killed_in_mid_run(both(lost), f"{lost}.txt", one, count, True, 0)
     expect("a rank lost while all write text", killed is not None and killed[0] != 0, killed)
-    expect("no text that looks complete", not os.path.exists(f"{lost}.txt") and not os.path.exists(f"{lost}.bmp"))
+    expect("no text file that looks complete", not os.path.exists(f"{lost}.txt") and not os.path.exists(f"{lost}.bmp"))
     record = json.loads(run(*MPIRUN, *both(lost), "--json").strip().split("\n")[-1])
-    expect("only the missing images are drawn for the text", 0 < record["resumed_images"] < count, record)
+    expect("only the missing images are computed for the text", 0 < record["resumed_images"] < count, record)
     expect_same("a rank lost while all write", lost)
 
     full = f"{folder}/full"
@@ -149,19 +149,19 @@ def check_faults(folder, command, run):
     try:
         for start in (MPIRUN, []):
             done = subprocess.run([*start, *limited, *both(f"{full}/x")], capture_output=True, text=True, timeout=120, check=False)
-            expect("a full file system is told", done.returncode != 0 and
+            expect("a full file system is reported", done.returncode != 0 and
                    ("No space left on device" if mounted else "File too large") in done.stderr, done)
-            expect("a full file system: no text that looks complete", not os.path.exists(f"{full}/x.txt"))
+            expect("a full file system: no text file that looks complete", not os.path.exists(f"{full}/x.txt"))
         if mounted:
             subprocess.run(["mount", "-o", "remount,size=64m", full], check=True)
         record = json.loads(run(*MPIRUN, *both(f"{full}/x"), "--json").strip().split("\n")[-1])
-        expect("what was written before it was full stays", 0 < record["resumed_images"] < count, record)
+        expect("images written before it was full are kept", 0 < record["resumed_images"] < count, record)
         expect_same("a file system that was full", f"{full}/x")
     finally:
         if mounted:
             subprocess.run(["umount", full], check=True)
 
-    # Rank 0's folder is not that of ranks 1 and 2; rank 2 has files of these names, which are others.
+    # Rank 0's folder is not that of ranks 1 and 2; rank 2 has different files of the same names.
     for name in ("here", "empty", "other"):
         os.mkdir(f"{folder}/{name}")
     for name in ("x.txt.partial", "x.bmp.partial"):
@@ -172,11 +172,11 @@ def check_faults(folder, command, run):
         apart += [":"] * (i > 0) + ["-n", "1", "--wdir", f"{folder}/{name}", *both("x")]
     done = subprocess.run(apart, capture_output=True, text=True, timeout=120, check=False)
     expect("ranks without the files: status 0", done.returncode == 0, done)
-    expect("ranks without the files are told", "send their images to rank 0: 1, 2" in done.stderr, done.stderr)
+    expect("ranks without the files are reported", "send their images to rank 0: 1, 2" in done.stderr, done.stderr)
     expect_same("ranks without the files", f"{folder}/here/x")
-    expect("files of others stay", read(f"{folder}/other/x.txt.partial") == b"precious" * 1000 and not os.listdir(f"{folder}/empty"))
+    expect("files of others are kept", read(f"{folder}/other/x.txt.partial") == b"precious" * 1000 and not os.listdir(f"{folder}/empty"))
 
-    # More ranks than chunks, or images.
+    # More ranks than chunks or images.
     for images in (1, 2, 5):
         run(*both(f"{folder}/few-one", images))
         run(*MPIRUN, *both(f"{folder}/few", images))
@@ -188,10 +188,10 @@ def check_faults(folder, command, run):
     words[words.index("--count"):words.index("--batch")] = ["--input", f"{folder}/none.txt"]
     before = read(f"{folder}/few.txt")
     none = subprocess.run([*MPIRUN, *words], capture_output=True, text=True, timeout=60, check=False)
-    expect("no images: one sentence, and the files stay", none.returncode == 2 and none.stderr.count("'0' is not a count") == 1
+    expect("no images: one sentence, and the files are kept", none.returncode == 2 and none.stderr.count("'0' is not a count") == 1
            and read(f"{folder}/few.txt") == before, none)
 
-    # The numbers alone.
+    # Arrays without a header.
     for kind in ("u8", "f32"):
         run(*command(9, f"{folder}/a.npy", "--output-type", kind))
         run(*MPIRUN, *command(9, f"{folder}/a.raw", "--output-type", kind))
@@ -221,35 +221,35 @@ def main(folder):
     expect("4 ranks: the same bytes", read(f"{folder}/ranks.npy") == read(one))
     expect("4 ranks: the same picture", read(f"{folder}/ranks.bmp") == read(f"{folder}/one.bmp") == read(f"{folder}/many.bmp"))
 
-    # A rank dies; the same command does the rest.
+    # A rank is killed; the same command completes the run.
     lost = f"{folder}/lost.npy"
     words = command(count, lost, "--image", f"{folder}/lost.bmp", "--json")
     done = 0
     for last in (True, False):
         result = killed_in_mid_run(words, lost, one, count, last, done)
         if result is None:
-            expect("a run that can be killed before its end", False)
+            expect("a run that is killed before its end", False)
             continue
         status, error, seconds, done = result
         expect("a lost rank ends the run within seconds", status != 0 and seconds < 15, (status, seconds, error))
-        expect("what is said", not last or "images are done" in error, error)
+        expect("the message of a lost rank", not last or "images are done" in error, error)
         expect("no file that looks complete", not os.path.exists(lost))
     record = json.loads(run(*MPIRUN, *words).strip().split("\n")[-1])
-    expect("only the missing images", 0 < record["resumed_images"] < count, record)
+    expect("only the missing images are computed", 0 < record["resumed_images"] < count, record)
     expect("continued: the same bytes", read(lost) == read(one))
     expect("continued: the same picture", read(f"{folder}/lost.bmp") == read(f"{folder}/one.bmp"))
-    expect("nothing is left", not glob.glob(f"{folder}/*.partial") and not glob.glob(f"{folder}/*.progress"), os.listdir(folder))
+    expect("no file is left", not glob.glob(f"{folder}/*.partial") and not glob.glob(f"{folder}/*.progress"), os.listdir(folder))
 
     check_faults(folder, command, run)
 
-    # Another request does not continue them.
+    # A different request does not continue the files.
     first = f"{folder}/other.npy"
     with open(first + ".progress", "w", encoding="ascii") as file:
         file.write("0123456789abcdef 100 4915328 0")
     with open(first + ".partial", "wb") as file:
         file.write(b"\0" * 4915328)
     record = json.loads(run(*command(count, first, "--json")).strip().split("\n")[-1])
-    expect("files of another request are begun anew", record["resumed_images"] == 0 and read(first) == read(one), record)
+    expect("files of another request are replaced", record["resumed_images"] == 0 and read(first) == read(one), record)
 
     # Ranks that have nothing to write.
     measured = command(64, one)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""LeNet-5 and DCGAN trained by devices that share each batch, processes under mpirun or threads of one: they learn
-what one learns; when one of 4 processes is killed the run ends within seconds, says how to go on, and 1, 2 and 3
+"""LeNet-5 and DCGAN trained by devices that share each batch, in processes under mpirun or in threads: they learn
+what one device learns; if one of 4 processes is killed the run ends within seconds and says how to continue, and 1, 2 and 3
 processes continue its checkpoint.
 
 usage: check_lenet5_ranks.py COSMATI     exit status 77 where there is no mpirun
@@ -63,7 +63,7 @@ def read(path):
 
 
 def grids(name):
-    """What --samples NAME.png wrote, by what follows the name."""
+    """Returns the files of --samples NAME.png by their suffix."""
     files = sorted(file for file in os.listdir(work) if file.startswith(f"{name}-0") and file.endswith(".png"))
     return {file[len(name) + 1:]: read(f"{work}/{file}") for file in files}
 
@@ -84,12 +84,12 @@ def sentences(*command):
     return sorted(line for line in done.stderr.splitlines() if line.startswith("cosmati: "))
 
 
-# What all processes find wrong is said once; what one finds, by that one.
+# An error of all processes is reported once; an error of one process is reported by that process.
 for words, word in ((["--data", f"{work}/nowhere"], "nowhere"), (["--dat", "x"], "--dat")):
     told = sentences(*mpirun(4), cosmati, "train", "lenet5", *words, "--backend", "cpu")
-    expect(f"one sentence for {words}", len(told) == 1 and word in told[0], told)
+    expect(f"one message for {words}", len(told) == 1 and word in told[0], told)
 told = sentences(*mpirun(2)[:-2], "-n", "1", cosmati, "train", "lenet5", "--dat", "x", ":", "-n", "1", cosmati, "train", "lenet5", "--seeed", "1")
-expect("a sentence of each", len(told) == 2 and "--dat " in told[0] and "--seeed" in told[1], told)
+expect("a message of each process", len(told) == 2 and "--dat " in told[0] and "--seeed" in told[1], told)
 
 write_images("train", 130)
 write_images("t10k", 30)
@@ -98,7 +98,7 @@ alone = json.loads(run(1, "1.safetensors", *settings).splitlines()[0])
 truth = tensors(f"{work}/1.safetensors")
 for count, gpus in ((2, 0), (4, 0), (1, 3)):
     lines = [json.loads(line) for line in run(count, f"{count}.safetensors", "--gpus", str(gpus), *settings).splitlines()]
-    expect("one process speaks", [line["event"] for line in lines] == ["epoch", "epoch", "result"], lines)
+    expect("only one process prints", [line["event"] for line in lines] == ["epoch", "epoch", "result"], lines)
     expect("loss", abs(lines[0]["loss"] - alone["loss"]) < 1e-4, (lines[0], alone))
     found = tensors(f"{work}/{count}.safetensors")
     expect("names", found.keys() == truth.keys(), found.keys())
@@ -110,19 +110,19 @@ alone = [json.loads(line) for line in run(1, "d.safetensors", *settings, network
 for count, gpus in ((2, 0), (1, 2)):
     output = run(count, "d.safetensors", "--gpus", str(gpus), *settings, network="dcgan")
     lines = [json.loads(line) for line in output.splitlines()]
-    expect("one process speaks", [line["event"] for line in lines] == ["progress", "progress", "result"], lines)
+    expect("only one process prints", [line["event"] for line in lines] == ["progress", "progress", "result"], lines)
     for line, truth_line in zip(lines[:2], alone):
         for loss in ("discriminator_loss", "generator_loss"):
             expect(f"DCGAN by {count} processes", abs(line[loss] - truth_line[loss]) < 1e-4, (line, truth_line))
 
-# Processes draw with the channels of the weights, which rank 0 alone reads.
+# The ranks use the channels of the weights, which only rank 0 reads.
 for count in (1, 2, 3):
     draw = [*mpirun(count), cosmati, "generate", "dcgan", "--backend", "cpu", "--threads", "1", "--weights", f"{work}/d.safetensors", "--count", "10",
             "--batch", "2", "--output", f"{work}/drawn-{count}.npy"]
     done = subprocess.run(draw, capture_output=True, text=True, timeout=120)
-    expect(f"{count} processes draw with --width 4", done.returncode == 0 and read(f"{work}/drawn-{count}.npy") == read(f"{work}/drawn-1.npy"), done)
+    expect(f"{count} processes generate with --width 4", done.returncode == 0 and read(f"{work}/drawn-{count}.npy") == read(f"{work}/drawn-1.npy"), done)
 
-# LeNet-5 loses nothing when one of two processes is killed: resumed, the checkpoint has the bytes of a run that nobody killed.
+# If one of two LeNet-5 processes is killed, the resumed checkpoint equals that of an uninterrupted run byte for byte.
 settings = ["--epochs", "60", "--batch", "64"]
 run(2, "whole.safetensors", *settings)
 killed = f"{work}/part.safetensors"
@@ -132,12 +132,12 @@ for _ in range(4):
 os.kill(children_of(process)[-1], signal.SIGKILL)
 _, words = process.communicate(timeout=30)
 expect("a killed process ends the training", process.returncode != 0 and f"--resume {killed}" in words, words)
-expect("and not after its end", read(killed) != read(f"{work}/whole.safetensors"), killed)
+expect("it was killed before the end", read(killed) != read(f"{work}/whole.safetensors"), killed)
 run(2, None, "--resume", killed)
 expect("a killed training, resumed: the same bits", read(killed) == read(f"{work}/whole.safetensors"), killed)
 
-# Nor does DCGAN: one of two processes is killed after the first checkpoint; resumed, the checkpoint and all grids have
-# the bytes of a run that nobody killed.
+# The same for DCGAN: one of two processes is killed after the first checkpoint; the resumed checkpoint and all grids
+# have the bytes of an uninterrupted run.
 settings = ["--batch", "8", "--width", "2", "--learning-rate", "0.01", "--steps"]  # 16 steps a pass
 run(2, "whole.safetensors", *settings, "40", "--samples", f"{work}/whole.png", network="dcgan")
 run(1, "alone.safetensors", *settings, "40", "--samples", f"{work}/alone.png", network="dcgan")
@@ -155,11 +155,11 @@ for name in grids("gan"):
 run(2, None, "--resume", killed, "--steps", "40", "--samples", f"{work}/gan.png", network="dcgan")
 expect("a killed DCGAN training, resumed: the same bits", read(killed) == read(f"{work}/whole.safetensors"), killed)
 resumed, whole, alone = grids("gan"), grids("whole"), grids("alone")
-expect("grids of all", list(whole) == list(alone) == [f"{step:06}.png" for step in (1, 2, 4, 8, 16, 32, 40)], list(whole))
-expect("grids of the resumed", resumed.items() <= whole.items() and len(resumed) >= 2, (list(resumed), list(whole)))
+expect("grids of all processes", list(whole) == list(alone) == [f"{step:06}.png" for step in (1, 2, 4, 8, 16, 32, 40)], list(whole))
+expect("grids of the resumed run", resumed.items() <= whole.items() and len(resumed) >= 2, (list(resumed), list(whole)))
 
 refused = subprocess.run(train(2, None, "--gpus", "2"), capture_output=True, text=True, timeout=60)
-expect("one GPU a process", refused.returncode == 2 and "each process trains on one GPU" in refused.stderr, refused)
+expect("one GPU per process", refused.returncode == 2 and "each process trains on one GPU" in refused.stderr, refused)
 
 killed = f"{work}/killed.safetensors"
 settings = ["--epochs", "30000", "--batch", "64", "--learning-rate", "0.01"]
@@ -176,16 +176,16 @@ except subprocess.TimeoutExpired:
     process.kill()
     sys.exit("FAIL the others did not end within 30 s")
 seconds = time.time() - start
-expect("the others end in seconds", process.returncode != 0 and seconds < 15, (process.returncode, seconds))
+expect("the others exit within seconds", process.returncode != 0 and seconds < 15, (process.returncode, seconds))
 expect("the end is explained", "a process of the run was lost" in words and f"--resume {killed}" in words, words)
 for count in (1, 2, 3):
-    # Stopped after a while, as by a person: it is long.
+    # Stopped after a while, as by a user, since the training is long.
     process = subprocess.Popen(train(count, None, "--resume", killed), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()
     line = process.stdout.readline()
     process.terminate()
     process.communicate(timeout=30)
     epoch = int(line.split("/")[0].split()[1]) if line.startswith("epoch") else 0
-    expect(f"{count} processes go on", epoch > 2, line)
+    expect(f"{count} processes continue", epoch > 2, line)
 shutil.rmtree(work)
 print(f"2 and 4 processes learn what one learns; one of 4 killed: the end after {seconds:.1f} s, continued by 1, 2 and 3")

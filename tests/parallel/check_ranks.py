@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Processes under mpirun: messages and sums between 4 ranks, and the end of all when one is lost.
+"""Processes under mpirun: messages and sums between 4 ranks, and the exit of all ranks if one is lost.
 
 usage: check_ranks.py RANKS     RANKS: the program made of ranks.cpp; exit status 77 where there is no mpirun
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Runs every kernel of race_test: ThreadSanitizer must find what is planted, in the lines that say so, and nothing else.
+"""Runs every kernel of race_test: ThreadSanitizer must report the planted races, in the marked lines, and nothing else.
 
-usage: check_races.py RACE_TEST     exit status 1 and a line for each kernel that is not as it should be
+usage: check_races.py RACE_TEST     exit status 1 and a line for each kernel with an unexpected outcome
 """
 import glob
 import os
@@ -10,11 +10,11 @@ import subprocess
 import sys
 
 RACE_FOUND = 66
-TRIES = 40  # at most, for a planted race: ThreadSanitizer forgets accesses, and says nothing of what it has forgotten
+TRIES = 40  # attempts for a planted race, since ThreadSanitizer forgets accesses and then does not report them
 
 
 def marked_lines(kernel):
-    """(file:line of each "// KERNEL: one side" or "other side") of this folder."""
+    """Returns file:line of each "// KERNEL: one side" or "other side" in this folder."""
     places = []
     for path in glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "*.cpp")):
         with open(path, encoding="utf-8") as file:
@@ -25,7 +25,7 @@ def marked_lines(kernel):
 
 
 def fault(program, name):
-    """What is wrong with kernel `name`, or None."""
+    """Returns what is wrong with kernel `name`, or None."""
     environment = dict(os.environ, TSAN_OPTIONS="exitcode=66 halt_on_error=0")
     run = subprocess.run([program, name], env=environment, capture_output=True, text=True, timeout=240)
     reports = run.stderr.count("WARNING: ThreadSanitizer: data race")

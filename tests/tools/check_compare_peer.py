@@ -1,4 +1,4 @@
-"""bench/gpu/compare_peer.py: cuDNN beside PyTorch, from lines of both in turns, and from times of PyTorch alone.
+"""bench/gpu/compare_peer.py: cuDNN against PyTorch, from interleaved measurements of both, and from separate times of PyTorch.
 
 usage: check_compare_peer.py SOURCE
 """
@@ -33,7 +33,7 @@ three = [one for i, slow in enumerate((1.0, 1.0, 1.2)) for one in (line("cudnn",
 compare(1, ["SLOW: layer", "1.200"], three)
 compare(2, ["nothing to compare"], [line("cudnn", 1e-5)])
 compare(0, ["the result of torch differs"], [line("cudnn", 1e-5), line("torch", 1e-5, peer_verified=False)])
-# PyTorch alone, on a device that did nothing else.
+# Separate times of PyTorch, from an otherwise idle device.
 alone = [{"our_label": "forward n1", "type": "f16", "torch": 0.8e-5, "torch_format": "nchw"}]
 compare(1, ["1.250"], [line("cudnn", 1e-5), line("torch", 1e-5)], alone)
 print("failed" if failures else "right")

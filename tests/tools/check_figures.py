@@ -1,4 +1,4 @@
-"""bench/gpu/figures.sh with a program that only says what it would measure, and the report of results whose digests are old.
+"""bench/gpu/figures.sh with a program that only prints what it would measure, and the report of results with outdated digests.
 
 check_figures.py FOLDER_OF_THE_PROJECT COSMATI"""
 import json, os, shutil, subprocess, sys, tempfile
@@ -8,7 +8,8 @@ sys.path[:0] = [f"{PROJECT}/bench", f"{PROJECT}/bench/gpu"]
 sys.dont_write_bytecode = True
 import report, rows, sources  # noqa: E402
 
-# Two problems a row; a softmax has another digest with another $DIGEST; it measures $MOST rows and a problem more, and then fails.
+# The stub has two problems per row; the digest of softmax depends on $DIGEST; it measures $MOST rows and one more problem, and
+# then fails.
 STUB = """#!/usr/bin/python3
 import json, os, shlex, sys
 words = sys.argv[1:]
@@ -45,7 +46,7 @@ def check_script(folder):
         shutil.copy(f"{PROJECT}/bench/gpu/{name}", f"{folder}/bench/gpu")
     for name in ("measure.py", "sources.py"):
         shutil.copy(f"{PROJECT}/bench/{name}", f"{folder}/bench")
-    open(f"{folder}/bench/gpu/libraries.sh", "w").close()  # which looks for libraries of GPUs in all of /usr
+    open(f"{folder}/bench/gpu/libraries.sh", "w").close()  # it searches all of /usr for GPU libraries
     with open(f"{folder}/bench/gpu/table.txt", "w") as file:
         file.write(TABLE)
     with open(f"{folder}/build/bin/cosmati", "w") as file:
@@ -61,7 +62,8 @@ def check_script(folder):
 
     first, second, third = (
         "gemm --size 1x1x1 --peer cublaslt --slices 3", "gemm --suite squares --lines 1,2 --peer cublaslt", "softmax --size 5x5 --epilogue f(a)")
-    # It fails in the middle of the second row, and called again in the third; what is whole stays, and only the rest is measured then.
+    # It fails in the middle of the second row and, when called again, of the third; complete rows are kept, and only the rest is
+    # measured.
     done, lines, ran = run(most=1)
     assert done.returncode == 1 and "1 rows are left" in done.stdout and lines == [first] * 2 + [second] * 2, (done, lines)
     assert sorted(line for line in ran.splitlines() if line.startswith("compile")) == sorted(
@@ -72,7 +74,7 @@ def check_script(folder):
     assert "compile gemm --size" not in ran, ran
     done, lines, ran = run()
     assert done.returncode == 0 and len(lines) == 6 and "--json" not in ran and "compile" not in ran, (done, ran)
-    # A kernel changed: its row alone is measured again.
+    # If a kernel changes, only its row is measured again.
     done, lines, ran = run(digest="b")
     assert done.returncode == 0 and lines == [first] * 2 + [second] * 2 + [third] * 2 and "compile softmax" in ran and "compile gemm" not in ran, (done, lines, ran)
     done, lines, ran = run("--all", out="whole")
@@ -125,7 +127,7 @@ def check_report(folder):
 
 
 def check_sources(folder):
-    """A comment changes nothing, a word does."""
+    """Comments do not change a digest, code does."""
     code = {}
     for name, text in (("a.h", 'int x;  // one\nchar const* y = "// two";'), ("b.h", 'int x; /* three\n */ char const* y =\n"// two";\n'), ("c.h", 'int x; char const* y = "// 2";'),
                        ("d.cmake", 'set(x "#") # one\n'), ("e.cmake", 'set(x "#")')):
@@ -133,7 +135,7 @@ def check_sources(folder):
             file.write(text)
         code[name] = sources.code_of(f"{folder}/{name}")
     assert code["a.h"] == code["b.h"] != code["c.h"] and code["d.cmake"] == code["e.cmake"] == 'set(x "#")', code
-    # A part of the networks is there if all its figures are, and were measured of these sources.
+    # A part of the networks is complete if all its figures exist and were measured with these sources.
     def has_part(lines):
         with open(f"{folder}/figures.jsonl", "w") as file:
             file.writelines(json.dumps({"command": "bench/figures.py --gpu-parts mnist", **line}) + "\n" for line in lines)
@@ -147,7 +149,7 @@ def check_sources(folder):
 
 
 def check_program(folder):
-    """--lines, --digest, the command of a record, and a table one of whose rows fails."""
+    """--lines, --digest, the command in a record, and a table with a failing row."""
     def cosmati(*words):
         done = subprocess.run([COSMATI, "bench", *words], capture_output=True, text=True)
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.stderr

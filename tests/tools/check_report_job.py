@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""bench/gpu/report_job.sh on processors, with few images: a line for each row, and nothing twice.
+"""bench/gpu/report_job.sh on CPUs with few images: one line per row, and no repetitions.
 
 usage: check_report_job.py COSMATI     exit status 77 where there is no mpirun
 """

@@ -1,4 +1,4 @@
-"""tools/test.sh: both stages run whatever happens to the first, the exit status tells, and CTest's closing line comes last.
+"""tools/test.sh: both stages run even if the first fails, the exit status reports failures, and CTest's summary comes last.
 
 check_stages.py FOLDER_OF_THE_PROJECT"""
 import os, shutil, subprocess, sys, tempfile

@@ -1,4 +1,4 @@
-"""check_fork.py LIBRARY: a Python program that computes, forks as multiprocessing does, and computes in the children."""
+"""check_fork.py LIBRARY: computes in Python, forks like multiprocessing, and computes in the children."""
 import array
 import ctypes
 import multiprocessing
@@ -24,7 +24,7 @@ class Argument(ctypes.Structure):
 
 
 class Product:
-    """d = a * b of N x N numbers in f32, on four threads."""
+    """Computes d = a * b of N x N matrices in f32 on four threads."""
 
     def __init__(self, library):
         self.library = ctypes.CDLL(library)

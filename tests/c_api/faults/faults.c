@@ -1,5 +1,5 @@
-/* c_api_faults fork|threads|memory: what a host process may meet. A fork after threaded work, no thread to be
- * had, sizes beyond all memory. A hang ends by SIGALRM. Exit status 1 if anything is not as it should be. */
+/* c_api_faults fork|threads|memory: conditions that a host process may meet. A fork after threaded work, no
+ * more threads, sizes beyond all memory. SIGALRM ends a hang. Exit status 1 if any check fails. */
 #define _GNU_SOURCE /* setresuid */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@ enum { IMAGE = IMAGES * C * H * H, WEIGHTS = FILTERS * C * R * R, MATRIX = N * N
 
 static float a[LARGEST], b[LARGEST], wanted[OUTPUTS][LARGEST], got[LARGEST];
 
-/* A product, one with an epilogue of our own, and a filter gradient, whose sums oneDNN divides among as many
- * threads as it was prepared for. */
+/* A product, one with our own epilogue, and a filter gradient, whose sums oneDNN divides among the number of
+ * threads for which it was prepared. */
 static cosmati_problem_t make_problem(int which) {
   cosmati_problem_t problem = NULL;
   cosmati_gemm gemm = cosmati_default_gemm();
@@ -102,7 +102,7 @@ static void test_fork(void) {
 
 static void* do_nothing(void* none) { return none; }
 
-/* The user's processes and threads are more than the limit from here on; false where that cannot be had. */
+/* Limits the user's processes and threads to fewer than exist; returns false if that is not possible. */
 static int refuse_threads(void) {
   struct rlimit const none = {1, 1};
   pthread_t thread;
@@ -113,7 +113,7 @@ static int refuse_threads(void) {
   return 0;
 }
 
-/* Plans that were made while there were threads either run or say why not; later ones run. */
+/* Plans made before the limit either run or report why not; later ones run. */
 static void test_no_threads(void) {
   cosmati_handle_t before = NULL, after = NULL;
   cosmati_plan_t plans[OUTPUTS];

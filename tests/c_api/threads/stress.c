@@ -1,6 +1,6 @@
-/* c_api_stress [race]: many threads on the same handles and plans, and on handles of their own; every result
- * and every message must be the thread's. With `race`, two threads write one output: what ThreadSanitizer
- * must see. */
+/* c_api_stress [race]: many threads on shared handles and plans, and on their own handles; every result
+ * and every message must be the thread's own. With `race`, two threads write one output, which
+ * ThreadSanitizer must detect. */
 #define _POSIX_C_SOURCE 200112L /* barriers */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { THREADS = 8, ROUNDS = 12, N = 24, COUNT = N * N, PLANS = 6 };
 typedef struct {
   char const* backend;
   char const* options;
-  int product; /* else a sum of two */
+  int product; /* 0: a sum of two arrays */
 } shared_plan;
 
 static shared_plan const kinds[PLANS] = {{"cpu", NULL, 1},       {"cpu", "kernel=reference", 1},
@@ -73,7 +73,7 @@ static void run_and_compare(cosmati_plan_t plan, int product) {
     }
 }
 
-/* A refusal whose message holds a number of this thread's own, after all others have had theirs if `wait`. */
+/* A rejected call whose message contains this thread's number, made after those of all others if `wait`. */
 static void be_refused(int number, int wait) {
   char options[64], wanted[64];
   cosmati_plan_t plan = NULL;
@@ -114,8 +114,8 @@ static void make_and_run(int kind) {
   cosmati_plan_destroy(plan);
 }
 
-/* One thing at a time, all threads at once: locks of one part would order, for the sanitizer, what another
- * part does without. Then everything at once. */
+/* All threads run one operation at a time: to the sanitizer, locks in one operation would order accesses of
+ * another one. Then all operations run at once. */
 static void* work(void* argument) {
   int const thread = *(int const*)argument;
   pthread_barrier_wait(&together);

@@ -1,4 +1,4 @@
-// The rows of a block are no whole number of warps' rows.
+// The rows of a block are not a multiple of a warp's rows.
 // expect: block_m must be a multiple of warp_m
 // names: BlockMOverWarpM<128, 48>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// The columns of a block are no whole number of warps' columns.
+// The columns of a block are not a multiple of a warp's columns.
 // expect: block_n must be a multiple of warp_n
 // names: BlockNOverWarpN<80, 32>
 #include "tests/compile_fail/mistake.h"

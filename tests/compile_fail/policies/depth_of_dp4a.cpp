@@ -1,4 +1,4 @@
-// A step that is no whole number of four depths.
+// A step whose depth is not a multiple of four.
 // expect: block_k must be a multiple of the multiply's pack_depth
 // names: StepDepth<10, 4>
 #include "tests/compile_fail/mistake.h"

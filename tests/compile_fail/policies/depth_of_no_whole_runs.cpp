@@ -1,4 +1,4 @@
-// A step of ten depths, fetched four at a time.
+// A step of depth ten, loaded four elements at a time.
 // expect: block_k is not a power of two: a step must be a whole number of this operand's runs
 // names: OperandLoader<
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// The multiply for bytes, for floats.
+// The multiply for bytes, with float operands.
 // expect: multiply dp4a takes s8 and u8 operands
 // names: OperandsOfDp4a<float, float, int>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// cp.async cannot convert bf16 to the f16 that half2 multiplies.
+// cp.async cannot convert bf16 to the f16 that half2 requires.
 // expect: multiply half2 takes f16 as it lies in the multistage main loop
 // names: HalvesByCopies<
 #include "tests/compile_fail/mistake.h"

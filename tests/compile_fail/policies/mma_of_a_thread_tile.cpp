@@ -1,4 +1,4 @@
-// mma.sync decides how many rows and columns a thread has.
+// mma.sync determines how many rows and columns a thread has.
 // expect: multiply mma: thread_m is warp_m / 8, thread_n is warp_n / 4
 // names: WarpTileOfMma<
 #include "tests/compile_fail/mistake.h"

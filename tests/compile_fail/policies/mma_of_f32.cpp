@@ -1,4 +1,4 @@
-// Tensor cores take TF32 where it is named, never f32.
+// Tensor cores support TF32, if it is requested by name, but not f32.
 // expect: multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8
 // names: OperandsOfMma<
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// An odd number of depths a step.
+// An odd depth of a step.
 // expect: block_k / pack_depth must be even
 // names: StepDepth<9, 1>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// Four stages that no multiprocessor has room for.
+// Four stages that exceed the shared memory of any multiprocessor.
 // expect: a block has at most 232448 bytes of shared memory
 // names: SharedMemoryOfABlock<278528>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// A number in the place of a policy.
+// A number instead of a policy.
 // expect: the policy of a SimpleGemm is a PolicyName or a GemmPolicy
 #include "tests/compile_fail/mistake.h"
 

@@ -1,4 +1,4 @@
-// Three buffers for the main loop that has two.
+// Three stages for the main loop that supports only two.
 // expect: the double_buffered main loop has stages = 2
 // names: StagesOfDoubleBuffered<3>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// More threads than a block has.
+// More threads than a block may have.
 // expect: a block has at most 1024 threads
 // names: ThreadsOfABlock<2048>
 #include "tests/compile_fail/mistake.h"

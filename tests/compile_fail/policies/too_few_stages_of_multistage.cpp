@@ -1,4 +1,4 @@
-// Two buffers for the main loop that has three to five.
+// Two stages for the main loop that supports three to five.
 // expect: the multistage main loop has stages = 3, 4 or 5
 // names: StagesOfMultistage<2>
 #include "tests/compile_fail/mistake.h"

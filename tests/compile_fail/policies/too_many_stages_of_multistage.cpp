@@ -1,4 +1,4 @@
-// Six buffers for the main loop that has three to five.
+// Six stages for the main loop that supports three to five.
 // expect: the multistage main loop has stages = 3, 4 or 5
 // names: StagesOfMultistage<6>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// The rows of a warp are no whole number of threads' rows.
+// The rows of a warp are not a multiple of a thread's rows.
 // expect: warp_m must be a multiple of thread_m
 // names: WarpMOverThreadM<32, 12>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// The columns of a warp are no whole number of threads' columns.
+// The columns of a warp are not a multiple of a thread's columns.
 // expect: warp_n must be a multiple of thread_n
 // names: WarpNOverThreadN<32, 5>
 #include "tests/compile_fail/mistake.h"

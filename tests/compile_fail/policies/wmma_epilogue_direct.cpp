@@ -1,4 +1,4 @@
-// Which thread holds which element of a fragment, WMMA does not say.
+// WMMA does not specify which thread holds which element of a fragment.
 // expect: multiply wmma does not say which thread holds which element of D: its epilogue is staged
 // names: EpilogueOfWmma<true>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// WMMA has no product of signed and unsigned bytes.
+// WMMA does not support products of signed and unsigned bytes.
 // expect: multiply wmma takes two operands of one type: f16, bf16, tf32, f64, s8 or u8
 // names: OperandsOfWmma<
 #include "tests/compile_fail/mistake.h"

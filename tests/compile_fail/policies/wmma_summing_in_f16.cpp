@@ -1,4 +1,4 @@
-// WMMA sums bf16 in f32 alone.
+// WMMA sums bf16 products only in f32.
 // expect: multiply wmma accumulates f16 in f32 or f16, bf16 and tf32 in f32
 // names: OperandsOfWmma<
 #include "tests/compile_fail/mistake.h"

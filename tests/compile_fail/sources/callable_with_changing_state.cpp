@@ -1,4 +1,4 @@
-// A callable that would count: threads share it.
+// A callable that counts its calls, although all threads share it.
 // expect: an epilogue callable takes (Real sum, Index m, Index n), is const
 // names: CallableEpilogue<float, Count>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// A callable that is not told the row.
+// A callable without the row as a parameter.
 // expect: an epilogue callable takes (Real sum, Index m, Index n)
 // names: CallableEpilogue<float, Relu>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// Three neighbors are no vector.
+// Three contiguous elements are not a vector.
 // expect: the width of a destination, or of an operand of the epilogue, must be a power of two elements in at
 // most 16 bytes names: MatrixTile<float, 3>
 #include "tests/compile_fail/mistake.h"

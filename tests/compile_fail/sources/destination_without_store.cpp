@@ -1,4 +1,4 @@
-// A destination that nothing can be stored to.
+// A destination without a store function.
 // expect: a destination's tile has template <int count> void store(int m, int n, int valid, Real const
 // names: DestinationRequirements<Nowhere, float>
 #include "tests/compile_fail/mistake.h"

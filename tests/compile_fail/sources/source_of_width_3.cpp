@@ -1,4 +1,4 @@
-// Three neighbors are no vector.
+// Three contiguous elements are not a vector.
 // expect: a source's width, the elements of a run, is a static constexpr power of two
 // names: StridedSource<float,
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// A source that no tile can make.
+// A source without the constructor that tiles call.
 // expect: a source is made by Source(Arguments const&, Index batch, Index first_outer,
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// A source that does not say what it reads.
+// A source without an element type.
 // expect: a source names the type of its elements
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"

@@ -1,4 +1,4 @@
-// A source that loaders cannot read.
+// A source without the function that loaders call.
 // expect: a source has template <bool whole> Run<Element> run(Row const&, Step const&, int more) const
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"

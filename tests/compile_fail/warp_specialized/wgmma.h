@@ -1,4 +1,4 @@
-// What the mistakes with wgmma depart from: a warp_specialized GEMM that is right.
+// The common part of the mistakes with wgmma: a valid warp_specialized GEMM.
 #pragma once
 #include "cosmati/gemm/warp_specialized.h"
 
@@ -23,7 +23,7 @@ using Gemm =
     WarpSpecializedTraits<policy, TensorSource<Element, Along::depth>, TensorSource<Element, along_b>, Sum,
                           IdentityEpilogue<Sum>, TensorDestination<Sum>>;
 
-// As a launch does: the parameters first.
+// As in a launch: the parameters first.
 template <class AnyGemm>
 typename AnyGemm::Params parameters() {
   return {};

@@ -1,4 +1,4 @@
-// What threads bring, no cluster shares.
+// A cluster cannot share operands copied by threads.
 // expect: blocks of a cluster share only what the copy engine brings
 // names: OperandsByThreads<
 #include "tests/compile_fail/warp_specialized/wgmma.h"

@@ -1,4 +1,4 @@
-// Warpgroups take turns in pairs.
+// ping_pong needs two warpgroups.
 // expect: warp_specialized: one, two or three warpgroups multiply; with ping_pong each of two has a
 // names: Consumers<4, true>
 #include "tests/compile_fail/warp_specialized/wgmma.h"

@@ -1,4 +1,4 @@
-// wgmma reads 8-bit operands along k only.
+// wgmma supports only K-major 8-bit operands.
 // expect: multiply wgmma takes elements that have not 16 bits along k only
 // names: OperandsOfWgmma<
 #include "tests/compile_fail/warp_specialized/wgmma.h"

@@ -1,4 +1,4 @@
-// Nothing is wrong here: the control of the mistakes with wgmma.
+// The control of the mistakes with wgmma: nothing is wrong here.
 // expect: nothing
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 

@@ -1,4 +1,4 @@
-// Blocks that share a tile along k have no ranges of steps.
+// Blocks that share a tile along K cannot have ranges of steps.
 // expect: with cluster_k the partition is tiles or split_k, not stream_k
 // names: ClusterAlongK<2, 1, 1, 64, false, true>
 #include "tests/compile_fail/warp_specialized/wgmma.h"

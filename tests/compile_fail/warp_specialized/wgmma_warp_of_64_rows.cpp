@@ -1,4 +1,4 @@
-// A warpgroup has 64 rows, or 128.
+// A warpgroup has 64 or 128 rows.
 // expect: multiply wgmma: a warp has 16 or 32 rows, a quarter of its warpgroup
 // names: WarpTileOfWgmma<64,
 #include "tests/compile_fail/warp_specialized/wgmma.h"

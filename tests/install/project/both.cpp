@@ -1,4 +1,4 @@
-// The C++ interface of an installed Cosmati, and the C interface from C++.
+// Uses the C++ interface of an installed Cosmati, and the C interface from C++.
 #include <cosmati.h>
 
 #include <cosmati/epilogue/parse.h>

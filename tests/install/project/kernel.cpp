@@ -1,4 +1,4 @@
-// What a kernel of one's own is made of, from the installed headers.
+// Uses the building blocks of kernels from the installed headers.
 #include <cosmati/gemm/kernel.h>
 #include <cosmati/gemm/simple.h>
 
