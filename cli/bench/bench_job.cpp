@@ -90,7 +90,8 @@ PeerProblem group_for(BenchRequest const& request, Task& task) {
   if (members == 0)
     throw Error(ErrorCode::unavailable,
                 "peer cublas is timed for groups of products, gemm --group, not for " +
-                    request.subject->name() + ' ' + notes.label + "; --peer cublaslt takes single ones");
+                    request.subject->name() + ' ' + notes.label +
+                    "; --peer cublaslt supports single products");
   if (!notes.plain)
     throw Error(ErrorCode::unavailable, "peer cublas is timed for the epilogue alpha*acc + beta*c");
   PeerProblem problem{"cublas", "", slots.front().description.type};
@@ -130,7 +131,7 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     TensorDescription const &a = slots[0].description, &b = slots[1].description, &c = slots[2].description,
                             &d = slots.back().description;
     if (a.type != b.type && device.backend != Backend::cuda)
-      throw Error(ErrorCode::unavailable, "peer " + peer + " takes operands of one type, not " +
+      throw Error(ErrorCode::unavailable, "peer " + peer + " requires operands of one type, not " +
                                               name_of(a.type) + " and " + name_of(b.type));
     if (device.backend == Backend::cuda && (!notes.plain || c.type != d.type))
       throw Error(ErrorCode::unavailable,

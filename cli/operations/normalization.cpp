@@ -63,7 +63,7 @@ class BatchNorm final : public Subject {
     options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .flag("--training", training_, "normalize by the mean and variance of the batch, and return them")
         .number("--epsilon", epsilon_, "added to the variance (default: 1e-5)")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie (default: nchw)");
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: memory layout (default: nchw)");
   }
   std::vector<FileOption> files() const override {
     return {
@@ -166,7 +166,7 @@ class Lrn final : public Subject {
         .number("--alpha", alpha_, "divided by the size, as ONNX does (default: 1e-4)")
         .number("--beta", beta_, "exponent (default: 0.75)")
         .number("--k", k_, "added to the mean square (default: 1)")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: where the channels lie (default: nchw)");
+        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: memory layout (default: nchw)");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N,C,...)"},

@@ -191,10 +191,10 @@ constexpr Hint hints[] = {
     {"find", "--batch-invariant",
      "find takes the fastest kernel, and --out FILE is for plans without the option"},
     {"tune", "--batch-invariant", "tune chooses tiles and splits by how many rows there are"},
-    {"train lenet5", "--batch-invariant", "train plans a network's layers for whole batches"},
-    {"train dcgan", "--batch-invariant", "train plans a network's layers for whole batches"},
-    {"predict lenet5", "--batch-invariant", "predict plans a network's layers for whole batches"},
-    {"generate dcgan", "--batch-invariant", "generate plans a network's layers for whole batches"},
+    {"train lenet5", "--batch-invariant", "train plans a network's layers for complete batches"},
+    {"train dcgan", "--batch-invariant", "train plans a network's layers for complete batches"},
+    {"predict lenet5", "--batch-invariant", "predict plans a network's layers for complete batches"},
+    {"generate dcgan", "--batch-invariant", "generate plans a network's layers for complete batches"},
     {"generate dcgan", "--compute", "its numbers are chosen by --type: f32, tf32, f16 or bf16"},
 };
 
@@ -220,8 +220,9 @@ void add_shared_options(Options& options, Common& common, std::string const& com
                         std::string* json_to_file) {
   declare_those_of(machine_options, "Execution", options, common, command, subject);
   if (json_to_file != nullptr)
-    options.optional_text("--json", common.json, *json_to_file, "[FILE]",
-                          "JSON Lines on stdout instead of tables, or added to FILE beside the table");
+    options.optional_text(
+        "--json", common.json, *json_to_file, "[FILE]",
+        "JSON Lines on stdout instead of tables, or appended to FILE in addition to the table");
   else
     options.flag("--json", common.json, "JSON Lines on stdout instead of tables");
   declare_those_of(

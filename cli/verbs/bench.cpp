@@ -46,7 +46,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
             "print plans and digests of their kernels as JSON, without timing; --device-description "
             "selects a GPU that is not present");
   options.number("--verify-below", request.most_verified,
-                 "operations: larger problems are not verified whole (default: 2e8, about a second)");
+                 "operations: larger problems are not verified completely (default: 2e8, about a second)");
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);

@@ -35,24 +35,27 @@ struct Term {
 };
 constexpr Term terms[] = {
     {" stages",
-     "128x64x32: rows x columns of d that a block computes x depth of a step; warp, thread: of them, "
-     "each one's part; stages: steps in shared memory at a time"},
-    {", cluster ", "cluster: so many blocks share the parts of a and b that they have in common"},
-    {"share a tile's k", "share a tile's k: each block of the cluster adds up its part of k"},
+     "128x64x32: rows x columns of d per block x depth of a step; warp, thread: the tile of each; "
+     "stages: steps in shared memory at the same time"},
+    {", cluster ", "cluster: this number of blocks loads common parts of a and b once"},
+    {"share a tile's k", "share a tile's k: each block of the cluster sums its part of k"},
     {"two tiles in turn", "two tiles in turn: half of a block stores while the other half multiplies"},
     {", raster ",
-     "raster: the way blocks take over d, in bands so many tiles wide; they share operands in L2"},
-    {"whole tiles", "whole tiles: every extent is a multiple of the tile, no edge is tested for"},
+     "raster: the order in which blocks visit d, in bands of this many tiles, to share operands in L2"},
+    {"whole tiles", "whole tiles: every extent is a multiple of the tile, so no edge is checked"},
     {" transposed, ",
      "transposed: the kernel computes transpose(b) * transpose(a), so that d is contiguous "
      "along its rows; a, b, m and n are the kernel's"},
-    {"repacked first", "repacked first: copied into workspace with rows that the copy engine can fetch"},
-    {"transposed first", "transposed first: copied into workspace so that it lies along k"},
+    {"repacked first", "repacked first: copied into workspace with rows that TMA supports"},
+    {"transposed first", "transposed first: copied into workspace as a K-major operand"},
     {"expected error",
-     "expected error: of rounding, for random inputs of mean 0: its standard deviation over the results'"},
-    {"tiles of ", "tiles of 4x4: outputs that are made of 6x6 products in the place of 4x4x9"},
-    {", d by ", "a along k by 8: read in runs of 8 neighbors along k; d by 8: written so; by 1 is slow"},
-    {" splits", "splits: parts of k that are summed by different blocks, and added at the end"}};
+     "expected error: standard deviation of rounding errors over that of the results, for random "
+     "inputs of mean 0"},
+    {"tiles of ", "tiles of 4x4: outputs computed from 6x6 products instead of 4x4x9"},
+    {", d by ",
+     "a along k by 8: read in runs of 8 contiguous elements along k; d by 8: written in such runs; "
+     "by 1 is slow"},
+    {" splits", "splits: parts of k that different blocks sum; their sums are added at the end"}};
 
 // Explains the terms that occur in the recipes.
 std::string meanings(std::vector<std::string> const& recipes) {

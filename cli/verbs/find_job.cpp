@@ -126,7 +126,7 @@ void check(FindRequest const& request) {
   if (!kernel.empty() || !request.common.policy.empty())
     throw Error(ErrorCode::bad_request,
                 "--out " + request.out +
-                    ": a line names the fastest of all kernels; it cannot be told with --kernel, "
+                    ": a line names the fastest of all kernels; it cannot be determined with --kernel, "
                     "--algorithm or --policy");
 }
 

@@ -60,7 +60,7 @@ void plot_job(PlotRequest const& request) {
   if (above > 0)
     throw Error(
         ErrorCode::wrong_result,
-        fmt::format("figures above the peak that was measured beside them: {}, the first {}; the time or the "
+        fmt::format("figures above the peak measured in the same run: {}, the first {}; the time or the "
                     "peak is wrong; measure again",
                     above, first_above));
 }

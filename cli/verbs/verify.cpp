@@ -14,9 +14,9 @@ void add_options(CLI::App& command, VerifyRequest& request) {
   Options options(command);
   add_size_options(options, *request.subject, request.size);
   options.group("Verification")
-      .integer("--count", request.count, "random problems where no size is given (default: 20)")
+      .integer("--count", request.count, "random problems if no size is given (default: 20)")
       .flag("--integers", request.small_integers,
-            "data from -3 to 3: where sums are exact, results must be bit-identical")
+            "data from -3 to 3: if sums are exact, results must be bit-identical")
       .text(
           "--data", request.data, "NAME",
           "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "

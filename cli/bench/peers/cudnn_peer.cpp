@@ -55,7 +55,7 @@ std::string violation(ConvolutionProblem const& problem) {
     if (tensor.layout.span() > std::numeric_limits<int>::max())
       return "cuDNN's strides are 32-bit numbers; a tensor has " + std::to_string(tensor.layout.span()) +
              " elements";
-    if (tensor.layout.size() == 0) return "cuDNN takes no tensor without elements";
+    if (tensor.layout.size() == 0) return "cuDNN does not support empty tensors";
   }
   return {};
 }

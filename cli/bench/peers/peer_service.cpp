@@ -74,7 +74,7 @@ struct Service {
 Service open_onednn(PeerProblem const& problem, std::vector<Operands>& sets) {
   if (problem.type != DataType::f32)
     throw Error(ErrorCode::unavailable,
-                std::string("oneDNN's own call for a product takes f32, not ") + name_of(problem.type));
+                std::string("peer onednn is timed for f32, not ") + name_of(problem.type));
   static Library const library("oneDNN", {"libdnnl.so.2", "libdnnl.so.3"});
   using Sgemm = int(char, char, Index, Index, Index, float, float const*, Index, float const*, Index, float,
                     float*, Index);
@@ -116,11 +116,11 @@ Service open_openblas_for(PeerProblem const& problem, std::vector<Operands>& set
 Service open_openblas(PeerProblem const& problem, std::vector<Operands>& sets) {
   static Library const library("OpenBLAS", {"libopenblas.so.0"});
   for (Index const extent : {problem.m, problem.n, problem.k})
-    if (extent > 2147483647) throw Error(ErrorCode::unavailable, "OpenBLAS takes extents below 2^31");
+    if (extent > 2147483647) throw Error(ErrorCode::unavailable, "OpenBLAS supports extents below 2^31");
   if (problem.type == DataType::f32) return open_openblas_for<float>(problem, sets, library, "cblas_sgemm");
   if (problem.type == DataType::f64) return open_openblas_for<double>(problem, sets, library, "cblas_dgemm");
   throw Error(ErrorCode::unavailable,
-              std::string("OpenBLAS takes f32 and f64, not ") + name_of(problem.type));
+              std::string("OpenBLAS supports f32 and f64, not ") + name_of(problem.type));
 }
 
 }  // namespace
