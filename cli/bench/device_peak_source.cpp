@@ -50,7 +50,8 @@ Product product_of(Peak peak) {
     case Peak::wgmma_tf32: return {"tf32 wgmma", "tf32", "float", 4, 0x81ffffff, 0x3e000000};
     case Peak::wgmma_e4m3: return {"e4m3 wgmma", "e4m3", "float", 1, 0x9f9f9f9f, 0x20202020};
     case Peak::wgmma_s8: return {"s8 wgmma", "s8", "int", 1, 0xffffffff, 0};
-    default: return {"f64 mma", "double", "double", 8, 0x803fffff, 0x3fc00000};  // of the upper 32-bit words
+    default:
+      return {"f64 mma", "double", "double", 8, 0x803fffff, 0x3fc00000};  // mask and base of the upper words
   }
 }
 

@@ -40,7 +40,7 @@ bool has_peak(Peak peak, Gpu const& gpu);
 struct PeakParameters {
   long long steps = 0;
   double factor = 0,
-         addend = 0;  // of fma kernels: the bits of the values, since a register may hold several numbers
+         addend = 0;  // for fma kernels: the bits of the values, since a register may hold several numbers
   void* result =
       nullptr;  // written only if a sum has an impossible value, so that the loop is not optimized away
 };

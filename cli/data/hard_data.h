@@ -9,7 +9,7 @@ namespace cosmati::cli {
 
 enum class HardData : unsigned char {
   none,
-  magnitudes,  // of both signs, logarithmically uniform over many orders of magnitude
+  magnitudes,  // both signs, logarithmically uniform over many orders of magnitude
   huge,        // normally distributed numbers and one huge element
   denormals,   // every other element is subnormal
   nonfinite,   // normally distributed numbers, with NaN and infinities in up to three elements or in one line

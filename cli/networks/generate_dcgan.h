@@ -17,7 +17,7 @@ struct GenerateRequest {
   long long gpus = 0;
   long long walk = not_given;               // frames of a walk through latent space
   long long walk_stops = not_given;         // default: 8, or the vectors of `input`
-  long long frames_per_second = not_given;  // of the animation; default: 20
+  long long frames_per_second = not_given;  // frame rate of the animation; default: 20
   bool explain = false;
   Common common;
 };

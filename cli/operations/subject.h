@@ -45,7 +45,7 @@ class Inputs {
   TensorDescription const& at_or_like(std::string const& name, TensorDescription const& model) const {
     return made_here && !has(name) ? model : at(name);
   }
-  Shape shape(std::string const& name) const;  // of the file's array
+  Shape shape(std::string const& name) const;  // shape of the file's array
   // The dimension order (Port::order) of an output of this array's shape.
   std::vector<int> order_of(std::string const& name) const;
   std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"

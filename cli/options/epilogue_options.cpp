@@ -37,7 +37,7 @@ TensorDescription made_operand(std::vector<std::string> const& letters,
                                   : result.layout.stride[static_cast<int>(found - indices.begin())];
   };
   Layout layout;
-  std::vector<int> order;  // of dimensions, fastest last
+  std::vector<int> order;  // dimension numbers, fastest last
   for (std::string const& letter : letters) {
     order.push_back(layout.shape.rank);
     layout.shape[layout.shape.rank++] = extents.at(letter);

@@ -21,7 +21,7 @@ using Tensors = std::vector<Tensor>;
 constexpr unsigned char poisons[] = {0xff, 0x5a};
 
 struct Runs {
-  std::vector<Tensors> outputs;  // of one run per poison value
+  std::vector<Tensors> outputs;  // outputs of one run per poison value
 };
 
 // Runs once per poison value; reports writes outside the outputs and runs that differ.

@@ -331,7 +331,7 @@ def check_walk(folder, base, z):
     try:
         frames, rate = animation(moving)
         expect("walk: the frames of the animation", len(frames) == 6 and rate == 12 and np.array_equal(frames, levels))
-    except Exception as error:  # of the reader, if the file is damaged
+    except Exception as error:  # raised by the reader if the file is damaged
         expect("walk: an animated PNG", False, repr(error))
     run(*base, "--input", f"{folder}/z.txt", "--output", f"{folder}/stops.npy")
     stops = np.load(f"{folder}/stops.npy")

@@ -24,7 +24,7 @@ namespace {
                                     setenv("COSMATI_CUBLASLT", COSMATI_FAKE_CUBLASLT, 1) +
                                     setenv("COSMATI_CACHE", COSMATI_TEST_CACHE, 1);
 
-Index unwritten_rows = 0;  // of d, the last rows
+Index unwritten_rows = 0;  // the last rows of d
 
 template <class Factor, class Sum>
 void multiply(fake::Launch const& launch) {

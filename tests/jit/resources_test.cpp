@@ -19,7 +19,7 @@ struct Section {
   std::string name;
   std::string contents;
   std::uint32_t type = SHT_PROGBITS, link = 0;
-  std::uint64_t size = 0;  // of a section without contents
+  std::uint64_t size = 0;  // size of a section without contents
 };
 
 template <class Value>

@@ -67,7 +67,7 @@ class Failing final : public Pipeline {
 
 struct Result {
   std::string bytes;                  // content of the file
-  std::vector<std::string> warnings;  // of the workers
+  std::vector<std::string> warnings;  // warnings of the workers
   std::vector<std::size_t> drawn;     // number of chunks of each device
 };
 

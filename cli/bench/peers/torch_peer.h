@@ -23,7 +23,7 @@ class TorchPeer final : public TimedPeer {
  public:
   struct Rules {
     std::string python;  // path, or name in PATH
-    long long sets = 1;  // of operands, used in turn
+    long long sets = 1;  // operand sets, used in turn
     bool graphs = true;  // GPU only: CUDA graphs instead of single calls
   };
 
@@ -49,7 +49,7 @@ class TorchPeer final : public TimedPeer {
   Backend backend_;
   std::shared_ptr<TorchProcess> process_;
   std::vector<Slot> slots_;
-  std::vector<std::size_t> offsets_;  // of the slots in the shared memory
+  std::vector<std::size_t> offsets_;  // offsets of the slots in the shared memory
   std::string refusal_;
   PeerAlgorithm algorithm_;
   int tried_ = 0;
