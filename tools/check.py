@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE = (".h", ".c", ".cpp", ".cu", ".cuh")
@@ -68,6 +69,7 @@ MAY_INCLUDE = {
     "bench": None,
     "examples": None,
     "tools": None,
+    "python": {"include/cosmati.h", "python"},
 }
 STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
 BUILT = ("src/", "nets/", "reference/", "cli/")  # by g++ with all warnings
@@ -194,6 +196,7 @@ def check_headers(compiler):
     """Every header compiles alone. The build checks this for headers that a source file includes first, except for the
     precompiled headers: check_standard_headers."""
     warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
+    warnings += ["-isystem", sysconfig.get_path("include")]  # of those in python/
     headers = files((".h",))
     built = {first_include(f) for f in files((".cpp",)) if f.startswith(BUILT)}
     yield from (f"{f}: has no #pragma once" for f in built & set(headers) if "\n#pragma once\n" not in read(f))

@@ -1,0 +1,269 @@
+"""Convolutions and pooling of images (N, C, H, W), whatever their strides."""
+import operator
+
+from . import _native
+from ._interop import finished
+from ._plan import Plan, mode_of
+
+FORWARD, DATA, FILTER, TRANSPOSED = 0, 1, 2, 4  # cosmati_convolution_direction
+MAX, AVERAGE, AVERAGE_WITH_PADDING = 0, 1, 2  # cosmati_pooling_mode
+
+
+def pair(value, name):
+    """(vertical, horizontal) of a number or of two."""
+    values = (value, value) if hasattr(value, "__index__") else tuple(value)
+    if len(values) != 2:
+        raise ValueError(f"{name} = {value}; expected a number, or two: vertical and horizontal")
+    return tuple(operator.index(one) for one in values)
+
+
+def image_shape(array, name):
+    shape = _native.describe(array, name)[1]
+    if len(shape) != 4:
+        raise ValueError(f"{name} has {len(shape)} dimensions; expected 4: (N, C, H, W) of images, (K, C, R, S) of filters")
+    return shape
+
+
+def extents(sizes, window, stride, padding, dilation, ceil_mode=False):
+    """(P, Q) of (H, W)."""
+    result = []
+    for i in range(2):
+        if stride[i] < 1:
+            raise ValueError(f"stride = {stride}; expected 1 or more")
+        reach = sizes[i] + 2 * padding[i] - dilation[i] * (window[i] - 1) - 1
+        count = (reach + (stride[i] - 1 if ceil_mode else 0)) // stride[i] + 1 if reach >= 0 else 0
+        if ceil_mode and count > 0 and (count - 1) * stride[i] >= sizes[i] + padding[i]:
+            count -= 1  # no window begins in the right padding
+        result.append(count)
+    return tuple(result)
+
+
+def geometry(stride, padding, dilation):
+    padding = pair(padding, "padding")
+    return {"stride": pair(stride, "stride"), "pad_begin": padding, "pad_end": padding, "dilation": pair(dilation, "dilation")}
+
+
+def with_bias(bias, epilogue, operands):
+    """The epilogue and its operands where a bias may be given by name."""
+    if bias is None:
+        return epilogue, operands
+    return epilogue or "acc + bias[k]", {**operands, "bias": bias}
+
+
+def run(fields, y, shape, like, epilogue, operands, mode, argument="y"):
+    """Runs with an output of this shape, or makes a plan."""
+    result = y if y is not None else _native.empty(like, shape, None)
+    fields[argument] = result
+    told = _native.run("convolution", fields, epilogue, operands, mode)
+    if isinstance(mode, tuple):
+        return told
+    return result if y is not None else finished(like, result)
+
+
+def forward(mode, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands):
+    fields = {"direction": FORWARD, "x": x, "w": w, "groups": groups, **geometry(stride, padding, dilation)}
+    n, _, *sizes = image_shape(x, "x")
+    k, _, *window = image_shape(w, "w")
+    shape = (n, k, *extents(sizes, window, fields["stride"], fields["pad_begin"], fields["dilation"]))
+    epilogue, operands = with_bias(bias, epilogue, operands)
+    return run(fields, out, shape, x, epilogue, operands, mode, "=y")
+
+
+def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
+    """Convolution: y[n, k, p, q] = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s] + bias[k]).
+
+    Here h = p*stride - padding + r*dilation (w likewise, outside the image x is 0), and c runs over the channels of k's group.
+    Without `epilogue` the bias is added; with it the bias is the array that the text names bias[k], and is not added by itself.
+    An epilogue names indices n, k, p, q: "relu(acc + bias[k]) + residual[n, k, p, q]" (see gemm).
+
+    Args:
+        x: (N, C, H, W), of any strides: channels first, channels last, slices.
+        w: (K, C / groups, R, S).
+        bias: (K).
+        stride, padding, dilation: a number, or two: vertical and horizontal. Padding is on both sides.
+        out: (N, K, P, Q), P = floor((H + 2*padding - dilation*(R - 1) - 1) / stride) + 1.
+
+    Returns:
+        `out`, or a new array of x's type, channels first.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.arange(9, dtype=numpy.float32).reshape(1, 1, 3, 3)
+    >>> conv2d(x, numpy.ones((1, 1, 2, 2), numpy.float32), epilogue="min(acc, 20)")[0, 0]
+    array([[ 8., 12.],
+           [20., 20.]], dtype=float32)
+    """
+    return forward(None, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands)
+
+
+def plan_conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, kernel=None,
+                max_workspace=None, max_error=None, batch_invariant=False, policy=None, seconds=None, **operands):
+    """The plan of conv2d with these arguments, whose elements are not read. The choice is restricted as by plan_gemm.
+
+    Returns:
+        A Plan. Called as plan(x, w, bias, out=..., **operands) it computes conv2d with all else as it is here.
+
+    >>> import numpy
+    >>> x, w = numpy.ones((1, 2, 5, 5), numpy.float32), numpy.ones((3, 2, 3, 3), numpy.float32)
+    >>> plan_conv2d(x, w, padding=1)(x, w).shape
+    (1, 3, 5, 5)
+    """
+    mode = mode_of(kernel, max_workspace, max_error, batch_invariant, policy, seconds)
+
+    def call(capsule, x, w, bias=None, *, out=None, **operands):
+        return forward(capsule, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands)
+
+    return Plan(forward(mode, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands), call)
+
+
+def conv_transpose2d(x, w, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, epilogue=None, out=None,
+                     **operands):
+    """Transposed convolution: y[n, k, h, w] = epilogue(sum over c, r, s of x[n, c, p, q] * w[c, k, r, s] + bias[k]).
+
+    The sum is over those p and q with h = p*stride - padding + r*dilation, w likewise: conv2d's gradient for its input.
+
+    Args:
+        x: (N, C, P, Q).
+        w: (C, K / groups, R, S).
+        bias: (K), as of conv2d.
+        output_padding: rows and columns that no p reaches, at the end; below the stride.
+        out: (N, K, H, W), H = (P - 1)*stride - 2*padding + dilation*(R - 1) + output_padding + 1.
+
+    Returns:
+        `out`, or a new array of x's type, channels first.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.array([[[[1, 2]]]], numpy.float32)
+    >>> conv_transpose2d(x, numpy.ones((1, 1, 1, 2), numpy.float32), stride=2)[0, 0]
+    array([[1., 1., 2., 2.]], dtype=float32)
+    """
+    fields = {"direction": TRANSPOSED, "x": x, "w": w, "groups": groups, **geometry(stride, padding, dilation)}
+    n, _, *sizes = image_shape(x, "x")
+    _, k, *window = image_shape(w, "w")
+    more = pair(output_padding, "output_padding")
+    for i in range(2):
+        if not 0 <= more[i] < max(fields["stride"][i], fields["dilation"][i]):
+            raise ValueError(f"output_padding = {output_padding}; expected 0 or more, and less than the stride or the dilation")
+    shape = (n, k * groups, *((sizes[i] - 1) * fields["stride"][i] - 2 * fields["pad_begin"][i]
+                              + fields["dilation"][i] * (window[i] - 1) + more[i] + 1 for i in range(2)))
+    epilogue, operands = with_bias(bias, epilogue, operands)
+    return run(fields, out, shape, x, epilogue, operands, None, "=y")
+
+
+def conv2d_input_grad(input_size, w, dy, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
+    """conv2d's gradient for its input: dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s]).
+
+    The sum is over those p and q with h = p*stride - padding + r*dilation, w likewise. Arguments in the order of
+    torch.nn.grad.conv2d_input. An epilogue names the indices n, k, p, q, those of its output: n, c, h, w here.
+
+    Args:
+        input_size: (N, C, H, W), the shape of the result.
+        w: (K, C / groups, R, S).
+        dy: (N, K, P, Q).
+
+    Returns:
+        `out`, or a new array of dy's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> ones = numpy.ones((1, 1, 2, 2), numpy.float32)
+    >>> conv2d_input_grad((1, 1, 3, 3), ones, ones)[0, 0]
+    array([[1., 2., 1.],
+           [2., 4., 2.],
+           [1., 2., 1.]], dtype=float32)
+    """
+    fields = {"direction": DATA, "w": w, "y:dy": dy, "groups": groups, **geometry(stride, padding, dilation)}
+    return run(fields, out, tuple(input_size), dy, epilogue, operands, None, "=x:dx")
+
+
+def conv2d_weight_grad(x, weight_size, dy, stride=1, padding=0, dilation=1, groups=1, *, out=None):
+    """conv2d's gradient for its filters: dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w].
+
+    Here h = p*stride - padding + r*dilation, w likewise. Arguments in the order of torch.nn.grad.conv2d_weight.
+
+    Args:
+        x: (N, C, H, W).
+        weight_size: (K, C / groups, R, S), the shape of the result.
+        dy: (N, K, P, Q).
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.arange(9, dtype=numpy.float32).reshape(1, 1, 3, 3)
+    >>> conv2d_weight_grad(x, (1, 1, 2, 2), numpy.ones((1, 1, 2, 2), numpy.float32))[0, 0]
+    array([[ 8., 12.],
+           [20., 24.]], dtype=float32)
+    """
+    fields = {"direction": FILTER, "x": x, "y:dy": dy, "groups": groups, **geometry(stride, padding, dilation)}
+    return run(fields, out, tuple(weight_size), x, None, {}, None, "=w:dw")
+
+
+def pool(mode, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, out):
+    window = pair(kernel_size, "kernel_size")
+    fields = {"mode": mode, "window": window, "x": x,
+              **geometry(kernel_size if stride is None else stride, padding, dilation)}
+    n, c, *sizes = image_shape(x, "x")
+    shape = (n, c, *extents(sizes, window, fields["stride"], fields["pad_begin"], fields["dilation"], ceil_mode))
+    y = out if out is not None else _native.empty(x, shape, None)
+    fields["=y"] = y
+    if return_indices:
+        fields["=indices"] = indices = _native.empty(x, shape, "int32")
+    _native.run("pooling", fields, None, {}, None)
+    y = y if out is not None else finished(x, y)
+    return (y, finished(x, indices)) if return_indices else y
+
+
+def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, out=None):
+    """Max pooling: y[n, c, p, q] = the maximum of x[n, c, h, w] over the window; NaN wins.
+
+    Args:
+        x: (N, C, H, W).
+        kernel_size, stride, padding, dilation: a number, or two; stride None is kernel_size.
+        ceil_mode: round the number of windows up.
+        return_indices: also return, in int32, h*W + w of the first maximum.
+        out: (N, C, P, Q).
+
+    Returns:
+        `out`, or a new array of x's type, channels first; with return_indices: (y, indices).
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.arange(16, dtype=numpy.float32).reshape(1, 1, 4, 4)
+    >>> max_pool2d(x, 2)[0, 0]
+    array([[ 5.,  7.],
+           [13., 15.]], dtype=float32)
+    """
+    return pool(MAX, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, out)
+
+
+def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None):
+    """Average pooling: y[n, c, p, q] = the mean of x[n, c, h, w] over the window.
+
+    Args:
+        x: (N, C, H, W).
+        kernel_size, stride, padding: a number, or two; stride None is kernel_size.
+        ceil_mode: round the number of windows up.
+        count_include_pad: divide by the number of taps in the padded image; else by that in the image.
+        out: (N, C, P, Q).
+
+    Returns:
+        `out`, or a new array of x's type, channels first.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.arange(16, dtype=numpy.float32).reshape(1, 1, 4, 4)
+    >>> avg_pool2d(x, 2)[0, 0]
+    array([[ 2.5,  4.5],
+           [10.5, 12.5]], dtype=float32)
+    """
+    mode = AVERAGE_WITH_PADDING if count_include_pad else AVERAGE
+    return pool(mode, x, kernel_size, stride, padding, 1, ceil_mode, False, out)

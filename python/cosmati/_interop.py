@@ -1,0 +1,65 @@
+"""What the extension asks Python for: types of numpy, arrays and streams of other libraries."""
+import ctypes
+import importlib
+import sys
+
+
+def numpy_dtype(name):
+    import numpy
+    if name == "bfloat16" or name.startswith("float8"):
+        import ml_dtypes
+        return numpy.dtype(getattr(ml_dtypes, name))
+    return numpy.dtype(name)
+
+
+def empty(library, like, shape, name, device):
+    """A new array of that library on that device; contents undefined."""
+    if library == "torch":
+        import torch
+        return torch.empty(shape, dtype=getattr(torch, name), device=like.device)
+    if library == "cupy":
+        import cupy
+        with cupy.cuda.Device(device):
+            return cupy.empty(shape, numpy_dtype(name))
+    if device < 0:  # a view of it is what the caller gets: finished()
+        import numpy
+        return numpy.empty(shape, numpy_dtype(name))
+    raise ValueError(f"no arrays of {library} are made on a GPU; pass out=")
+
+
+def finished(like, array):
+    """The result as an array of the library that the inputs are of."""
+    if type(array) is not type(like) and type(like).__module__.startswith("jax"):
+        import jax.numpy
+        return jax.numpy.asarray(array)
+    return array
+
+
+def current_stream(library, device):
+    """The handle of the stream that the library's work on that device goes to; 0: the default stream."""
+    if library == "torch":
+        return sys.modules["torch"].cuda.current_stream(device).cuda_stream
+    if library == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(device):
+            return cupy.cuda.get_current_stream().ptr
+    return 0
+
+
+def cuda_array(array):
+    """(type, address, writable, device, stream, shape, strides in bytes) of __cuda_array_interface__."""
+    told = array.__cuda_array_interface__
+    address, read_only = told["data"]
+    device = ctypes.c_int(0)
+    if address:
+        ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(ctypes.byref(device), ordinal, ctypes.c_uint64(address))
+    names = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "|u1": "uint8", "<i4": "int32"}
+    kind = names.get(told["typestr"], told["typestr"])
+    return kind, address, not read_only, device.value, told.get("stream") or 0, told["shape"], told.get("strides")
+
+
+def library_of(array):
+    """The module that has broadcast_to for this array."""
+    name = type(array).__module__.split(".")[0]
+    return importlib.import_module({"torch": "torch", "cupy": "cupy", "jaxlib": "jax.numpy", "jax": "jax.numpy"}.get(name, "numpy"))

@@ -1,0 +1,279 @@
+"""Normalization, losses, element-wise expressions and reductions."""
+import re
+
+from . import _native
+from ._interop import finished, library_of
+
+FORWARD = 0  # cosmati_direction
+INFERENCE, TRAINING = 0, 1  # cosmati_batch_norm_mode
+REDUCTIONS = ("sum", "mean", "max", "min", "sum-of-squares")  # cosmati_reduction
+
+
+def output(fields, name, out, like, shape=None, type_=None):
+    """Adds the output to the fields: `out`, or a new array of like's shape."""
+    shape = _native.describe(like, "x")[1] if shape is None else shape
+    fields["=" + name] = result = out if out is not None else _native.empty(like, shape, type_)
+    return result
+
+
+def softmax(x, dim=-1, *, out=None):
+    """Softmax: y = exp(x - max) / sum of exp(x - max), maximum and sum along dimension `dim`.
+
+    Args:
+        x: of any shape of 1 to 6 dimensions.
+        out: of x's shape.
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> softmax(numpy.zeros((2, 4), numpy.float32))[0]
+    array([0.25, 0.25, 0.25, 0.25], dtype=float32)
+    """
+    return along(x, dim, 0, out)
+
+
+def log_softmax(x, dim=-1, *, out=None):
+    """Logarithm of softmax: y = x - max - log(sum of exp(x - max)), along dimension `dim`; arguments as of softmax.
+
+    >>> import numpy
+    >>> log_softmax(numpy.zeros((2, 4), numpy.float32))[0].round(4)
+    array([-1.3863, -1.3863, -1.3863, -1.3863], dtype=float32)
+    """
+    return along(x, dim, 1, out)
+
+
+def along(x, dim, logarithm, out):
+    rank = len(_native.describe(x, "x")[1])
+    if not -rank <= dim < rank:
+        raise ValueError(f"dim = {dim}; valid values: {-rank} to {rank - 1}")
+    fields = {"x": x, "direction": FORWARD, "logarithm": logarithm, "axis": dim % rank}
+    y = output(fields, "y", out, x)
+    _native.run("softmax", fields, None, {}, None)
+    return y if out is not None else finished(x, y)
+
+
+def cross_entropy(x, target):
+    """Cross-entropy: the mean over n of -log softmax(x[n])[target[n]].
+
+    Args:
+        x: (N, classes).
+        target: (N), int32, each in [0, classes): on the host others are a ValueError.
+
+    Returns:
+        A new array of one element, of no dimensions, in x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> round(float(cross_entropy(numpy.zeros((3, 4), numpy.float32), numpy.array([0, 1, 2], numpy.int32))), 4)
+    1.3863
+    """
+    fields = {"x": x, "direction": FORWARD, "labels": target}
+    loss = output(fields, "loss", None, x, (1,))
+    _native.run("cross_entropy", fields, None, {}, None)
+    return finished(x, loss).reshape(())
+
+
+def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, *, out=None):
+    """Batch normalization: y = (x - mean[c]) / sqrt(variance[c] + eps) * weight[c] + bias[c].
+
+    Args:
+        x: (N, C, ...), of 2 to 5 dimensions.
+        running_mean, running_var: (C). With `training` False they are the mean and the variance. With `training` those of the
+            batch are taken, over all but c, and if these are given they become (1 - momentum) * running + momentum * batch, in
+            place, the variance of the batch divided by its number of elements less 1.
+        weight, bias: (C); None: ones, zeros. All arrays of (C) have one type.
+        out: of x's shape.
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x, mean, variance = (numpy.full(shape, value, numpy.float32) for shape, value in (((1, 1, 2), 5), (1, 1), (1, 4)))
+    >>> batch_norm(x, mean, variance, eps=0.0)[0, 0]
+    array([2., 2.], dtype=float32)
+    """
+    shape = _native.describe(x, "x")[1]
+    if len(shape) < 2:
+        raise ValueError(f"x has {len(shape)} dimensions; expected (N, C, ...)")
+    if not training and (running_mean is None or running_var is None):
+        raise ValueError("without training, running_mean and running_var are needed")
+    like = next((array for array in (running_mean, weight, bias) if array is not None), None)
+    type_ = _native.describe(like, "weight")[0] if like is not None else ("float64" if _native.describe(x, "x")[0] == "float64" else "float32")
+
+    def statistic(value):
+        array = _native.empty(x, (shape[1],), type_)
+        array[...] = value
+        return array
+
+    fields = {"x": x, "mode": TRAINING if training else INFERENCE, "epsilon": float(eps)}
+    fields["statistics:scale"] = weight if weight is not None else statistic(1)
+    fields["statistics:bias"] = bias if bias is not None else statistic(0)
+    y = output(fields, "y", out, x)
+    if training:
+        mean, variance = (_native.empty(x, (shape[1],), type_) for _ in range(2))
+        fields["=statistics:saved_mean"], fields["=statistics:saved_variance"] = mean, variance
+    else:
+        fields["statistics:mean"], fields["statistics:variance"] = running_mean, running_var
+    _native.run("batch_norm", fields, None, {}, None)
+    if training:
+        count = 1
+        for extent in (shape[0], *shape[2:]):
+            count *= extent
+        for running, batch in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
+            if running is not None:
+                running[...] = running * (1 - momentum) + batch * momentum
+    return y if out is not None else finished(x, y)
+
+
+def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, *, out=None):
+    """Local response normalization: y = x / (k + alpha / size * sum of x[n, i]^2)^beta.
+
+    The sum is over the channels i in [c - (size - 1) // 2, c + size // 2].
+
+    Args:
+        x: (N, C, ...).
+        size: the number of channels in a window.
+        out: of x's shape.
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> local_response_norm(numpy.ones((1, 3, 1, 1), numpy.float32), 3, alpha=3.0, beta=1.0).ravel()
+    array([0.33333334, 0.25      , 0.33333334], dtype=float32)
+    """
+    fields = {"x": x, "direction": FORWARD, "window": size, "alpha": float(alpha), "beta": float(beta), "k": float(k)}
+    y = output(fields, "y", out, x)
+    _native.run("lrn", fields, None, {}, None)
+    return y if out is not None else finished(x, y)
+
+
+def reduce(x, operation="sum", axis=None, keepdims=False, *, out=None):
+    """Reduction over one axis, several (a tuple) or all (None).
+
+    Args:
+        x: of 1 to 6 dimensions.
+        operation: "sum", "mean", "max", "min" (where NaN wins) or "sum-of-squares".
+        keepdims: the axes that are reduced stay, with extent 1.
+        out: of the shape with keepdims.
+
+    Returns:
+        `out`, or a new array of x's type; sums are in float32, in float64 of float64, in int32 of integers.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.array([[1, 5], [3, 2]], numpy.float32)
+    >>> reduce(x, "max", axis=0), reduce(x, "mean", axis=1, keepdims=True)
+    (array([3., 5.], dtype=float32), array([[3. ],
+           [2.5]], dtype=float32))
+    """
+    shape = _native.describe(x, "x")[1]
+    rank = len(shape)
+    axes = range(rank) if axis is None else (axis if isinstance(axis, tuple) else (axis,))
+    if operation not in REDUCTIONS:
+        raise ValueError(f"operation = {operation!r}; valid values: {', '.join(REDUCTIONS)}")
+    if any(not -rank <= one < rank for one in axes):
+        raise ValueError(f"axis = {axis}; valid values: {-rank} to {rank - 1}")
+    axes = {one % rank for one in axes}
+    kept = tuple(1 if d in axes else extent for d, extent in enumerate(shape))
+    fields = {"x": x, "operation": REDUCTIONS.index(operation)}
+    y = output(fields, "y", out, x, kept)
+    _native.run("reduce", fields, None, {}, None)
+    if out is not None:
+        return y
+    y = finished(x, y)
+    return y if keepdims else y.reshape(tuple(extent for d, extent in enumerate(kept) if d not in axes))
+
+
+def broadcast(shapes):
+    """The shape of arrays that are broadcast together, as numpy does it."""
+    result = []
+    for d in range(1, max(map(len, shapes), default=0) + 1):
+        extents = {shape[-d] for shape in shapes if len(shape) >= d} - {1}
+        if len(extents) > 1:
+            raise ValueError(f"shapes {', '.join(map(str, shapes))} cannot be broadcast together")
+        result.append(extents.pop() if extents else 1)
+    return tuple(reversed(result))
+
+
+def is_packed(shape, strides):
+    """Whether an array has no gaps and is row-major."""
+    step = 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def elementwise(expression, *, out=None, **arrays):
+    """An expression of arrays, element by element, in one pass over memory: elementwise("relu(x*scale + y)", x=x, y=y, scale=2).
+
+    Computed in float32, in float64 if the first array is of float64, as the epilogue of a product of zeros.
+
+    Args:
+        expression: in the language of epilogues (see gemm), names without brackets. acc, c, m, n and batch are no names.
+        out: of the shape of all arrays broadcast together.
+        arrays: broadcast as by numpy, and numbers. Arrays of more than three dimensions that have gaps are copied.
+
+    Returns:
+        `out`, or a new array of the type of the first array.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> x = numpy.array([[-1, 2], [3, -4]], numpy.float32)
+    >>> elementwise("relu(x) * s + y", x=x, y=x[0], s=10)
+    array([[-1., 22.],
+           [29.,  2.]], dtype=float32)
+    """
+    numbers = {name: value for name, value in arrays.items() if isinstance(value, (int, float))}
+    arrays = {name: value for name, value in arrays.items() if name not in numbers}
+    if not arrays:
+        raise TypeError("elementwise needs an array")
+    reserved = {"acc", "c", "m", "n", "batch"} & {*arrays, *numbers}
+    if reserved:
+        raise ValueError(f"elementwise: {reserved.pop()} has a meaning of its own in expressions; choose another name")
+    told = {name: _native.describe(array, name) for name, array in arrays.items()}
+    like = next(iter(arrays.values()))
+    type_ = next(iter(told.values()))[0]
+    shape = broadcast([one[1] for one in told.values()])
+    count = 1
+    for extent in shape:
+        count *= extent
+    if all(one[1] == shape and is_packed(one[1], one[2]) for one in told.values()) and count > 0:
+        columns = next(n for n in (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1) if count % n == 0)
+        flat = (1, count // columns, columns)
+    else:
+        flat = (1,) * (3 - len(shape)) + shape if len(shape) <= 3 else (count // max(shape[-1] * shape[-2], 1), *shape[-2:])
+    library = library_of(like)
+    operands = dict(numbers)
+    for name, array in arrays.items():
+        if told[name][1] != shape:
+            array = library.broadcast_to(array, shape)
+        operands[name] = array.reshape(flat)
+        expression = re.sub(rf"\b{name}\b(?!\s*[\[(])", f"{name}[batch, m, n]", expression)
+    result = out if out is not None else _native.empty(like, shape, None)
+    found = _native.describe(result, "out")
+    if found[1] != shape:
+        raise ValueError(f"elementwise: out is of shape {found[1]}; expected {shape}")
+    # What is packed can be seen in another shape; else the result is copied.
+    packed = is_packed(shape, found[2])
+    target = result.reshape(flat) if packed else _native.empty(like, flat, found[0])
+    factors = []
+    for extents in ((flat[0], flat[1], 1), (1, flat[2])):
+        factors.append(_native.empty(like, extents, "float64" if type_ == "float64" else "float32"))
+        factors[-1][...] = 0
+    _native.gemm(*factors, None, 1.0, 0.0, expression, target, None, None, operands, None)
+    if not packed:
+        result[...] = target.reshape(shape)
+    return result if out is not None else finished(like, result)

@@ -1,0 +1,79 @@
+"""Matrix products."""
+from . import _native
+from ._interop import finished
+from ._plan import Plan, mode_of
+
+
+def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, **operands):
+    """Matrix product with an epilogue: out[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n]).
+
+    Without `epilogue`: alpha * a @ b + beta * c, where c is read only if beta is not 0. An epilogue is one line of text,
+    computed within the kernel before the result is stored (docs/python.md):
+
+        acc                   the sum
+        c                     the array c
+        alpha, beta           the numbers
+        bias[n]               an array of `operands` with one dimension for each letter in brackets: batch, m, n
+        scale                 a number of `operands`
+        store(before, acc);   one more output, an array of `operands` of the shape of the result
+
+    Args:
+        a: (m, k), or (batch, m, k).
+        b: (k, n), or (batch, k, n). A matrix, or one in a batch of one, serves every product of the other's batch.
+        c: (m, n), or (batch, m, n).
+        out: (m, n), or (batch, m, n) if a or b has a batch; of any type that the library supports beside those of a and b.
+        accumulator: "f16" allows sums in float16, of float16 inputs; None or "f32": sums are in float32, in float64 if an
+            input is float64, in int32 of integers.
+        compute: "tf32" allows products of float32 to be rounded to TF32, on GPUs; None or "f32" does not.
+
+    Returns:
+        `out`, or a new array: of the type of a, but int32 of 8-bit integers and float32 of 8-bit floats.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> a = numpy.array([[1, 2], [3, 4]], numpy.float32)
+    >>> gemm(a, a.T, epilogue="relu(acc + bias[n])", bias=numpy.array([-6, 0], numpy.float32))
+    array([[ 0., 11.],
+           [ 5., 25.]], dtype=float32)
+    >>> gemm(a, a, a, alpha=2, beta=-1)
+    array([[13., 18.],
+           [27., 40.]], dtype=float32)
+    """
+    result = _native.gemm(a, b, c, alpha, beta, epilogue, out, accumulator, compute, operands, None)
+    return result if out is not None else finished(a, result)
+
+
+def plan_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, kernel=None,
+              max_workspace=None, max_error=None, batch_invariant=False, policy=None, seconds=None, **operands):
+    """The plan of gemm with these arguments, whose elements are not read.
+
+    Args:
+        kernel: only this kernel; explain() of a plan names them.
+        max_workspace: no kernel that needs more bytes.
+        max_error: no kernel that states a larger expected rounding error, as a share of the results.
+        batch_invariant: only kernels that compute a row to the same bits however many others there are.
+        policy: of kernels that have one: a name, field=value,..., or both.
+        seconds: measure each kernel for so long and take the fastest; None: choose by prediction.
+        (the others): as of gemm.
+
+    Returns:
+        A Plan. Called as plan(a, b, c, out=..., **operands) it computes gemm with alpha, beta, epilogue, accumulator and compute
+        as they are here.
+
+    Errors: ValueError if no kernel accepts this, with the reason of each; the others as of gemm.
+
+    >>> import numpy
+    >>> a = numpy.ones((3, 3), numpy.float32)
+    >>> plan = plan_gemm(a, a, kernel="reference")
+    >>> plan.kernel, plan.workspace_bytes
+    ('reference', 0)
+    >>> plan(a, a)[0]
+    array([3., 3., 3.], dtype=float32)
+    """
+    def call(capsule, a, b, c=None, *, out=None, **operands):
+        result = _native.gemm(a, b, c, alpha, beta, epilogue, out, accumulator, compute, operands, capsule)
+        return result if out is not None else finished(a, result)
+
+    mode = mode_of(kernel, max_workspace, max_error, batch_invariant, policy, seconds)
+    return Plan(_native.gemm(a, b, c, alpha, beta, epilogue, out, accumulator, compute, operands, mode), call)

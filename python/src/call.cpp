@@ -1,0 +1,301 @@
+// Plans by problem, and their runs.
+#include "python/src/call.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+namespace cosmati::python {
+namespace {
+
+// Plans that are kept at most; then all are let go, and those in use stay with their users.
+constexpr std::size_t most_plans = 4096;
+
+// Under the GIL, which a fork holds, so that a child finds it whole. Never freed: at the end of the process
+// threads may still be within a call.
+std::unordered_map<std::string, std::shared_ptr<Plan const>>& plans() {
+  static auto& known = *new std::unordered_map<std::string, std::shared_ptr<Plan const>>();
+  return known;
+}
+
+// One for each device, when it is first needed: a process that never passes an array on a GPU never opens
+// CUDA.
+cosmati_handle_t handle_of(int device) {
+  static auto& known = *new std::unordered_map<int, cosmati_handle_t>();
+  auto const found = known.find(device);
+  if (found != known.end()) return found->second;
+  cosmati_handle_t handle = nullptr;
+  std::string const backend = device == host ? "cpu" : "cuda:" + std::to_string(device);
+  cosmati_status status{};
+  {
+    WithoutGil const others;
+    status = cosmati_create(backend.c_str(), nullptr, &handle);
+  }
+  check(status);
+  auto const [at, added] = known.emplace(device, handle);
+  if (!added) cosmati_destroy(handle);  // another thread was faster
+  return at->second;
+}
+
+// The thread's own workspace on the host. What is large is not kept.
+class HostWorkspace {
+ public:
+  HostWorkspace(HostWorkspace const&) = delete;
+  HostWorkspace& operator=(HostWorkspace const&) = delete;
+  HostWorkspace() = default;
+  ~HostWorkspace() { std::free(memory_); }
+
+  void* at_least(std::size_t bytes) {
+    if (bytes <= bytes_) return memory_;
+    std::free(memory_);
+    bytes_ = (bytes + 4095) / 4096 * 4096;
+    memory_ = std::aligned_alloc(64, bytes_);
+    if (memory_ == nullptr) bytes_ = 0;
+    return memory_;
+  }
+  void let_go_if_large() {
+    if (bytes_ <= kept) return;
+    std::free(std::exchange(memory_, nullptr));
+    bytes_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kept = std::size_t{64} << 20;
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+cosmati_status run_on_host(Plan const& plan, cosmati_argument const* arguments, std::size_t count,
+                           bool& memory) {
+  thread_local HostWorkspace workspace;
+  void* const place = plan.workspace_bytes == 0 ? nullptr : workspace.at_least(plan.workspace_bytes);
+  memory = plan.workspace_bytes == 0 || place != nullptr;
+  if (!memory) return COSMATI_OUT_OF_MEMORY;
+  cosmati_status const status =
+      cosmati_run(plan.plan, arguments, count, place, plan.workspace_bytes, nullptr);
+  workspace.let_go_if_large();
+  return status;
+}
+
+// Whether it says that it has no dimensions. Leaves an error that is set.
+bool is_scalar(PyObject* object) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* const rank = PyObject_GetAttrString(object, "ndim");
+  bool const result = rank != nullptr && PyLong_Check(rank) != 0 && PyLong_AsLong(rank) == 0;
+  Py_XDECREF(rank);
+  PyErr_Restore(type, value, traceback);
+  return result;
+}
+
+void append(std::string& key, void const* data, std::size_t bytes) {
+  key.append(static_cast<char const*>(data), bytes);
+}
+
+}  // namespace
+
+PyObject* not_available_error = nullptr;
+
+void check(cosmati_status status) {
+  if (status == COSMATI_SUCCESS) return;
+  PyObject* type = PyExc_RuntimeError;
+  switch (status) {
+    case COSMATI_BAD_REQUEST:
+    case COSMATI_BAD_FILE: type = PyExc_ValueError; break;
+    case COSMATI_UNAVAILABLE: type = not_available_error; break;
+    case COSMATI_OUT_OF_MEMORY: type = PyExc_MemoryError; break;
+    case COSMATI_SYSTEM: type = PyExc_OSError; break;
+    default: break;
+  }
+  raise(type, cosmati_last_error());
+}
+
+Call::Call(Operation const& operation) : operation_(operation) { operation.set_defaults(memory_); }
+
+void Call::set(std::string_view name, PyObject* value) {
+  for (Field const& field : operation_.fields) {
+    if (name != field.name) continue;
+    std::byte* const at = memory_ + field.offset;
+    auto const put = [&](auto number, std::size_t index = 0) {
+      std::memcpy(at + index * sizeof number, &number, sizeof number);
+    };
+    switch (field.kind) {
+      case FieldKind::integer32: return put(static_cast<std::int32_t>(integer_of(value)));
+      case FieldKind::integer64: return put(static_cast<std::int64_t>(integer_of(value)));
+      case FieldKind::real: return put(number_of(value));
+      case FieldKind::pair:
+        for (std::size_t i = 0; i < 2; ++i)
+          put(static_cast<std::int64_t>(
+                  integer_of(Object::checked(PySequence_GetItem(value, static_cast<Py_ssize_t>(i))).get())),
+              i);
+        return;
+      case FieldKind::tensor: break;
+    }
+  }
+  raise(PyExc_RuntimeError, std::string(operation_.name) + " has no number " + std::string(name));
+}
+
+void Call::set_tensor(std::string_view name, char const* argument, Array const& array) {
+  bool found = name.empty();
+  for (Field const& field : operation_.fields) {
+    if (found || name != field.name || field.kind != FieldKind::tensor) continue;
+    found = true;
+    cosmati_tensor before;
+    std::memcpy(&before, memory_ + field.offset, sizeof before);
+    cosmati_tensor tensor = array.tensor;
+    if (before.rank > 0) {  // several arguments of one description
+      std::int64_t const alignment = std::min(before.alignment, tensor.alignment);
+      before.alignment = tensor.alignment = alignment;
+      if (std::memcmp(&before, &tensor, sizeof before) != 0)
+        raise(PyExc_ValueError, std::string(operation_.name) + ": " + argument +
+                                    " differs in type, extent or stride from the arrays that it goes with");
+    }
+    std::memcpy(memory_ + field.offset, &tensor, sizeof tensor);
+  }
+  if (!found) raise(PyExc_RuntimeError, std::string(operation_.name) + " has no tensor " + std::string(name));
+  if (*argument != 0) add_array(argument, array);
+}
+
+void Call::add_argument(cosmati_argument const& argument) {
+  if (argument_count_ == most)
+    raise(PyExc_ValueError,
+          std::string(operation_.name) + ": more than " + std::to_string(most) + " arguments");
+  arguments_[argument_count_++] = argument;
+}
+
+void Call::add_array(char const* name, Array const& array) {
+  add_argument(cosmati_data(name, array.data));
+  if (array.capsule) capsules_[capsule_count_++] = array.capsule;
+  if (first_name_ == nullptr) {
+    first_name_ = name;
+    first_ = array;
+  } else if (array.device != first_.device) {
+    auto const place = [](int device) {
+      return device == host ? std::string("the host") : "cuda:" + std::to_string(device);
+    };
+    raise(PyExc_ValueError, std::string(operation_.name) + ": " + name + " lies on " + place(array.device) +
+                                ", " + first_name_ + " on " + place(first_.device) + "; expected one device");
+  }
+}
+
+void Call::set_number(char const* name, double value) { add_argument(cosmati_number(name, value)); }
+
+void Call::set_operand(char const* name, PyObject* object) {
+  if (is_number(object)) return set_number(name, number_of(object));
+  Array array;
+  try {
+    array = array_of(object, name);
+  } catch (Raised const&) {  // a scalar of a type that no array may have: int64
+    if (!is_scalar(object)) throw;
+    PyErr_Clear();
+  }
+  if (array.tensor.rank == 0 && array.device == host)
+    return set_number(name, number_of(Object::checked(PyNumber_Float(object)).get()));
+  // store(name, value) writes to it.
+  if (!array.writable && std::strstr(epilogue_, "store") != nullptr) {
+    std::string_view const text = epilogue_;
+    for (std::size_t at = text.find("store"); at != text.npos; at = text.find("store", at + 1)) {
+      std::size_t const begin = text.find_first_not_of(" (", at + 5);
+      if (begin != text.npos && text.substr(begin, std::strlen(name)) == name &&
+          text.find_first_of(" ,", begin) == begin + std::strlen(name))
+        raise(PyExc_ValueError,
+              std::string(operation_.name) + ": " + name + " is to be written, and is read-only");
+    }
+  }
+  add_array(name, array);
+  operands_[operand_count_++] = {name, array.tensor};
+}
+
+void Call::write_key(std::string& key) const {
+  key.clear();
+  append(key, operation_.name, std::strlen(operation_.name) + 1);
+  append(key, &first_.device, sizeof first_.device);
+  append(key, memory_, operation_.bytes);
+  append(key, epilogue_, std::strlen(epilogue_) + 1);
+  for (std::size_t i = 0; i < operand_count_; ++i) {
+    append(key, operands_[i].name, std::strlen(operands_[i].name) + 1);
+    append(key, &operands_[i].tensor, sizeof operands_[i].tensor);
+  }
+}
+
+std::shared_ptr<Plan const> Call::plan(char const* options, bool measured) {
+  static std::string key;
+  write_key(key);
+  std::size_t const problem = key.size();
+  if (*options != 0 || measured) (key += options) += measured ? "\1" : "";
+  auto const found = plans().find(key);
+  if (found != plans().end()) return found->second;
+  std::string const own = key;  // others may come while the GIL is let go
+  auto const created = made(options, measured, own.substr(0, problem));
+  if (plans().size() >= most_plans) plans().clear();
+  return plans().emplace(own, created).first->second;
+}
+
+std::shared_ptr<Plan const> Call::made(char const* options, bool measured, std::string const& key) {
+  if (operation_.epilogue != 0 && *epilogue_ != 0) {
+    cosmati_named_tensor const* const operands = operands_.data();
+    std::byte* const at = memory_ + operation_.epilogue;
+    std::memcpy(at, &epilogue_, sizeof epilogue_);
+    std::memcpy(at + sizeof epilogue_, &operands, sizeof operands);
+    std::memcpy(at + sizeof epilogue_ + sizeof operands, &operand_count_, sizeof operand_count_);
+  } else if (operand_count_ > 0) {
+    raise(PyExc_ValueError, std::string(operation_.name) + ": " + operands_[0].name +
+                                " was given, and there is no epilogue that names it");
+  }
+  cosmati_handle_t const handle = handle_of(first_.device);
+  auto result = std::make_shared<Plan>();
+  cosmati_status status{};
+  {
+    WithoutGil const others;
+    cosmati_problem_t problem = nullptr;
+    status = operation_.make(memory_, &problem);
+    if (status == COSMATI_SUCCESS)
+      status = (measured ? cosmati_find_plan : cosmati_make_plan)(handle, problem, options, &result->plan);
+    cosmati_problem_destroy(problem);
+  }
+  check(status);
+  result->workspace_bytes = cosmati_plan_workspace(result->plan);
+  result->key = key;
+  result->backend = cosmati_backend(handle);
+  return result;
+}
+
+void Call::run(std::shared_ptr<Plan const> plan) {
+  if (plan == nullptr) {
+    plan = this->plan();
+  } else {
+    std::string own;
+    write_key(own);
+    if (own != plan->key)
+      raise(PyExc_ValueError,
+            std::string(operation_.name) +
+                ": these arrays differ in type, shape, stride, alignment or epilogue from those "
+                "that the plan was made for");
+  }
+  cosmati_status status{};
+  bool memory = true;
+  if (first_.device == host) {
+    WithoutGil const others;
+    status = run_on_host(*plan, arguments_.data(), argument_count_, memory);
+  } else {
+    // Its library frees it in the order of the stream.
+    Object workspace;
+    void* place = nullptr;
+    if (plan->workspace_bytes > 0) {
+      auto const bytes = static_cast<std::int64_t>(plan->workspace_bytes);
+      workspace = empty_like(first_, {&bytes, 1}, COSMATI_U8);
+      place = array_of(workspace.get(), "workspace").data;
+    }
+    WithoutGil const others;
+    status = cosmati_run(plan->plan, arguments_.data(), argument_count_, place, plan->workspace_bytes,
+                         first_.stream);
+  }
+  if (!memory)
+    raise(PyExc_MemoryError,
+          "no memory for a workspace of " + std::to_string(plan->workspace_bytes) + " bytes");
+  check(status);
+}
+
+}  // namespace cosmati::python

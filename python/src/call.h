@@ -1,0 +1,77 @@
+// One call: a problem, its arrays and numbers; the plan for it, made once and kept; the run.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cosmati.h"
+#include "python/src/array.h"
+#include "python/src/operations.h"
+
+namespace cosmati::python {
+
+// Of one problem; whoever runs it holds it.
+struct Plan {
+  Plan() = default;
+  Plan(Plan const&) = delete;
+  Plan& operator=(Plan const&) = delete;
+  ~Plan() { cosmati_plan_destroy(plan); }
+
+  cosmati_plan_t plan = nullptr;
+  std::size_t workspace_bytes = 0;
+  std::string key;  // of the problem, to tell whether a call is of this one
+  std::string backend;
+};
+
+// Throws Raised with the library's sentence: ValueError, NotAvailableError, MemoryError, OSError or
+// RuntimeError.
+void check(cosmati_status status);
+extern PyObject* not_available_error;
+
+class Call {
+ public:
+  explicit Call(Operation const& operation);
+
+  // A struct's field; for a number `value` is a Python int, float or pair.
+  void set(std::string_view field, PyObject* value);
+  // A tensor of the struct, and the run's argument of that name; either may be empty.
+  void set_tensor(std::string_view field, char const* argument, Array const& array);
+  // "": no epilogue.
+  void set_epilogue(char const* text) { epilogue_ = text; }
+  // An array or a number that the epilogue names.
+  void set_operand(char const* name, PyObject* object);
+  void set_number(char const* name, double value);
+
+  template <class Struct>
+  Struct& as() {
+    return *reinterpret_cast<Struct*>(memory_);
+  }
+
+  // The plan that was made for this problem before, or a new one. `options` are those of cosmati_make_plan,
+  // or, with `measured`, of cosmati_find_plan.
+  std::shared_ptr<Plan const> plan(char const* options = "", bool measured = false);
+  // Computes; without a plan by that of plan(). ValueError: `plan` is of another problem.
+  void run(std::shared_ptr<Plan const> plan = nullptr);
+
+ private:
+  static constexpr std::size_t most = 32;
+
+  void add_array(char const* name, Array const& array);
+  void add_argument(cosmati_argument const& argument);
+  void write_key(std::string& key) const;
+  std::shared_ptr<Plan const> made(char const* options, bool measured, std::string const& key);
+
+  Operation const& operation_;
+  alignas(8) std::byte memory_[1024];
+  char const* epilogue_ = "";
+  std::array<cosmati_named_tensor, most> operands_;
+  std::array<cosmati_argument, most> arguments_;
+  std::array<Object, most> capsules_;
+  std::size_t operand_count_ = 0, argument_count_ = 0, capsule_count_ = 0;
+  Array first_;  // whose device, stream and library all others follow
+  char const* first_name_ = nullptr;
+};
+
+}  // namespace cosmati::python

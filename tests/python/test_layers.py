@@ -1,0 +1,96 @@
+"""Layers against numpy."""
+import numpy as np
+import pytest
+
+import cosmati
+
+RANDOM = np.random.default_rng(3)
+
+
+def normal(*shape, dtype=np.float32):
+    return RANDOM.normal(size=shape).astype(dtype)
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("shape, dim", [((5,), 0), ((4, 7), -1), ((4, 7), 0), ((2, 3, 4, 5), 1)])
+def test_softmax(shape, dim):
+    x = normal(*shape)
+    e = np.exp(x - x.max(dim, keepdims=True))
+    expected = e / e.sum(dim, keepdims=True)
+    out = np.zeros(shape, np.float32)
+    assert cosmati.softmax(x, dim, out=out) is out
+    close(out, expected)
+    close(cosmati.log_softmax(x, dim), np.log(expected))
+    with pytest.raises(ValueError, match="valid values"):
+        cosmati.softmax(x, len(shape))
+
+
+def test_cross_entropy():
+    x, labels = normal(6, 5), np.array([0, 4, 2, 2, 1, 3], np.int32)
+    loss = cosmati.cross_entropy(x, labels)
+    assert loss.shape == ()
+    close(loss, np.mean(np.log(np.exp(x).sum(1)) - x[np.arange(6), labels]))
+    with pytest.raises(ValueError, match="5"):
+        cosmati.cross_entropy(x, labels + 1)
+
+
+def test_batch_norm():
+    x, mean, variance, weight, bias = normal(3, 4, 5, 2), normal(4), np.abs(normal(4)) + 1, normal(4), normal(4)
+    along = (slice(None), None, None)
+    close(cosmati.batch_norm(x, mean, variance, weight, bias),
+          (x - mean[along]) / np.sqrt(variance[along] + 1e-5) * weight[along] + bias[along])
+    of_batch, spread = x.mean((0, 2, 3)), x.var((0, 2, 3))
+    expected = .9 * mean + .1 * of_batch, .9 * variance + .1 * spread * 30 / 29
+    close(cosmati.batch_norm(x, mean, variance, training=True), (x - of_batch[along]) / np.sqrt(spread[along] + 1e-5))
+    close(mean, expected[0])
+    close(variance, expected[1])
+    with pytest.raises(ValueError, match="running_mean"):
+        cosmati.batch_norm(x, None, None)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_local_response_norm(size):
+    x = normal(2, 7, 3, 3)
+    base = np.stack([(x[:, max(c - (size - 1) // 2, 0):c + size // 2 + 1] ** 2).sum(1) for c in range(7)], 1)
+    close(cosmati.local_response_norm(x, size, alpha=.5, beta=.75, k=2), x / (2 + .5 / size * base) ** .75)
+
+
+@pytest.mark.parametrize("operation, function", [("sum", np.sum), ("mean", np.mean), ("max", np.max), ("min", np.min),
+                                                 ("sum-of-squares", lambda x, axis, keepdims: np.sum(x * x, axis, keepdims=keepdims))])
+@pytest.mark.parametrize("axis, keepdims", [(None, False), (0, True), (-1, False), ((0, 2), False)])
+def test_reduce(operation, function, axis, keepdims):
+    x = normal(3, 4, 5)
+    found, expected = cosmati.reduce(x, operation, axis, keepdims), function(x, axis=axis, keepdims=keepdims)
+    assert found.shape == expected.shape
+    close(found, expected)
+    with pytest.raises(ValueError, match="valid values"):
+        cosmati.reduce(x, "product")
+    with pytest.raises(ValueError, match="axis"):
+        cosmati.reduce(x, axis=3)
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (5, 6), (2, 3, 4), (2, 3, 4, 5), (0, 3)])
+def test_elementwise(shape):
+    x, y = normal(*shape, 8)[..., 0:6:2], normal(*shape, 3)
+    row = normal(3)
+    close(cosmati.elementwise("relu(x)*s + y*row", x=x, y=y, row=row, s=2.5), np.maximum(x, 0) * 2.5 + y * row)
+    out = np.zeros((*shape, 6), np.float32)[..., ::2]
+    assert cosmati.elementwise("x + y", x=x, y=y, out=out) is out
+    close(out, x + y)
+    packed = np.zeros((*shape, 3), np.float32)
+    cosmati.elementwise("max(y, row)", y=y, row=row, out=packed)
+    close(packed, np.maximum(y, row))
+
+
+def test_elementwise_types_and_errors():
+    x = normal(4, 5, dtype=np.float64)
+    found = cosmati.elementwise("x / 3", x=x)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, x / 3, rtol=1e-15)
+    for call, words in ((lambda: cosmati.elementwise("x + y", x=x, y=x[:3]), "broadcast"), (lambda: cosmati.elementwise("c + 1", c=x), "'?c'? has a meaning"),
+                        (lambda: cosmati.elementwise("x + y", x=x), "y"), (lambda: cosmati.elementwise("x", x=x, out=x[:2].copy()), "out")):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -1,0 +1,111 @@
+"""What a process does with the package: threads, forks, imports; documents that keep their word."""
+import doctest
+import importlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import cosmati
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def test_threads():
+    """Eight at once, on plans that all of them make at the same time."""
+    wrong = []
+    start = threading.Barrier(8)
+
+    def work(seed):
+        random = np.random.default_rng(seed)
+        start.wait()
+        for size in range(5, 45):
+            a, b = (random.integers(-3, 4, (size, size)).astype(np.float32) for _ in range(2))
+            if (cosmati.gemm(a, b, epilogue=f"acc + {size}") != a @ b + size).any():
+                wrong.append((seed, size))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_gil_is_released():
+    """Another thread goes on while a product is computed."""
+    a = np.ones((1000, 1000), np.float32)
+    plan = cosmati.plan_gemm(a, a, kernel="reference")
+    count, done = 0, threading.Event()
+    worker = threading.Thread(target=lambda: (plan(a, a), done.set()))
+    worker.start()
+    while not done.is_set():
+        time.sleep(0.001)
+        count += 1
+    worker.join()
+    assert count > 20
+
+
+FORK = """
+import os, numpy as np, cosmati
+a = np.ones((300, 300), np.float32)
+before = cosmati.gemm(a, a)
+child = os.fork()
+if child == 0:
+    right = (cosmati.gemm(a, a) == before).all() and (cosmati.gemm(a[:7], a) == 300).all()
+    os._exit(0 if right else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert (cosmati.gemm(a, a) == before).all()
+"""
+
+
+def test_fork():
+    """In a process of its own: JAX's threads do not survive one."""
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+
+
+def test_import_needs_nothing():
+    """No numpy, and none of the libraries that are opened by name when they are needed."""
+    text = ("import time; begin = time.perf_counter(); import cosmati; took = time.perf_counter() - begin; import sys; "
+            "maps = open('/proc/self/maps').read(); print(took, 'numpy' in sys.modules, 'libcuda' in maps, 'dnnl' in maps)")
+    told = [subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split() for _ in range(5)]
+    assert all(one[1:] == ["False", "False", "False"] for one in told)
+    assert min(float(one[0]) for one in told) < 0.05
+
+
+@pytest.mark.parametrize("module", ["_products", "_convolutions", "_layers"])
+def test_examples_of_docstrings(module):
+    failed, attempted = doctest.testmod(importlib.import_module("cosmati." + module))
+    assert attempted > 0 and failed == 0
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
+def test_examples_of_documents(document):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        if "import torch" not in block:
+            exec(block, {})
+
+
+def test_program():
+    program = os.path.join(os.path.dirname(sys.executable), "cosmati")
+    told = subprocess.run([program, "list", "suites"], capture_output=True, text=True, check=True).stdout
+    assert "resnet50" in told
+    told = subprocess.run([program, "generate", "dcgan", "--count", "1", "--image", "/dev/null", "--help"], capture_output=True, text=True)
+    assert told.returncode == 0
+
+
+def test_every_public_function_is_documented():
+    for name in cosmati.__all__:
+        thing = getattr(cosmati, name)
+        assert thing.__doc__, name
+        if callable(thing) and not isinstance(thing, type) and name != "log_softmax":
+            assert ">>>" in thing.__doc__, name
+    assert (pathlib.Path(cosmati.__file__).parent / "py.typed").exists()
