@@ -1,0 +1,212 @@
+"""PyTorch operators torch.ops.cosmati.*, with gradients and for torch.compile, and modules with epilogues.
+
+    y = cosmati.torch.Linear(512, 256, epilogue="gelu(acc + bias[n])")(x)
+
+Gradients of an epilogue are computed by PyTorch from the sums before it, which the backward pass computes once more: nothing but the
+inputs is kept. An epilogue that stores more outputs has no gradient.
+"""
+import torch
+from torch.nn.modules.utils import _pair as pair
+
+from . import _convolutions, _native
+from ._torch_epilogue import evaluate
+
+EPILOGUE = "str epilogue, str names, Tensor[] operands, str number_names, float[] numbers"
+GEOMETRY = "int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1"
+
+torch.library.define("cosmati::gemm", "(Tensor a, Tensor b, Tensor? c=None, float alpha=1.0, float beta=0.0) -> Tensor")
+torch.library.define("cosmati::gemm_epilogue", f"(Tensor a, Tensor b, Tensor? c, float alpha, float beta, {EPILOGUE}) -> Tensor")
+torch.library.define("cosmati::conv2d", f"(Tensor x, Tensor w, Tensor? bias=None, {GEOMETRY}) -> Tensor")
+torch.library.define("cosmati::conv2d_epilogue", "(Tensor x, Tensor w, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, "
+                                                 f"int groups, {EPILOGUE}) -> Tensor")
+torch.library.define("cosmati::conv2d_input_grad", f"(int[] input_size, Tensor w, Tensor dy, {GEOMETRY}) -> Tensor")
+torch.library.define("cosmati::conv2d_weight_grad", f"(Tensor x, int[] weight_size, Tensor dy, {GEOMETRY}) -> Tensor")
+
+
+def computes(*operators):
+    """Registers a function as these operators on both kinds of devices."""
+    return lambda function: [torch.library.impl("cosmati::" + name, ("cpu", "cuda"), function) for name in operators]
+
+
+def has_shape_of(*operators):
+    """Registers a function that returns what these operators return, without the numbers."""
+    return lambda function: [torch.library.register_fake("cosmati::" + name, function) for name in operators]
+
+
+def named(names, operands, number_names, numbers):
+    return {**dict(zip(names.split(), operands)), **dict(zip(number_names.split(), numbers))}
+
+
+@computes("gemm", "gemm_epilogue")
+def _(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=(), number_names="", numbers=()):
+    given = named(names, operands, number_names, numbers) if epilogue is not None else {}
+    return _native.gemm(a, b, c, alpha, beta, epilogue, None, None, None, given, None)
+
+
+@has_shape_of("gemm", "gemm_epilogue")
+def _(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=(), number_names="", numbers=()):
+    batches = [one.shape[0] for one in (a, b) if one.dim() == 3]
+    batch = batches if len(batches) < 2 else [batches[1] if batches[0] == 1 else batches[0]]
+    kind = {torch.int8: torch.int32, torch.uint8: torch.int32, torch.float8_e4m3fn: torch.float32, torch.float8_e5m2: torch.float32}
+    return a.new_empty([*batch, a.shape[-2], b.shape[-1]], dtype=kind.get(a.dtype, a.dtype))
+
+
+@computes("conv2d", "conv2d_epilogue")
+def _(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, epilogue=None, names="", operands=(), number_names="", numbers=()):
+    return _convolutions.forward(None, x, w, bias, pair(stride), pair(padding), pair(dilation), groups, epilogue, None,
+                                 named(names, operands, number_names, numbers))
+
+
+@has_shape_of("conv2d", "conv2d_epilogue")
+def _(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, epilogue=None, names="", operands=(), number_names="", numbers=()):
+    sizes = _convolutions.extents(x.shape[2:], w.shape[2:], pair(stride), pair(padding), pair(dilation))
+    return x.new_empty([x.shape[0], w.shape[0], *sizes])
+
+
+@computes("conv2d_input_grad")
+def _(input_size, w, dy, stride=1, padding=0, dilation=1, groups=1):
+    return _convolutions.conv2d_input_grad(input_size, w, dy, pair(stride), pair(padding), pair(dilation), groups)
+
+
+@has_shape_of("conv2d_input_grad")
+def _(input_size, w, dy, stride=1, padding=0, dilation=1, groups=1):
+    return dy.new_empty(input_size)
+
+
+@computes("conv2d_weight_grad")
+def _(x, weight_size, dy, stride=1, padding=0, dilation=1, groups=1):
+    return _convolutions.conv2d_weight_grad(x, weight_size, dy, pair(stride), pair(padding), pair(dilation), groups)
+
+
+@has_shape_of("conv2d_weight_grad")
+def _(x, weight_size, dy, stride=1, padding=0, dilation=1, groups=1):
+    return x.new_empty(weight_size)
+
+
+def through_epilogue(text, order, tensors, numbers, dy):
+    """The gradients of the epilogue for each of `tensors`, acc first."""
+    with torch.enable_grad():
+        leaves = {name: tensor.detach().requires_grad_() for name, tensor in tensors.items() if tensor is not None}
+        y = evaluate(text, order, {**numbers, **leaves})
+        found = torch.autograd.grad(y, list(leaves.values()), dy.to(y.dtype).expand_as(y), allow_unused=True, materialize_grads=True)
+    return dict(zip(leaves, found))
+
+
+def saved_operands(ctx, inputs, first, epilogue):
+    """Keeps the first `first` tensors of the inputs and the operands; `epilogue`: at which of the inputs it stands, if there is one."""
+    ctx.has_epilogue = len(inputs) > epilogue
+    ctx.epilogue, ctx.names, operands, ctx.number_names, ctx.numbers = inputs[epilogue:] or (None, "", (), "", ())
+    ctx.save_for_backward(*inputs[:first], *operands)
+
+
+def of_operands(ctx, gradients):
+    """The gradients of the last five inputs, if the operator has an epilogue."""
+    if not ctx.has_epilogue:
+        return ()
+    # An empty list counts as one of tensors.
+    return None, None, [gradients[name] for name in ctx.names.split()], None, None if ctx.numbers else []
+
+
+def gemm_context(ctx, inputs, output):
+    ctx.alpha, ctx.beta = inputs[3:5]
+    saved_operands(ctx, inputs, 3, 5)
+
+
+def gemm_backward(ctx, dy):
+    a, b, c, *operands = ctx.saved_tensors
+    gradients = {"c": dy * ctx.beta}
+    if ctx.epilogue is None:
+        gradients["acc"] = dy * ctx.alpha if ctx.alpha != 1 else dy
+    else:
+        tensors = {"acc": torch.ops.cosmati.gemm(a, b), "c": c, **dict(zip(ctx.names.split(), operands))}
+        numbers = {"alpha": ctx.alpha, "beta": ctx.beta, **dict(zip(ctx.number_names.split(), ctx.numbers))}
+        gradients |= through_epilogue(ctx.epilogue, ["batch", "m", "n"][3 - dy.dim():], tensors, numbers, dy)
+    dacc = gradients["acc"].to(a.dtype)
+    needs = ctx.needs_input_grad
+    da = torch.ops.cosmati.gemm(dacc, b.mT).sum_to_size(a.shape) if needs[0] else None
+    db = torch.ops.cosmati.gemm(a.mT, dacc).sum_to_size(b.shape) if needs[1] else None
+    dc = gradients["c"].sum_to_size(c.shape).to(c.dtype) if c is not None and needs[2] else None
+    return da, db, dc, None, None, *of_operands(ctx, gradients)
+
+
+def conv2d_context(ctx, inputs, output):
+    ctx.geometry = (*map(pair, inputs[3:6]), inputs[6])
+    saved_operands(ctx, inputs, 3, 7)
+
+
+def conv2d_backward(ctx, dy):
+    x, w, bias, *operands = ctx.saved_tensors
+    gradients = {"acc": dy}
+    if ctx.epilogue is None:
+        gradients["bias"] = dy.sum((0, 2, 3)) if ctx.needs_input_grad[2] else None
+    else:
+        tensors = {"acc": torch.ops.cosmati.conv2d(x, w, None, *ctx.geometry), "bias": bias, **dict(zip(ctx.names.split(), operands))}
+        gradients |= through_epilogue(ctx.epilogue, ["n", "k", "p", "q"], tensors,
+                                      dict(zip(ctx.number_names.split(), ctx.numbers)), dy)
+    dacc = gradients["acc"].to(x.dtype)
+    needs = ctx.needs_input_grad
+    dx = torch.ops.cosmati.conv2d_input_grad(x.shape, w, dacc, *ctx.geometry) if needs[0] else None
+    dw = torch.ops.cosmati.conv2d_weight_grad(x, w.shape, dacc, *ctx.geometry) if needs[1] else None
+    return dx, dw, gradients.get("bias"), None, None, None, None, *of_operands(ctx, gradients)
+
+
+for ending in ("", "_epilogue"):
+    torch.library.register_autograd("cosmati::gemm" + ending, gemm_backward, setup_context=gemm_context)
+    torch.library.register_autograd("cosmati::conv2d" + ending, conv2d_backward, setup_context=conv2d_context)
+
+
+def split(operands):
+    """names, operands, number_names and numbers of the operators."""
+    tensors = {name: value for name, value in operands.items() if isinstance(value, torch.Tensor)}
+    numbers = {name: float(value) for name, value in operands.items() if name not in tensors}
+    return " ".join(tensors), list(tensors.values()), " ".join(numbers), list(numbers.values())
+
+
+def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, **operands):
+    """cosmati.gemm as an operator of PyTorch, with gradients for a, b, c and the tensors of the epilogue."""
+    if epilogue is None:
+        return torch.ops.cosmati.gemm(a, b, c, alpha, beta)
+    return torch.ops.cosmati.gemm_epilogue(a, b, c, alpha, beta, epilogue, *split(operands))
+
+
+def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, **operands):
+    """cosmati.conv2d as an operator of PyTorch, with gradients for x, w, bias and the tensors of the epilogue."""
+    geometry = pair(stride), pair(padding), pair(dilation), groups
+    if epilogue is None:
+        return torch.ops.cosmati.conv2d(x, w, bias, *geometry)
+    return torch.ops.cosmati.conv2d_epilogue(x, w, bias, *geometry, epilogue, *split(operands))
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear: y = epilogue(x @ weight.T), by default acc + bias[n]. Tensors and numbers that the epilogue names besides
+    bias are passed to forward by name; a tensor that has m or n as a dimension sees x as (m, in_features)."""
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *, epilogue=None):
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.epilogue = epilogue or ("acc + bias[n]" if bias else None)
+
+    def forward(self, x, **operands):
+        if self.bias is not None:
+            operands["bias"] = self.bias
+        y = gemm(x.reshape(-1, self.in_features), self.weight.T, epilogue=self.epilogue, **operands)
+        return y.reshape(*x.shape[:-1], self.out_features)
+
+    def extra_repr(self):
+        return f"{super().extra_repr()}, epilogue={self.epilogue!r}"
+
+
+class Conv2d(torch.nn.Conv2d):
+    """torch.nn.Conv2d: y = epilogue(the sums), by default acc + bias[k]. Padding by zeros, given as numbers."""
+
+    def __init__(self, *arguments, epilogue=None, **named_arguments):
+        super().__init__(*arguments, **named_arguments)
+        if self.padding_mode != "zeros" or isinstance(self.padding, str):
+            raise ValueError(f"padding = {self.padding!r} by {self.padding_mode}; expected numbers, by zeros")
+        self.epilogue = epilogue
+
+    def forward(self, x, **operands):
+        return conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups, epilogue=self.epilogue,
+                      **operands)
+
+    def extra_repr(self):
+        return f"{super().extra_repr()}, epilogue={self.epilogue!r}"

@@ -1,0 +1,33 @@
+#!/usr/bin/python3
+"""The package in the PyTorch of TORCH_PYTHON, a Python with PyTorch 2.4 or later; exit status 77, and the reason, where there is none.
+The package is what the test `python` installed.
+
+usage: check_torch.py BUILD_FOLDER
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+from environment import call, skip
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def main():
+    python = os.environ.get("TORCH_PYTHON")
+    if not python:
+        skip("TORCH_PYTHON names no Python with PyTorch 2.4 or later")
+    if call(python, "-c", "import torch").returncode != 0:
+        sys.exit(f"TORCH_PYTHON={python} has no PyTorch")
+    package = glob.glob(os.path.join(os.path.abspath(sys.argv[1]), "python", "venv", "lib", "python3*", "site-packages", "cosmati"))
+    if not package:
+        skip("the test `python` has installed no package")
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(package[0], os.path.join(folder, "cosmati"))  # nothing else of that environment
+        sys.exit(subprocess.run([python, os.path.join(HERE, "check_torch_operators.py")], timeout=500,
+                                env=dict(os.environ, PYTHONPATH=folder, OMP_WAIT_POLICY="passive")).returncode)
+
+
+main()

@@ -1,0 +1,150 @@
+"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, torch.compile, modules, views; on every device that is here.
+
+usage: PYTHONPATH=FOLDER_OF_THE_PACKAGE PYTHON_WITH_TORCH check_torch_operators.py
+"""
+import os
+import re
+import unittest
+
+import torch
+import torch.utils._pytree as tree
+
+import cosmati
+import cosmati.torch as ct
+
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+OPS = torch.ops.cosmati
+
+
+def normal(*shape, device, dtype=torch.float64):
+    return torch.randn(*shape, device=device, dtype=dtype, requires_grad=True)
+
+
+class Operators(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def samples(self, device):
+        """(operator, arguments) with and without batches, epilogues, geometries."""
+        a, b, c, bias = (normal(*shape, device=device) for shape in ((4, 5), (5, 3), (4, 3), (3,)))
+        batch, x, w, k, residual = (normal(*shape, device=device) for shape in ((2, 4, 5), (2, 4, 6, 5), (6, 2, 3, 3), (6,), (2, 6, 3, 3)))
+        geometry = ([2, 2], [1, 1], [1, 1], 2)
+        yield OPS.gemm, (a, b)
+        yield OPS.gemm, (a, b, c, 2.0, -0.5)
+        yield OPS.gemm, (batch, b)
+        yield OPS.gemm_epilogue, (a, b, c, 0.5, 1.0, "let t = alpha*acc + bias[n]; gelu(t) * s + c", "bias", [bias], "s", [1.5])
+        yield OPS.gemm_epilogue, (batch, b, None, 1.0, 0.0, "tanh(acc) / (1 + exp(-bias[n]))", "bias", [bias], "", [])
+        yield OPS.conv2d, (x, w, k, *geometry)
+        yield OPS.conv2d, (x, w, None, [1, 1], [0, 2], [1, 2], 2)
+        yield OPS.conv2d_epilogue, (x, w, k, *geometry, "sigmoid(acc + bias[k]) * r[n, k, p, q]", "r", [residual], "", [])
+
+    def test_gradients(self):
+        for device in DEVICES:
+            for operator, arguments in self.samples(device):
+                tensors, structure = tree.tree_flatten(arguments)
+                where = [i for i, one in enumerate(tensors) if isinstance(one, torch.Tensor)]
+
+                def of_tensors(*given):
+                    values = list(tensors)
+                    for i, one in zip(where, given):
+                        values[i] = one
+                    return operator(*tree.tree_unflatten(values, structure))
+
+                self.assertTrue(torch.autograd.gradcheck(of_tensors, [tensors[i] for i in where]), f"{operator} {arguments[5:]}")
+
+    def test_opcheck(self):
+        for device in DEVICES:
+            for operator, arguments in self.samples(device):
+                torch.library.opcheck(operator, arguments)
+            x, w, dy = (normal(*shape, device=device).detach() for shape in ((1, 2, 4, 4), (3, 2, 3, 3), (1, 3, 2, 2)))
+            torch.library.opcheck(OPS.conv2d_input_grad, ([1, 2, 4, 4], w, dy))
+            torch.library.opcheck(OPS.conv2d_weight_grad, (x, [3, 2, 3, 3], dy))
+
+    def test_modules(self):
+        for device in DEVICES:
+            for mine, theirs, shape, epilogue, after in (
+                    (ct.Linear, torch.nn.Linear, (2, 3, 8), "gelu(acc + bias[n])", torch.nn.functional.gelu),
+                    (ct.Conv2d, torch.nn.Conv2d, (2, 8, 5, 5), "relu(acc + bias[k])", torch.relu)):
+                size = () if mine is ct.Linear else (3,)
+                one, other = mine(8, 6, *size, epilogue=epilogue).to(device), theirs(8, 6, *size).to(device)
+                plain = mine(8, 6, *size, bias=False).to(device)
+                other.load_state_dict(one.state_dict())
+                x = torch.randn(shape, device=device)
+                torch.testing.assert_close(one(x), after(other(x)))
+                other.bias = None
+                plain.load_state_dict(other.state_dict())
+                torch.testing.assert_close(plain(x), other(x))
+                one(x).sum().backward()
+                self.assertIsNotNone(one.bias.grad)
+                self.assertIn(epilogue, repr(one))
+        with self.assertRaisesRegex(ValueError, "padding"):
+            ct.Conv2d(3, 4, 3, padding="same")
+
+    def test_compile(self):
+        for device in DEVICES:
+            model = torch.nn.Sequential(ct.Conv2d(3, 4, 3, epilogue="relu(acc + bias[k])"), torch.nn.Flatten(),
+                                        ct.Linear(16, 2, epilogue="tanh(acc + bias[n])")).to(device)
+            x = torch.randn(2, 3, 4, 4, device=device)
+            expected = model(x)
+            expected.square().sum().backward()
+            gradients = [parameter.grad.clone() for parameter in model.parameters()]
+            model.zero_grad()
+            found = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
+            found.square().sum().backward()
+            torch.testing.assert_close(found, expected)
+            for parameter, gradient in zip(model.parameters(), gradients):
+                torch.testing.assert_close(parameter.grad, gradient)
+
+    def test_views_types_and_outputs(self):
+        for device in DEVICES:
+            whole = torch.randint(-3, 4, (20, 30), device=device).float()
+            a, b = whole[::2, 1::3], whole.T[5:15, :7]
+            expected = a.double() @ b.double()
+            for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+                d = cosmati.gemm(a.to(dtype), b.to(dtype))
+                self.assertEqual((d.dtype, d.device), (dtype, a.device))
+                self.assertTrue((d.double() == expected).all())
+            out = torch.zeros(7, 10, device=device).T
+            self.assertIs(cosmati.gemm(a, b, out=out), out)
+            self.assertTrue((out.double() == expected).all())
+            self.assertTrue((cosmati.softmax(a).sum(1) - 1).abs().max() < 1e-5)
+            self.assertTrue((cosmati.elementwise("relu(x) + y", x=a, y=a[0]) == torch.relu(a) + a[0]).all())
+            x = torch.randn(4, 3, 5, device=device)
+            mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
+            reference = torch.nn.functional.batch_norm(x, mean.clone(), variance.clone(), training=True)
+            torch.testing.assert_close(cosmati.batch_norm(x, mean, variance, training=True), reference)
+
+    def test_example_of_the_document(self):
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md"), encoding="utf-8") as file:
+            block, = (one for one in re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL) if "import torch" in one)
+        values = {}
+        exec(block, values)
+        self.assertTrue((values["product"] == 4).all())
+
+    def test_cuda_graph(self):
+        if "cuda" not in DEVICES:
+            self.skipTest("no GPU")
+        a = torch.randn(64, 64, device="cuda")
+        stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+        with torch.cuda.stream(stream):
+            OPS.gemm(a, a)
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            d = OPS.gemm(a, a)
+        a.fill_(2)
+        graph.replay()
+        torch.cuda.synchronize()
+        self.assertTrue((d == 256).all())
+
+    def test_errors_without_gradient(self):
+        a = normal(3, 3, device="cpu")
+        d = ct.gemm(a, a, epilogue="store(before, acc); acc", before=torch.zeros(3, 3, dtype=torch.float64))
+        with self.assertRaisesRegex(RuntimeError, "has no gradient"):
+            d.sum().backward()
+        with self.assertRaisesRegex(ValueError, "extent 1 of b"):
+            OPS.gemm(a, a[:2])
+
+
+if __name__ == "__main__":
+    print(f"PyTorch {torch.__version__} on {', '.join(DEVICES)}")
+    unittest.main(verbosity=1)
