@@ -5,7 +5,7 @@ GENERATOR := share/cosmati/dcgan-fashion.safetensors
 COSMATI := build/release/bin/cosmati
 FUZZ_SECONDS ?= 600
 
-.PHONY: run run_parallel build emulator test figures wheel fuzz lint format clean help
+.PHONY: run run_parallel build emulator install test figures wheel fuzz lint format release clean help
 
 run: build  ## train LeNet-5 on Fashion-MNIST, then draw with the generator that comes with it; results in out/
 	@mkdir -p $(OUT)
@@ -22,6 +22,10 @@ build:  ## the program, optimized: build/release/bin/cosmati
 
 emulator: build  ## the kernels of --backend emulator, which `make build` leaves out
 	@cmake --build --preset release --target cosmati_emulator
+
+PREFIX ?= /usr/local
+install: build  ## library, program, headers, documents, man pages and completion, below PREFIX (/usr/local)
+	@tools/install.sh $(PREFIX)
 
 # The report's command. HOSTS=node0:4,node1:4 for more machines: NGPUS processes on each.
 WEIGHTS ?= network.bin
@@ -54,6 +58,10 @@ lint:  ## clang-tidy over the library and the program
 
 format:  ## clang-format, in place
 	git ls-files -co --exclude-standard '*.h' '*.c' '*.cpp' '*.cu' | xargs clang-format -i
+
+release:  ## VERSION=1.2.3: closes the changelog's section, tags, and writes archive, wheel and checksums to build/dist; WHEEL=no
+	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [WHEEL=no]" >&2; exit 2; }
+	@tools/release.sh $(VERSION) $(WHEEL)
 
 clean:  ## remove what was built
 	rm -rf build

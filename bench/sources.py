@@ -22,10 +22,13 @@ ENDINGS = (".h", ".hpp", ".c", ".cpp", ".cmake", ".txt", ".html", ".in")
 CPP = re.compile(r'(R"(\w*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\')|//[^\n]*|/\*.*?\*/|\s+', re.DOTALL)
 CMAKE = re.compile(r'("(?:\\.|[^"\\])*")|#[^\n]*|\s+', re.DOTALL)
 
+VERSION = re.compile(r"^(project\(cosmati VERSION )[0-9.]+", re.MULTILINE)  # a release changes no code: each counts as the first
+
 
 def code_of(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
+    text = VERSION.sub(r"\g<1>0.1.0", text)
     skipped = CMAKE if path.endswith((".cmake", ".txt")) else CPP
     return " ".join(skipped.sub(lambda found: found[1] or " ", text).split())
 
