@@ -1,6 +1,9 @@
 """What the extension asks Python for: types of numpy, arrays and streams of other libraries."""
 import ctypes
+import glob
 import importlib
+import importlib.util
+import os
 import sys
 
 
@@ -44,6 +47,25 @@ def current_stream(library, device):
         with cupy.cuda.Device(device):
             return cupy.cuda.get_current_stream().ptr
     return 0
+
+
+def find_nvrtc():
+    """Names the run-time compiler of NVIDIA's packages from PyPI to the library, where the system has none."""
+    if os.environ.get("COSMATI_NVRTC"):
+        return
+    for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):
+        for folder in ("", "/usr/local/cuda/lib64/"):
+            try:
+                ctypes.CDLL(folder + name)
+                return
+            except OSError:
+                pass
+    packages = importlib.util.find_spec("nvidia")
+    for place in (packages.submodule_search_locations or []) if packages else []:
+        found = sorted(glob.glob(os.path.join(place, "*", "lib", "libnvrtc.so.1[23]")))
+        if found:
+            os.environ["COSMATI_NVRTC"] = found[-1]
+            return
 
 
 def cuda_array(array):

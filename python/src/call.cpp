@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace cosmati::python {
 namespace {
@@ -26,6 +28,8 @@ cosmati_handle_t handle_of(int device) {
   static auto& known = *new std::unordered_map<int, cosmati_handle_t>();
   auto const found = known.find(device);
   if (found != known.end()) return found->second;
+  if (device != host)
+    Object::checked(PyObject_CallMethod(imported("cosmati._interop").get(), "find_nvrtc", nullptr));
   cosmati_handle_t handle = nullptr;
   std::string const backend = device == host ? "cpu" : "cuda:" + std::to_string(device);
   cosmati_status status{};
@@ -88,6 +92,25 @@ bool is_scalar(PyObject* object) {
   Py_XDECREF(rank);
   PyErr_Restore(type, value, traceback);
   return result;
+}
+
+// Workspace on a GPU for arrays of libraries whose allocators are not asked: one for each stream, whose runs
+// follow one another. It grows, and is never freed.
+void* stream_workspace(int device, void* stream, std::size_t bytes) {
+  struct Workspace {
+    cosmati_memory_t memory = nullptr;
+    std::size_t bytes = 0;
+  };
+  static auto& known = *new std::map<std::pair<int, void*>, Workspace>();
+  Workspace& workspace = known[{device, stream}];
+  if (workspace.bytes < bytes) {
+    check(cosmati_wait(handle_of(device), stream));
+    cosmati_free(std::exchange(workspace.memory, nullptr));
+    workspace.bytes = 0;
+    check(cosmati_allocate(handle_of(device), bytes, &workspace.memory));
+    workspace.bytes = bytes;
+  }
+  return cosmati_address(workspace.memory);
 }
 
 void append(std::string& key, void const* data, std::size_t bytes) {
@@ -280,10 +303,12 @@ void Call::run(std::shared_ptr<Plan const> plan) {
     WithoutGil const others;
     status = run_on_host(*plan, arguments_.data(), argument_count_, memory);
   } else {
-    // Its library frees it in the order of the stream.
+    // PyTorch and CuPy free it in the order of the stream.
     Object workspace;
     void* place = nullptr;
-    if (plan->workspace_bytes > 0) {
+    if (first_.family->library != "torch" && first_.family->library != "cupy") {
+      place = stream_workspace(first_.device, first_.stream, plan->workspace_bytes);
+    } else if (plan->workspace_bytes > 0) {
       auto const bytes = static_cast<std::int64_t>(plan->workspace_bytes);
       workspace = empty_like(first_, {&bytes, 1}, COSMATI_U8);
       place = array_of(workspace.get(), "workspace").data;

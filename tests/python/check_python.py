@@ -33,6 +33,7 @@ def main():
     if installed.returncode != 0:
         sys.exit("the package was not built: " + installed.stdout + installed.stderr)
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    variables["COSMATI_FAKE_LIBCUDA"] = os.path.join(BUILD, "lib", "libcuda_fake.so")
     sys.stdout.flush()
     tested = subprocess.run([environment.python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
                              os.path.join(ROOT, "tests", "python"), *sys.argv[2:]], cwd=FOLDER, env=variables)

@@ -1,6 +1,8 @@
 """What a process does with the package: threads, forks, imports; documents that keep their word."""
+import ast
 import doctest
 import importlib
+import inspect
 import os
 import pathlib
 import re
@@ -40,7 +42,7 @@ def test_threads():
 
 def test_gil_is_released():
     """Another thread goes on while a product is computed."""
-    a = np.ones((1000, 1000), np.float32)
+    a = np.ones((400, 400), np.float32)
     plan = cosmati.plan_gemm(a, a, kernel="reference")
     count, done = 0, threading.Event()
     worker = threading.Thread(target=lambda: (plan(a, a), done.set()))
@@ -49,7 +51,7 @@ def test_gil_is_released():
         time.sleep(0.001)
         count += 1
     worker.join()
-    assert count > 20
+    assert count > 5
 
 
 FORK = """
@@ -71,8 +73,8 @@ def test_fork():
 
 
 def test_import_needs_nothing():
-    """No numpy, and none of the libraries that are opened by name when they are needed."""
-    text = ("import time; begin = time.perf_counter(); import cosmati; took = time.perf_counter() - begin; import sys; "
+    """No numpy, and none of the libraries that are opened by name when they are needed; 50 ms of the processor."""
+    text = ("import time; begin = time.process_time(); import cosmati; took = time.process_time() - begin; import sys; "
             "maps = open('/proc/self/maps').read(); print(took, 'numpy' in sys.modules, 'libcuda' in maps, 'dnnl' in maps)")
     told = [subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split() for _ in range(5)]
     assert all(one[1:] == ["False", "False", "False"] for one in told)
@@ -109,3 +111,20 @@ def test_every_public_function_is_documented():
         if callable(thing) and not isinstance(thing, type) and name != "log_softmax":
             assert ">>>" in thing.__doc__, name
     assert (pathlib.Path(cosmati.__file__).parent / "py.typed").exists()
+
+
+def test_stubs_say_what_functions_take():
+    """Names, order and defaults; and nothing is missing on either side."""
+    package = pathlib.Path(cosmati.__file__).parent
+    stubs = {one.name: one for one in ast.parse((package / "__init__.pyi").read_text()).body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
+    assert sorted(stubs) == cosmati.__all__
+    for name, stub in stubs.items():
+        if isinstance(stub, ast.FunctionDef):
+            for argument in ast.walk(stub):
+                if isinstance(argument, ast.arg):
+                    argument.annotation = None
+            signature = inspect.signature(getattr(cosmati, name))
+            plain = signature.replace(parameters=[one.replace(annotation=one.empty) for one in signature.parameters.values()])
+            written = {}
+            exec(f"def stub({ast.unparse(stub.args)}): pass", written)
+            assert inspect.signature(written["stub"]) == plain, name
