@@ -325,6 +325,10 @@ Object empty_like(Array const& like, std::span<std::int64_t const> shape, int ty
     static PyObject* const empty = attribute(imported("numpy").get(), "empty").release();
     return Object::checked(PyObject_CallFunctionObjArgs(empty, extents.get(), numpy_type(type), nullptr));
   }
+  if (like.family->library == "torch" && like.tensor.type == type) {
+    static PyObject* const new_empty = PyUnicode_InternFromString("new_empty");
+    return Object::checked(PyObject_CallMethodObjArgs(like.object, new_empty, extents.get(), nullptr));
+  }
   static PyObject* const empty = attribute(imported("cosmati._interop").get(), "empty").release();
   return Object::checked(PyObject_CallFunction(empty, "sOOsi", like.family->library.c_str(), like.object,
                                                extents.get(), name_of_type(type), like.device));
