@@ -268,7 +268,7 @@ def in_browser(path, pictures):
     try:
         for name, page in pages.items():
             colors = set()
-            for width in (390, 1280):
+            for width in (390, 1120, 1280):
                 for scheme in ("light", "dark"):
                     what = f"{name} at {width}, {scheme}"
                     found = view.open(page, width, scheme=scheme)
