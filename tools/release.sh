@@ -25,7 +25,6 @@ sed -i -E "s/(define COSMATI_VERSION_MAJOR) .*/\1 $major/; s/(define COSMATI_VER
            s/(define COSMATI_VERSION_PATCH) .*/\1 $patch/" include/cosmati.h
 sed -i -E "s/^version: .*/version: $version/; /^date-released:/d" CITATION.cff
 echo "date-released: $date" >>CITATION.cff
-[ ! -f pyproject.toml ] || sed -i -E "s/^version = \"[0-9.]+\"/version = \"$version\"/" pyproject.toml
 sed -i -E "s/^## Unreleased$/## Unreleased\n\n## $version ($date)/" CHANGELOG.md
 git commit -qam "Release $version"
 printf 'Cosmati %s\n%s\n' "$version" "$notes" | git tag -a --cleanup=verbatim -F - "v$version"
