@@ -5,7 +5,7 @@ GENERATOR := share/cosmati/dcgan-fashion.safetensors
 COSMATI := build/release/bin/cosmati
 FUZZ_SECONDS ?= 600
 
-.PHONY: run run_parallel build emulator install test figures wheel fuzz lint format release clean help
+.PHONY: run run_parallel build emulator install test figures wheel fuzz lint format docs release clean help
 
 run: build  ## train LeNet-5 on Fashion-MNIST, then draw with the generator that comes with it; results in out/
 	@mkdir -p $(OUT)
@@ -58,6 +58,11 @@ lint:  ## clang-tidy over the library and the program
 
 format:  ## clang-format, in place
 	git ls-files -co --exclude-standard '*.h' '*.c' '*.cpp' '*.cu' | xargs clang-format -i
+
+docs:  ## the documentation as a site, build/site/index.html; warnings and broken links are errors
+	@tools/setup.sh docs
+	@$(MAKE) --no-print-directory build
+	@tools/site/build.sh
 
 release:  ## VERSION=1.2.3: closes the changelog's section, tags, and writes archive, wheel and checksums to build/dist; WHEEL=no
 	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [WHEEL=no]" >&2; exit 2; }

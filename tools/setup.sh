@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that the Debian packages needed by `make run` (no argument) or `make test` (argument: test) are
+# Makes sure that the Debian packages needed by `make run` (no argument), `make test` (test) or `make docs` (docs) are
 # installed: installs them as root, otherwise lists those missing. On other systems it relies on CMake to find what
 # it needs.
 set -euo pipefail
@@ -9,6 +9,10 @@ packages=(g++ make cmake ninja-build pkg-config libdnnl-dev libopenblas0 libcli1
 if [ "${1:-}" = test ]; then
   packages+=(git clang clang-format libclang-rt-14-dev libgtest-dev python3 python3-dev python3-venv python3-numpy python3-onnx
              libonnx-testdata gdb libfftw3-single3 libfftw3-double3 groff-base zsh fish)
+fi
+
+if [ "${1:-}" = docs ]; then
+  packages+=(doxygen python3 python3-venv)
 fi
 
 if ! command -v dpkg-query >/dev/null; then

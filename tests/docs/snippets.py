@@ -17,3 +17,11 @@ def program(document, language, mark):
     if len(found) != 1:
         raise SystemExit(f"{document} has {len(found)} blocks of {language} with '{mark}'; one is expected")
     return found[0]
+
+
+def marked_blocks(document):
+    """(line, language, mark, text) of each block; the mark is X where `<!-- blocks: X -->` stands above it."""
+    with open(os.path.join(ROOT, document), encoding="utf-8") as file:
+        text = file.read()
+    for found in re.finditer(r"(?:^<!-- blocks: (\w+) -->\n)?^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield text.count("\n", 0, found.start(2)) + 1, found[2], found[1] or "", found[3]
