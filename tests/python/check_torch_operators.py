@@ -114,12 +114,13 @@ class Operators(unittest.TestCase):
             reference = torch.nn.functional.batch_norm(x, mean.clone(), variance.clone(), training=True)
             torch.testing.assert_close(cosmati.batch_norm(x, mean, variance, training=True), reference)
 
-    def test_example_of_the_document(self):
-        with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md"), encoding="utf-8") as file:
-            block, = (one for one in re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL) if "import torch" in one)
-        values = {}
-        exec(block, values)
-        self.assertTrue((values["product"] == 4).all())
+    def test_examples_of_documents(self):
+        for document in ("python.md", "start/torch.md"):
+            with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", document), encoding="utf-8") as file:
+                block, = (one for one in re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL) if "import cosmati.torch" in one)
+            values = {}
+            exec(block, values)
+            self.assertTrue(document != "python.md" or (values["product"] == 4).all())
 
     def test_cuda_graph(self):
         if "cuda" not in DEVICES:
