@@ -34,12 +34,10 @@ mkdir -p build/dist
 git archive --prefix="cosmati-$version/" -o "build/dist/cosmati-$version.tar.gz" "v$version"
 if [ "$wheel" = no ]; then
   echo "release: without a wheel, as WHEEL=no says"
-elif grep -q '^wheel:' Makefile; then
+else
   make wheel
   find . -path ./build/dist -prune -o -name "cosmati-$version-*.whl" -exec cp {} build/dist/ \;
   ls build/dist/*.whl >/dev/null || refuse "make wheel left no wheel of $version"
-else
-  echo "release: without a wheel: the Makefile has no target wheel"
 fi
 (cd build/dist && sha256sum -- * >SHA256SUMS)
 echo "release: v$version is tagged; build/dist has:"

@@ -1,7 +1,6 @@
 """What the extension asks Python for: types of numpy, arrays and streams of other libraries."""
 import ctypes
 import glob
-import importlib
 import importlib.util
 import os
 import sys
@@ -79,9 +78,3 @@ def cuda_array(array):
     names = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "|u1": "uint8", "<i4": "int32"}
     kind = names.get(told["typestr"], told["typestr"])
     return kind, address, not read_only, device.value, told.get("stream") or 0, told["shape"], told.get("strides")
-
-
-def library_of(array):
-    """The module that has broadcast_to for this array."""
-    name = type(array).__module__.split(".")[0]
-    return importlib.import_module({"torch": "torch", "cupy": "cupy", "jaxlib": "jax.numpy", "jax": "jax.numpy"}.get(name, "numpy"))

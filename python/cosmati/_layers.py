@@ -1,11 +1,14 @@
 """Normalization, losses, element-wise expressions and reductions."""
+import importlib
+import math
 import re
 
 from . import _native
-from ._interop import finished, library_of
+from ._interop import finished
 
 FORWARD = 0  # cosmati_direction
 INFERENCE, TRAINING = 0, 1  # cosmati_batch_norm_mode
+BROADCASTERS = {"torch": "torch", "cupy": "cupy", "jaxlib": "jax.numpy", "jax": "jax.numpy"}  # the module with broadcast_to; else numpy
 REDUCTIONS = ("sum", "mean", "max", "min", "sum-of-squares")  # cosmati_reduction
 
 
@@ -122,9 +125,7 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
         fields["statistics:mean"], fields["statistics:variance"] = running_mean, running_var
     _native.run("batch_norm", fields, None, {}, None)
     if training:
-        count = 1
-        for extent in (shape[0], *shape[2:]):
-            count *= extent
+        count = math.prod((shape[0], *shape[2:]))
         for running, batch in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
             if running is not None:
                 running[...] = running * (1 - momentum) + batch * momentum
@@ -247,15 +248,13 @@ def elementwise(expression, *, out=None, **arrays):
     like = next(iter(arrays.values()))
     type_ = next(iter(told.values()))[0]
     shape = broadcast([one[1] for one in told.values()])
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = math.prod(shape)
     if all(one[1] == shape and is_packed(one[1], one[2]) for one in told.values()) and count > 0:
         columns = next(n for n in (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1) if count % n == 0)
         flat = (1, count // columns, columns)
     else:
         flat = (1,) * (3 - len(shape)) + shape if len(shape) <= 3 else (count // max(shape[-1] * shape[-2], 1), *shape[-2:])
-    library = library_of(like)
+    library = importlib.import_module(BROADCASTERS.get(next(iter(told.values()))[4], "numpy"))
     operands = dict(numbers)
     for name, array in arrays.items():
         if told[name][1] != shape:

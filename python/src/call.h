@@ -12,7 +12,7 @@
 
 namespace cosmati::python {
 
-// Of one problem; whoever runs it holds it.
+// The plan of one problem, shared by the runs that use it.
 struct Plan {
   Plan() = default;
   Plan(Plan const&) = delete;

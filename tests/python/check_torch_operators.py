@@ -124,7 +124,7 @@ class Operators(unittest.TestCase):
 
     def test_cuda_graph(self):
         if "cuda" not in DEVICES:
-            self.skipTest("no GPU")
+            self.skipTest("CUDA graphs are captured on a GPU, and there is none here")
         a = torch.randn(64, 64, device="cuda")
         stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
         with torch.cuda.stream(stream):
