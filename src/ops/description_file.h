@@ -25,6 +25,7 @@ class DescriptionFile {
   void parse(std::string const& key, std::string_view value, double& number) const;  // above 0
   void parse(std::string const& key, std::string_view value, int& number) const;     // above 0
   void parse(std::string const& key, std::string_view value, long long& number) const;
+  void parse(std::string const&, std::string_view value, std::string& text) const { text = value; }
 
  private:
   double whole_number(std::string const& key, std::string_view value, double limit) const;

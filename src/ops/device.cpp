@@ -11,6 +11,7 @@
 #include "src/backend/cpu/runtime/parallel.h"
 #include "src/backend/cuda/driver/devices.h"
 #include "src/backend/cuda/driver/driver.h"
+#include "src/backend/emulator/fftw.h"
 #include "src/ops/host_caches.h"
 #include "src/ops/names.h"
 
@@ -73,7 +74,10 @@ Device this_device(Backend backend, int threads, int ordinal) {
     device.openblas = cpu::openblas_available();
   }
   if (backend == Backend::cuda) device.gpu = cuda::read_gpu(ordinal);
-  if (backend == Backend::emulator) device.gpu = describe_gpu("h200");
+  if (backend == Backend::emulator) {
+    device.gpu = describe_gpu("h200");
+    device.fftw_failure = emulator::fftw_failure();
+  }
   return device;
 }
 

@@ -17,7 +17,7 @@
 namespace cosmati {
 namespace {
 
-using Field = std::variant<int Gpu::*, long long Gpu::*, double Gpu::*>;
+using Field = std::variant<int Gpu::*, long long Gpu::*, double Gpu::*, std::string Gpu::*>;
 
 struct Key {
   char const* name;
@@ -45,6 +45,7 @@ constexpr Key keys[] = {
     {"fma_f64", &Gpu::fma_f64, false, ""},
     {"fma_half2", &Gpu::fma_half2, false, "two products each"},
     {"dp4a", &Gpu::dp4a, false, "four products each"},
+    {"cufft_failure", &Gpu::cufft_failure, false, "why cuFFT cannot be used; default: empty, it can"},
 };
 
 // Properties that do not follow from the compute capability, from the data sheets of the SXM modules and

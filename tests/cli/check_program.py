@@ -148,11 +148,17 @@ def gpus():
     says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_INIT="100"), "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100)")
     says(run("--backend", "cuda", expect=3, **fake, COSMATI_FAKE_DEVICES="0"), "no device")
     run("--backend", "auto", expect=0, **fake, COSMATI_FAKE_DEVICES="0")
-    transforms = ("explain", "conv", "--n", "16", "--c", "64", "--h", "56", "--w", "56", "--k", "64", "--r", "15", "--s", "15", "--pad", "7",
-                  "--device-description", "h200")
-    refused = [line for line in program.call(*transforms, **fake, COSMATI_CUFFT="/nowhere/libcufft.so").stdout.splitlines() if line.startswith("fft ")]
-    program.check("refused" in refused[0] and "COSMATI_CUFFT names /nowhere/libcufft.so, which cannot be read" in refused[0], "where there is a driver, cuFFT must be there")
-    program.check("chosen" in [line for line in program.call(*transforms).stdout.splitlines() if line.startswith("fft ")][0], "plans for another machine presume it")
+    transforms = ("explain", "conv", "--n", "16", "--c", "64", "--h", "56", "--w", "56", "--k", "64", "--r", "15", "--s", "15", "--pad", "7")
+    def fft_line(*described, **environment):
+        return [line for line in program.call(*transforms, *described, **environment).stdout.splitlines() if line.startswith("fft ")][0]
+    absent = {**fake, "COSMATI_CUFFT": "/nowhere/libcufft.so"}
+    refused = fft_line("--backend", "cuda", **absent)
+    program.check("refused" in refused and "COSMATI_CUFFT names /nowhere/libcufft.so, which cannot be read" in refused, "a GPU of this machine needs cuFFT")
+    program.check("chosen" in fft_line("--device-description", "h200", **absent), "a described GPU has cuFFT")
+    without = program.file("without.txt")
+    open(without, "w").write(text.replace("cufft_failure = ", "cufft_failure = cuFFT was left out"))
+    refused = fft_line("--device-description", without, **absent)
+    program.check("refused" in refused and "cuFFT was left out" in refused, "a described GPU may have none")
 
 
 def misaligned():

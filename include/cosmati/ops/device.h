@@ -29,6 +29,7 @@ struct Gpu {
   double clock_hertz = 0;
   double memory_bytes_per_second = 0;
   int fma_f32 = 128, fma_f64 = 64, fma_half2 = 128, dp4a = 64;  // instructions of one lane
+  std::string cufft_failure = {};                               // why cuFFT cannot be used; empty if it can
 };
 
 // A CUstream of the device's primary context; null: its default stream. Host backends ignore it.
@@ -48,6 +49,8 @@ struct Device {
   // unknown.
   long long l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
   Gpu gpu = {};  // for the backends cuda and emulator
+  // Why FFTW, which computes the Fourier transforms of the emulator, cannot be used; empty if it can.
+  std::string fftw_failure = {};
 };
 
 // Describes this machine for `backend`. `threads` = 0 selects one thread per core; `ordinal` selects the GPU

@@ -43,12 +43,6 @@ enum class Kind : unsigned { r2c = 0x2a, c2r = 0x2c, d2z = 0x6a, z2d = 0x6c };  
 std::string cufft_failure();
 std::string const& cufft_file();  // empty if there is none
 
-// A work area of at least as many bytes as a transform of `plane_bytes` in all will ask for, in extents of
-// 2^a 3^b 5^c 7^d; CufftPlan sees to it.
-constexpr std::size_t most_work_bytes(std::size_t plane_bytes) {
-  return 2 * plane_bytes + (std::size_t{1} << 20);
-}
-
 // `count` planes, one behind the other, in place: rows of `columns` real numbers, each row padded to columns
 // / 2 + 1 complex ones, to frequencies or (`inverse`, times rows * columns) back. `real`: f32 or f64.
 class CufftPlan {

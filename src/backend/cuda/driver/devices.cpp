@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cosmati/ops/error.h"
+#include "src/backend/cuda/driver/cufft.h"
 #include "src/backend/cuda/driver/driver.h"
 
 namespace cosmati::cuda {
@@ -52,6 +53,7 @@ Gpu read_gpu(int ordinal) {
   // 0.
   gpu.memory_bytes_per_second =
       2e3 * ask(DeviceAttribute::memory_clock_kilohertz) * ask(DeviceAttribute::memory_bus_bits) / 8.0;
+  gpu.cufft_failure = cufft_failure();
   return gpu;
 }
 

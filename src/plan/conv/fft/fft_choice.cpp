@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/backend/cuda/driver/cufft.h"
-#include "src/backend/cuda/driver/driver.h"
-#include "src/backend/emulator/fftw.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/winograd/winograd.h"
@@ -31,6 +28,12 @@ bool computes(DataType type) {
 }
 bool is_short(DataType type) {
   return type == DataType::tf32 || type == DataType::f16 || type == DataType::bf16;
+}
+
+// A work area of at least as many bytes as cuFFT requires for transforms of `plane_bytes` in all, in extents
+// of 2^a 3^b 5^c 7^d; cuda::CufftPlan checks it.
+constexpr std::size_t most_work_bytes(std::size_t plane_bytes) {
+  return 2 * plane_bytes + (std::size_t{1} << 20);
 }
 
 constexpr Index largest_extent = 4096;  // of a transform
@@ -222,7 +225,7 @@ class Choice {
         static_cast<std::size_t>(fft_plane_bytes(recipe));
     FftExtents const e = fft_extents(form(), recipe, recipe.slice);
     Index const image = recipe.doubled == FftDoubled::image ? 2 : 1, filter = 3 - image;
-    recipe.work_bytes = device_.backend == Backend::cuda ? cuda::most_work_bytes(chunk) : 0;
+    recipe.work_bytes = device_.backend == Backend::cuda ? most_work_bytes(chunk) : 0;
     recipe.planes = up(first);
     recipe.work = recipe.planes + up(chunk);
     recipe.image = recipe.work + up(recipe.work_bytes);
@@ -387,9 +390,7 @@ std::string violation(Problem const& problem, Device const& device) {
       return fmt::format("{} is there; the transforms are for f64, f32, tf32, f16 and bf16", name_of(type));
   if (problem.x.layout.size() == 0 || problem.w.layout.size() == 0 || problem.y.layout.size() == 0)
     return "there is nothing to transform";
-  // Without a driver, the plan is for another machine, and the library is not required.
-  if (device.backend == Backend::emulator) return emulator::fftw_failure();
-  return cuda::driver_failure().empty() ? cuda::cufft_failure() : std::string();
+  return device.backend == Backend::emulator ? device.fftw_failure : device.gpu.cufft_failure;
 }
 
 }  // namespace
