@@ -18,7 +18,7 @@ while (($#)); do
   case $1 in
     --backend | --count | --array | --repeats | --seconds | --data | --folder) printf -v "${1#--}" %s "$2"; shift ;;
     *)
-      echo "report_job.sh: unknown argument $1; legal are --backend, --count, --array, --repeats, --seconds, --data and --folder" >&2
+      echo "report_job.sh: unknown argument $1; valid arguments: --backend, --count, --array, --repeats, --seconds, --data and --folder" >&2
       exit 2 ;;
   esac
   shift
@@ -65,8 +65,8 @@ run() {
 }
 draw=("$cosmati" generate dcgan --backend "$backend")
 job=(--input "$latents" --output "$work/x.txt" --image "$work/x.bmp")
-npy=(--count "$array" --seed 1 --output-type u8)
-ranks=(mpirun --allow-run-as-root --oversubscribe --bind-to none)  # by default Open MPI binds each of two processes to one core
+npy=(--count "$array" --seed 1 --type f16 --output-type u8)  # in f32 one GPU is slower than the files
+ranks=(mpirun --allow-run-as-root --oversubscribe)
 [ "$backend" = cuda ] && device=(--gpus 1) || device=()
 
 for ((i = 1; i <= repeats; i++)); do
@@ -79,9 +79,9 @@ for ((i = 1; i <= repeats; i++)); do
   if command -v mpirun >/dev/null; then
     for n in 2 4; do run "report, mpirun -n $n" "$i" "${ranks[@]}" -n $n "${draw[@]}" "${job[@]}"; done
   fi
-  run "array alone" "$i" "${draw[@]}" --measure files "${npy[@]}" --output "$work/x.npy"
-  run "array" "$i" "${draw[@]}" "${device[@]}" "${npy[@]}" --output "$work/x.npy"
-  ((gpus >= 2)) && run "array, 2 GPUs" "$i" "${draw[@]}" --gpus 2 "${npy[@]}" --output "$work/x.npy"
+  run "array, f16, alone" "$i" "${draw[@]}" --measure files "${npy[@]}" --output "$work/x.npy"
+  run "array, f16" "$i" "${draw[@]}" "${device[@]}" "${npy[@]}" --output "$work/x.npy"
+  ((gpus >= 2)) && run "array, f16, 2 GPUs" "$i" "${draw[@]}" --gpus 2 "${npy[@]}" --output "$work/x.npy"
 done
 if ((gpus >= 2)) && [ -d "$data/mnist" ]; then
   for ((i = 1; i <= repeats; i++)); do

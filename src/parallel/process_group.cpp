@@ -2,6 +2,8 @@
 #include "src/parallel/process_group.h"
 
 #include <dlfcn.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -31,8 +33,33 @@ constexpr Names launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 
                                {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
                                {"PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}};
 
+// By default, Open MPI binds each of up to two processes of a machine to one core, which leaves the other
+// cores idle while that core formats and writes files. A rank bound so takes its even share of the processors
+// that mpirun may use instead. A binding that the user requested (--bind-to, --cpu-set, a rank file) stays.
+void undo_default_binding(Place const& place) {
+  if (std::getenv("OMPI_MCA_orte_bound_at_launch") == nullptr) return;
+  for (char const* const request : {"hwloc_base_binding_policy", "hwloc_base_cpu_set", "hwloc_base_cpu_list",
+                                    "orte_rankfile", "rmaps_base_mapping_policy"})
+    if (std::getenv((std::string("OMPI_MCA_") + request).c_str()) != nullptr) return;
+  cpu_set_t own, all, share;
+  CPU_ZERO(&share);
+  if (sched_getaffinity(0, sizeof own, &own) != 0 || sched_getaffinity(getppid(), sizeof all, &all) != 0)
+    return;
+  int const count = CPU_COUNT(&all) / place.local_size;
+  if (count <= CPU_COUNT(&own)) return;
+  int number = -count * place.local_rank;  // of the processors of `all`; the share's are 0 to count - 1
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &all)) continue;
+    if (number >= 0 && number < count) CPU_SET(processor, &share);
+    ++number;
+  }
+  sched_setaffinity(0, sizeof share, &share);
+}
+
 ProcessGroup* open_module() {
-  if (!place_of_this_process().launched) return nullptr;
+  Place const place = place_of_this_process();
+  if (!place.launched) return nullptr;
+  undo_default_binding(place);
   std::string reason = "libcosmati_mpi.so is neither beside the library nor in ../lib";
   if (ModuleFile const file = module_file("libcosmati_mpi.so"); !file.path.empty()) {
     // RTLD_GLOBAL: Open MPI's own modules look up its symbols among the global ones.

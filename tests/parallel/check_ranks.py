@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Processes under mpirun: messages and sums between 4 ranks, and the exit of all ranks if one is lost.
+"""Processes under mpirun: messages and sums between 4 ranks, the exit of all ranks if one is lost, and the processors of a rank.
 
 usage: check_ranks.py RANKS     RANKS: the program made of ranks.cpp; exit status 77 where there is no mpirun
 """
@@ -30,4 +30,17 @@ expect("a line for each size of a sum", sums.returncode == 0 and sums.stdout.cou
 start = time.time()
 lost = subprocess.run([*mpirun, ranks, "lose"], capture_output=True, text=True, timeout=60)
 expect("a lost rank ends the others", lost.returncode != 0 and time.time() - start < 20, lost)
-print("4 ranks: messages, sums, the loss of one")
+
+
+def processors(*arguments):
+    run = subprocess.run([*mpirun[:3], *arguments, ranks, "processors"], capture_output=True, text=True, timeout=60)
+    expect("processors", run.returncode == 0, run)
+    return [int(line) for line in run.stdout.split()]
+
+
+here = len(os.sched_getaffinity(0))
+for count in (1, 2):
+    expect("shares of the processors", set(processors("-n", str(count))) == {max(1, here // count)}, processors("-n", str(count)))
+bound = processors("--bind-to", "core", "-n", "1")
+expect("a requested binding stays", bound == processors("--map-by", "core", "-n", "1") and (bound[0] < here or here <= 2), (bound, here))
+print("4 ranks: messages, sums, the loss of one; the processors of a rank")

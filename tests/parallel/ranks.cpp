@@ -1,5 +1,7 @@
 // Run by mpirun in tests/parallel/check_ranks.py: checks every call of a ProcessGroup in each rank. With
-// "sums" it prints how long sums take, for bench/scale.py.
+// "sums" it prints how long sums take, for bench/scale.py; with "processors", on how many it may run.
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -57,6 +59,13 @@ int main(int argc, char** argv) {
     group->barrier();
     if (rank == size - 1) std::abort();
     group->receive(size - 1, 7);
+  }
+  if (argc > 1 && std::strcmp(argv[1], "processors") == 0) {
+    cpu_set_t own;
+    require(sched_getaffinity(0, sizeof own, &own) == 0, "sched_getaffinity");
+    std::printf("%d\n", CPU_COUNT(&own));
+    group->finish();
+    return 0;
   }
   if (argc > 1 && std::strcmp(argv[1], "sums") == 0) {
     time_sums(*group);

@@ -13,7 +13,7 @@ import tempfile
 COSMATI = os.path.abspath(sys.argv[1])
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROWS = ["text, a core", "text into the file system, a core", "files alone", "without files", "report", "report, mpirun -n 2",
-        "report, mpirun -n 4", "array alone", "array"]
+        "report, mpirun -n 4", "array, f16, alone", "array, f16"]
 
 if not shutil.which("mpirun"):
     print("SKIPPED: there is no mpirun here")
