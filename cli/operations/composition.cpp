@@ -3,17 +3,13 @@
 
 #include "src/backend/cuda/bind.h"
 #include "src/backend/cuda/convolution.h"
-#include "src/backend/cuda/fft.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/repack.h"
-#include "src/backend/cuda/winograd.h"
 #include "src/plan/conv/bias.h"
-#include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/fft/fft_bound.h"
 #include "src/plan/conv/filter/filter_tiled.h"
 #include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
-#include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/conv/winograd/winograd_bound.h"
 #include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/model.h"
@@ -81,22 +77,6 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm) {
     Plan<GemmProblem> const product = plan::plan_of_product(plan);
     return Composition{cuda::gemm_source(product), cuda::repack_sources(product), plan.kernel, recipe,
-                       plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
-  }
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::fft &&
-      plan::fft_pointwise(plan::fft_forms(plan.problem).front())) {
-    std::vector<jit::Source> passes = cuda::fft_sources(plan);
-    jit::Source const result = std::move(passes.front());
-    passes.erase(passes.begin());
-    return Composition{result, std::move(passes), plan.kernel, recipe,
-                       fft_shared_bytes(size_of(plan.recipe.fft.real), 1)};
-  }
-  bool const winograd = plan.recipe.algorithm == ConvolutionAlgorithm::winograd;
-  if (winograd || plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
-    Plan<GemmProblem> const product = winograd ? plan::winograd_product(plan) : plan::fft_product(plan);
-    std::vector<jit::Source> passes = winograd ? cuda::winograd_sources(plan) : cuda::fft_sources(plan);
-    for (jit::Source& repack : cuda::repack_sources(product)) passes.push_back(std::move(repack));
-    return Composition{cuda::gemm_source(product), std::move(passes), plan.kernel, recipe,
                        plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
   }
   return Composition{cuda::convolution_source(plan), cuda::convolution_passes(plan), plan.kernel, recipe,

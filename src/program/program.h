@@ -1,5 +1,5 @@
-// What a plan makes of a problem on a GPU: launches of kernels, in order. The backends cuda and emulator run
-// the same programs, and know no algorithm by name.
+// What a plan makes of a problem on a GPU: launches of kernels, Fourier transforms and matrix products, in
+// order. The backends cuda and emulator run the same programs, and know no algorithm by name.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -9,9 +9,10 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "cosmati/ops/operation.h"
+#include "cosmati/ops/gemm.h"
 
 namespace cosmati::reference {
 class ElementEpilogue;
@@ -93,6 +94,35 @@ Launch launch_of(std::size_t kernel, Grid grid, Write write, std::size_t bytes =
           [write = std::move(write)](Run const& run, void* to) { write(run, *new (to) Parameters); }};
 }
 
+// Fourier transforms of `count` planes by a library, in place: rows of `columns` real numbers of type `real`,
+// each padded to columns / 2 + 1 complex ones, to frequencies or, times rows * columns, back.
+struct Transform {
+  int rows = 0, columns = 0, count = 0;
+  DataType real = DataType::f32;
+  bool inverse = false;
+  std::size_t work_bytes = 0;
+  friend bool operator==(Transform const&, Transform const&) = default;
+};
+// Offsets in the workspace: of the planes, one behind the other, and of the library's work area.
+struct LibraryCall {
+  std::size_t transform = 0;  // of Program::transforms
+  std::size_t planes = 0, work = 0;
+};
+
+// A matrix product; its own workspace is the beginning of the program's, its matrices are at these offsets.
+struct ProductCall {
+  std::size_t product = 0;  // of Program::products
+  std::size_t a = 0, b = 0, d = 0;
+
+  GemmProblem::Arguments arguments(std::byte* workspace) const {
+    GemmProblem::Arguments given;
+    given.a = workspace + a, given.b = workspace + b, given.d = workspace + d;
+    return given;
+  }
+};
+
+using Step = std::variant<Launch, LibraryCall, ProductCall>;
+
 // The parts of a run's workspace, one behind the other.
 struct Workspace {
   struct Slot {
@@ -113,8 +143,10 @@ struct Workspace {
 
 struct Program {
   std::vector<KernelSpec> kernels;
-  std::size_t main = 0;          // the kernel that computes the sums
-  std::vector<Launch> launches;  // none: there is nothing to compute
+  std::size_t main = 0;     // the kernel that computes the sums, if no product does
+  std::vector<Step> steps;  // none: there is nothing to compute
+  std::vector<Transform> transforms;
+  std::vector<Plan<GemmProblem>> products;
   Workspace workspace;
 };
 

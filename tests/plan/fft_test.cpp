@@ -5,12 +5,13 @@
 #include <thread>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/fft.h"
+#include "src/backend/cuda/executor.h"
 #include "src/backend/emulator/fftw.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/fft/fft_bound.h"
+#include "src/plan/conv/program.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -321,8 +322,9 @@ TEST(FftChoice, TheKernelsCompileWithoutSpills) {
         p = problem_of(direction, type, type, format, depthwise());
       PlanOptions options;
       options.kernel = "fft";
-      for (jit::Source const& source : cuda::fft_sources(make_plan(p, device, options)))
-        EXPECT_EQ(jit::compile(source).local_bytes, 0) << source.name_expression;
+      program::Program const program = *plan::program_of(make_plan(p, device, options));
+      for (program::KernelSpec const& kernel : program.kernels)
+        EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
     }
 }
 

@@ -29,9 +29,11 @@ std::vector<Case> cases() {
             geometry.r = geometry.s = taps;
             by_channel = geometry;
             by_channel.c = by_channel.k = by_channel.groups = 8;
-            for (char const* const kernel : {"direct_tiled", "direct", "implicit_gemm", "unroll_gemm"})
+            for (char const* const kernel :
+                 {"direct_tiled", "direct", "implicit_gemm", "unroll_gemm", "winograd", "fft"})
               list.push_back({kernel, problem_of(direction, type, type, format, geometry)});
-            list.push_back({"depthwise", problem_of(direction, type, type, format, by_channel)});
+            for (char const* const kernel : {"depthwise", "fft"})
+              list.push_back({kernel, problem_of(direction, type, type, format, by_channel)});
             if (direction == data && stride == 2)
               list.push_back({"direct_merged", problem_of(direction, type, type, format, geometry)});
           }
@@ -86,8 +88,10 @@ TEST(Programs, ParametersFitIntoALaunch) {
   for (Case const& one : cases())
     if (auto const plan = plan_of(one, Backend::cuda)) {
       program::Program const program = *plan::program_of(*plan);
-      ASSERT_FALSE(program.launches.empty());
-      for (program::Launch const& launch : program.launches) {
+      ASSERT_FALSE(program.steps.empty());
+      for (program::Step const& step : program.steps) {
+        if (!std::holds_alternative<program::Launch>(step)) continue;
+        auto const& launch = std::get<program::Launch>(step);
         EXPECT_LE(launch.bytes, launch.room);
         EXPECT_LE(launch.room, program::most_room);
         EXPECT_LE(launch.grid.z, 65535);
@@ -105,12 +109,15 @@ TEST(Programs, GroupsBeyondAGridAreMoreLaunches) {
                                                         DataType::f32, formats[0], geometry)},
                             Backend::cuda);
   program::Program const program = plan::program_of(plan.value()).value();
-  ASSERT_EQ(program.launches.size(), 2u);
-  EXPECT_EQ(program.launches[0].grid.z, 65535);
-  EXPECT_EQ(program.launches[1].grid.z, 1);
+  ASSERT_EQ(program.steps.size(), 2u);
+  auto const launch = [&](Index number) {
+    return std::get<program::Launch>(program.steps[static_cast<std::size_t>(number)]);
+  };
+  EXPECT_EQ(launch(0).grid.z, 65535);
+  EXPECT_EQ(launch(1).grid.z, 1);
   alignas(128) std::byte parameters[program::most_room];
   for (Index const number : {0, 1}) {
-    program.launches[static_cast<std::size_t>(number)].fill({}, parameters);
+    launch(number).fill({}, parameters);
     using Parameters = DirectTiledParameters<NoEpilogueArguments, DigitArguments>;
     EXPECT_EQ(reinterpret_cast<Parameters const*>(parameters)->schedule.first_group, number * 65535);
   }

@@ -5,9 +5,10 @@
 
 #include "cosmati/conv/winograd_matrices.h"
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/winograd.h"
+#include "src/backend/cuda/executor.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
+#include "src/plan/conv/program.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/conv/winograd/winograd_bound.h"
 #include "tests/plan/convolution_cases.h"
@@ -242,8 +243,9 @@ TEST(Winograd, TheTransformsCompileWithoutSpills) {
       PlanOptions options;
       options.kernel = "winograd";
       options.policy = policy;
-      for (jit::Source const& source : cuda::winograd_sources(make_plan(p, device, options)))
-        EXPECT_EQ(jit::compile(source).local_bytes, 0) << source.name_expression;
+      program::Program const program = *plan::program_of(make_plan(p, device, options));
+      for (program::KernelSpec const& kernel : program.kernels)
+        EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
     }
 }
 

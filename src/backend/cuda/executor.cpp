@@ -1,8 +1,11 @@
 // Loads a program's kernels onto the device and launches them.
 #include "src/backend/cuda/executor.h"
 
+#include <deque>
 #include <utility>
+#include <variant>
 
+#include "src/backend/cuda/driver/cufft.h"
 #include "src/backend/cuda/driver/module.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
@@ -24,31 +27,47 @@ class DeviceProgram final : public Kernel<Problem> {
       functions_.push_back(Module(ordinal_, cubins[i].image.data()).function(cubins[i].lowered_name));
       functions_.back().allow_shared_bytes(static_cast<int>(program_.kernels[i].shared_bytes));
     }
-    for (program::Launch const& launch : program_.launches)
-      if (launch.room > program::most_room)
-        throw Error(ErrorCode::bad_request, "the parameters of a launch take " + std::to_string(launch.room) +
-                                                " bytes; at most " + std::to_string(program::most_room));
+    for (program::Step const& step : program_.steps)
+      if (auto const* launch = std::get_if<program::Launch>(&step);
+          launch != nullptr && launch->room > program::most_room)
+        throw Error(ErrorCode::bad_request, "the parameters of a launch take " +
+                                                std::to_string(launch->room) + " bytes; at most " +
+                                                std::to_string(program::most_room));
+    for (program::Transform const& of : program_.transforms)
+      transforms_.emplace_back(ordinal_, of.rows, of.columns, of.count, of.real, of.inverse, of.work_bytes);
+    for (Plan<GemmProblem> const& product : program_.products) products_.push_back(cosmati::prepare(product));
   }
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     Current const current(ordinal_);
     program::Run const run = program::run_of(problem_, arguments, workspace);
-    alignas(128) std::byte parameters[program::most_room];
-    for (program::Launch const& launch : program_.launches) {
-      launch.fill(run, parameters);
-      auto const along = [](Index blocks) { return static_cast<unsigned>(blocks); };
-      program::KernelSpec const& kernel = program_.kernels[launch.kernel];
-      functions_[launch.kernel].launch({along(launch.grid.x), along(launch.grid.y), along(launch.grid.z)},
-                                       kernel.threads, kernel.shared_bytes, parameters, launch.bytes,
-                                       launch.alignment, stream);
-    }
+    for (program::Step const& step : program_.steps)
+      std::visit([&](auto const& one) { enqueue(one, run, stream); }, step);
   }
 
  private:
+  void enqueue(program::Launch const& launch, program::Run const& run, Stream stream) const {
+    alignas(128) std::byte parameters[program::most_room];
+    launch.fill(run, parameters);
+    auto const along = [](Index blocks) { return static_cast<unsigned>(blocks); };
+    program::KernelSpec const& kernel = program_.kernels[launch.kernel];
+    functions_[launch.kernel].launch({along(launch.grid.x), along(launch.grid.y), along(launch.grid.z)},
+                                     kernel.threads, kernel.shared_bytes, parameters, launch.bytes,
+                                     launch.alignment, stream);
+  }
+  void enqueue(program::LibraryCall const& call, program::Run const& run, Stream stream) const {
+    transforms_[call.transform].run(run.workspace + call.planes, run.workspace + call.work, stream);
+  }
+  void enqueue(program::ProductCall const& call, program::Run const& run, Stream stream) const {
+    products_[call.product].run(call.arguments(run.workspace), run.workspace, stream);
+  }
+
   Problem problem_;
   program::Program program_;
   int ordinal_;
   std::vector<Function> functions_;  // one per kernel of the program
+  std::deque<CufftPlan> transforms_;
+  std::vector<Prepared<GemmProblem>> products_;
 };
 
 }  // namespace

@@ -21,8 +21,6 @@ struct Catalogue {
   std::unique_ptr<Kernel<GemmProblem>> (*gemm)(Plan<GemmProblem> const& plan);
   std::unique_ptr<Kernel<GroupedGemmProblem>> (*grouped_gemm)(Plan<GroupedGemmProblem> const& plan);
   std::unique_ptr<Kernel<ConvolutionProblem>> (*window_product)(Plan<ConvolutionProblem> const& plan);
-  std::unique_ptr<Kernel<ConvolutionProblem>> (*winograd)(Plan<ConvolutionProblem> const& plan);
-  std::unique_ptr<Kernel<ConvolutionProblem>> (*fft)(Plan<ConvolutionProblem> const& plan);
   RunPrimitive primitive;
   // The kernel of this KernelSpec::key(), or null.
   RunKernel (*kernel)(std::string const& key);

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 
-#include "src/backend/cuda/fft.h"
 #include "src/backend/cuda/warp_specialized_convolution.h"
-#include "src/backend/cuda/winograd.h"
 #include "src/backend/emulator/catalogue.h"
 #include "src/backend/emulator/contents.h"
 #include "src/plan/conv/bias.h"
@@ -254,19 +252,9 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
-  bool const on_cuda = backend == Backend::cuda;
-  Candidate<Problem> transformed{
-      "winograd",
-      {},
-      nullptr,
-      on_cuda ? &cuda::prepare_winograd : &emulator::prepare<&emulator::Catalogue::winograd, Problem>};
+  Candidate<Problem> transformed{"winograd", {}, nullptr, prepare};
   transformed.offer = &offer_with_bias<&winograd>;
-  Candidate<Problem> by_frequency{"fft",
-                                  {},
-                                  nullptr,
-                                  on_cuda
-                                      ? &prepare_on<&cuda::prepare_fft>
-                                      : &prepare_on<&emulator::prepare<&emulator::Catalogue::fft, Problem>>};
+  Candidate<Problem> by_frequency{"fft", {}, nullptr, prepare};
   by_frequency.offer = &offer_with_bias<&fft>;
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;

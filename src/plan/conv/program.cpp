@@ -7,12 +7,14 @@
 #include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/executor.h"
 #include "src/plan/conv/direct_merged.h"
+#include "src/plan/conv/fft/fft_program.h"
 #include "src/plan/conv/filter/depthwise_filter.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/filter_tiled.h"
 #include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/winograd/winograd_program.h"
 
 namespace cosmati::plan {
 
@@ -26,6 +28,8 @@ std::optional<program::Program> program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::depthwise:
       return filter ? depthwise_filter_program(plan) : sliding_program(plan);
     case ConvolutionAlgorithm::direct_merged: return merged_program(plan);
+    case ConvolutionAlgorithm::winograd: return winograd_program(plan);
+    case ConvolutionAlgorithm::fft: return fft_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:
       if (is_window_product(plan.recipe)) return {};
       [[fallthrough]];
@@ -62,6 +66,11 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) 
   kernel_type_ = emulator::kernel_type(first.type, second.type, plan.recipe);
   widen(image, first, "image");
   widen(filter, second, "filter or gradient");
+}
+
+ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan, program::Workspace workspace)
+    : plan_(plan) {
+  program_.workspace = std::move(workspace);
 }
 
 void ConvolutionProgram::copy_filter(RepackRecipe const& repack) {
@@ -105,6 +114,19 @@ ConvolutionForm ConvolutionProgram::in_kernel(ConvolutionForm form) const {
 std::size_t ConvolutionProgram::add_pass(program::KernelSpec kernel) {
   program_.kernels.push_back(std::move(kernel));
   return program_.kernels.size() - 1;
+}
+
+std::size_t ConvolutionProgram::add_transform(program::Transform const& transform) {
+  auto& all = program_.transforms;
+  auto const found = std::find(all.begin(), all.end(), transform);
+  auto const number = static_cast<std::size_t>(found - all.begin());
+  if (found == all.end()) all.push_back(transform);
+  return number;
+}
+
+std::size_t ConvolutionProgram::add_product(Plan<GemmProblem> product) {
+  program_.products.push_back(std::move(product));
+  return program_.products.size() - 1;
 }
 
 std::size_t ConvolutionProgram::add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,

@@ -49,6 +49,8 @@ class ConvolutionProgram {
   // The workspace begins with what the plan's kernels themselves write, then has the filter that is copied,
   // and what is converted.
   explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
+  // The workspace is the algorithm's own, and its kernels take operands of every type.
+  ConvolutionProgram(Plan<ConvolutionProblem> const& plan, program::Workspace workspace);
 
   bool is_emulated() const { return plan_.device.backend == Backend::emulator; }
   // The types of kernels that compute this form.
@@ -70,7 +72,7 @@ class ConvolutionProgram {
   }
   template <class Parameters, class Write>
   void launch(std::size_t kernel, program::Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
-    program_.launches.push_back(program::launch_of<Parameters>(kernel, grid, std::move(write), bytes));
+    program_.steps.push_back(program::launch_of<Parameters>(kernel, grid, std::move(write), bytes));
   }
   // The grid's z are groups, more of them than a launch may have, as well; write(run, first, parameters).
   template <class Parameters, class Write>
@@ -83,6 +85,9 @@ class ConvolutionProgram {
           [write, first](program::Run const& run, Parameters& parameters) { write(run, first, parameters); },
           bytes);
   }
+  std::size_t add_transform(program::Transform const& transform);  // equal ones once
+  std::size_t add_product(Plan<GemmProblem> product);
+  void call(program::Step step) { program_.steps.push_back(std::move(step)); }
   program::Program finish() && { return std::move(program_); }
 
  private:

@@ -17,9 +17,9 @@ void add_conversion(KernelTable& table) {
 RunKernel find_kernel(std::string const& key) {
   static KernelTable const table = [] {
     KernelTable made;
-    for (auto* const add :
-         {&add_conversion, &add_depthwise_filter, &add_direct, &add_direct_merged, &add_filter_tiled,
-          &add_products, &add_products_f32, &add_products_mma, &add_repacking, &add_sliding, &add_unrolling})
+    for (auto* const add : {&add_conversion, &add_depthwise_filter, &add_direct, &add_direct_merged, &add_fft,
+                            &add_filter_tiled, &add_products, &add_products_f32, &add_products_mma,
+                            &add_repacking, &add_sliding, &add_unrolling, &add_winograd})
       add(made);
     return made;
   }();

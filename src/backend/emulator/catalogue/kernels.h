@@ -27,6 +27,7 @@ void add_conversion(KernelTable& table);
 void add_depthwise_filter(KernelTable& table);
 void add_direct(KernelTable& table);
 void add_direct_merged(KernelTable& table);
+void add_fft(KernelTable& table);
 void add_filter_tiled(KernelTable& table);
 void add_products(KernelTable& table);
 void add_products_f32(KernelTable& table);
@@ -34,5 +35,6 @@ void add_products_mma(KernelTable& table);
 void add_repacking(KernelTable& table);
 void add_sliding(KernelTable& table);
 void add_unrolling(KernelTable& table);
+void add_winograd(KernelTable& table);
 
 }  // namespace cosmati::emulator

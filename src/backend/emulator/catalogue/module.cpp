@@ -3,8 +3,7 @@
 
 cosmati::emulator::Catalogue const* cosmati_emulator_catalogue() {
   using namespace cosmati::emulator;
-  static constexpr Catalogue all{&prepare_gemm,     &prepare_grouped_gemm, &prepare_window_product,
-                                 &prepare_winograd, &prepare_fft,          &run_primitive,
-                                 &find_kernel};
+  static constexpr Catalogue all{&prepare_gemm, &prepare_grouped_gemm, &prepare_window_product,
+                                 &run_primitive, &find_kernel};
   return &all;
 }

@@ -107,39 +107,4 @@ void fill_fft_result(Parameters& parameters, FftForm const& form, FftCrop const&
   parameters.column_number = form.columns.number;
 }
 
-// The transforms of one call: `image`, `filter` to frequencies, `sums` back.
-enum class FftPart : unsigned char { image, filter, sums };
-
-// Implements the order of launches; backends provide the kernels and transforms.
-class FftConvolution : public Kernel<ConvolutionProblem> {
- public:
-  explicit FftConvolution(Plan<ConvolutionProblem> const& plan);
-  void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
-               Stream stream) const final;
-
- protected:
-  virtual void write_planes(FftPart part, FftPlanesParameters const& parameters, Stream stream) const = 0;
-  virtual void write_factor(FftPart part, FftMatrixParameters const& parameters, Stream stream) const = 0;
-  virtual void multiply_planes(FftProductParameters const& parameters, Stream stream) const = 0;
-  virtual void read_sums(FftMatrixParameters const& parameters, Stream stream) const = 0;
-  virtual void store_results(FftForm const& form, FftCrop const& crop,
-                             ConvolutionProblem::Arguments const& arguments, Stream stream) const = 0;
-  // Transforms one chunk of planes in place.
-  virtual void transform(FftPart part, void* planes, void* work, Stream stream) const = 0;
-
-  ConvolutionProblem const& problem() const { return problem_; }
-  FftRecipe const& recipe() const { return recipe_; }
-  std::vector<FftForm> const& forms() const { return forms_; }
-
- private:
-  void transform_filter(FftForm const& form, void const* filter, std::byte* workspace, Stream stream) const;
-  void run_form(FftForm const& form, ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
-                Stream stream) const;
-
-  ConvolutionProblem problem_;
-  FftRecipe recipe_;
-  std::vector<FftForm> forms_;
-  Prepared<GemmProblem> product_;  // of matrices
-};
-
 }  // namespace cosmati::plan

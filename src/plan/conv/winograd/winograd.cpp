@@ -177,30 +177,4 @@ Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
   return product;
 }
 
-WinogradConvolution::WinogradConvolution(Plan<Problem> const& plan)
-    : problem_(plan.problem),
-      recipe_(plan.recipe.winograd),
-      form_(winograd_form(plan.problem)),
-      product_(prepare(winograd_product(plan))) {}
-
-void WinogradConvolution::enqueue(Problem::Arguments const& arguments, std::byte* workspace,
-                                  Stream stream) const {
-  ConvolutionPointers const pointers = pointers_of(problem_, form_.form, arguments);
-  bool const first_is_image = form_.form.image_is_a;
-  void const* const image = first_is_image ? pointers.a : pointers.b;
-  transform_filter(filter_parameters(form_, recipe_, first_is_image ? pointers.b : pointers.a, workspace),
-                   stream);
-  GemmProblem::Arguments product;
-  product.a = workspace + recipe_.image;
-  product.b = workspace + recipe_.filter;
-  product.d = workspace + recipe_.sums;
-  Index const images = form_.window.images;
-  for (Index first = 0; first < images; first += recipe_.slice) {
-    Index const count = std::min(recipe_.slice, images - first);
-    transform_image(image_parameters(form_, recipe_, image, first, count, workspace), stream);
-    product_.run(product, workspace, stream);  // for a full slice; results past its images are not read
-    store_results(arguments, first, count, workspace, stream);
-  }
-}
-
 }  // namespace cosmati::plan

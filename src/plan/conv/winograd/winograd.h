@@ -66,29 +66,4 @@ void fill_winograd_result(Parameters& parameters, SlidingForm const& form, Winog
   parameters.column_number = window.columns.number;
 }
 
-// Implements the order of launches; backends provide the kernels.
-class WinogradConvolution : public Kernel<ConvolutionProblem> {
- public:
-  explicit WinogradConvolution(Plan<ConvolutionProblem> const& plan);
-  void enqueue(ConvolutionProblem::Arguments const& arguments, std::byte* workspace,
-               Stream stream) const final;
-
- protected:
-  virtual void transform_filter(WinogradFilterParameters const& parameters, Stream stream) const = 0;
-  virtual void transform_image(WinogradImageParameters const& parameters, Stream stream) const = 0;
-  // Stores the results of `count` images from `first` on.
-  virtual void store_results(ConvolutionProblem::Arguments const& arguments, Index first, Index count,
-                             std::byte* workspace, Stream stream) const = 0;
-
-  ConvolutionProblem const& problem() const { return problem_; }
-  WinogradRecipe const& recipe() const { return recipe_; }
-  SlidingForm const& form() const { return form_; }
-
- private:
-  ConvolutionProblem problem_;
-  WinogradRecipe recipe_;
-  SlidingForm form_;
-  Prepared<GemmProblem> product_;
-};
-
 }  // namespace cosmati::plan

@@ -1,19 +1,12 @@
 // The emulator's kernels before and after the Fourier transforms, for all data types.
-#include "src/backend/emulator/catalogue/entries.h"
+#include <type_traits>
 
 #include "cosmati/conv/fft.h"
-#include "cosmati/epilogue/parse.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
-#include "src/backend/emulator/fftw.h"
-#include "src/plan/conv/fft/fft.h"
-#include "src/plan/conv/launch.h"
+#include "src/plan/conv/fft/fft_program.h"
 
 namespace cosmati::emulator {
 namespace {
-
-using Problem = ConvolutionProblem;
-using HostResult =
-    FftResultParameters<ConvolutionHostEpilogue::Arguments, ConvolutionHostDestination::Arguments>;
 
 struct HostElements {
   template <class Real>
@@ -23,120 +16,48 @@ struct HostElements {
   }
 };
 
-template <auto kernel, class Traits, class Parameters>
-void launch_chunk(Parameters const& parameters, int host_threads) {
-  launch_kernel<kernel>({static_cast<int>(plan::fft_blocks(parameters.chunk)), 1, 1}, fft_threads,
-                        sizeof(typename Traits::SharedStorage), parameters, host_threads);
-}
-
-template <class Real>
-void launch_planes(FftPlanesParameters const& parameters, int host_threads) {
-  using Across = FftPlanesTraits<HostElements, Real, true>;
-  using Along = FftPlanesTraits<HostElements, Real, false>;
-  if (plan::fft_reads_across(parameters))
-    launch_chunk<&fft_planes_kernel<Across>, Across>(parameters, host_threads);
-  else
-    launch_chunk<&fft_planes_kernel<Along>, Along>(parameters, host_threads);
-}
-
-template <class Real, class Factor>
-void launch_factor(FftDoubled doubled, bool twice, FftMatrixParameters const& parameters, int host_threads) {
-  using Once = FftFactorTraits<Real, Factor, false, FftDoubled::image>;
-  using Image = FftFactorTraits<Real, Factor, true, FftDoubled::image>;
-  using Filter = FftFactorTraits<Real, Factor, true, FftDoubled::filter>;
-  if (!twice)
-    launch_chunk<&fft_factor_kernel<Once>, Once>(parameters, host_threads);
-  else if (doubled == FftDoubled::image)
-    launch_chunk<&fft_factor_kernel<Image>, Image>(parameters, host_threads);
-  else
-    launch_chunk<&fft_factor_kernel<Filter>, Filter>(parameters, host_threads);
-}
-
-template <class Real>
-void launch_sums(FftDoubled doubled, FftMatrixParameters const& parameters, int host_threads) {
-  using Image = FftSumsTraits<Real, FftDoubled::image>;
-  using Filter = FftSumsTraits<Real, FftDoubled::filter>;
-  if (doubled == FftDoubled::image)
-    launch_chunk<&fft_sums_kernel<Image>, Image>(parameters, host_threads);
-  else
-    launch_chunk<&fft_sums_kernel<Filter>, Filter>(parameters, host_threads);
-}
-
-template <class Real>
-void launch_product(FftProductParameters const& parameters, int host_threads) {
-  launch_kernel<&fft_product_kernel<FftProductTraits<Real>>>(
-      {static_cast<int>(plan::fft_blocks(parameters.chunk)), 1, 1}, fft_threads, 0, parameters, host_threads);
-}
-
 template <class Real, bool across>
-void launch_result(bool image_is_a, HostResult const& parameters, int host_threads) {
-  using First = FftResultTraits<Real, across, true, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  using Second = FftResultTraits<Real, across, false, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  if (image_is_a)
-    launch_chunk<&fft_result_kernel<First>, First>(parameters, host_threads);
-  else
-    launch_chunk<&fft_result_kernel<Second>, Second>(parameters, host_threads);
+void add_across(KernelTable& table) {
+  constexpr DataType real = type_of<Real>();
+  add_kernel<&fft_planes_kernel<FftPlanesTraits<HostElements, Real, across>>, FftPlanesParameters>(
+      table, "fft_planes_kernel", plan::FftPlanesTraits{"HostElements", real, across}.print());
+  auto const add_result = [&]<bool image_is_a>(std::bool_constant<image_is_a>) {
+    using Traits =
+        FftResultTraits<Real, across, image_is_a, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+    add_kernel<&fft_result_kernel<Traits>, typename Traits::Params>(
+        table, "fft_result_kernel",
+        plan::FftResultTraits{real, across, image_is_a, "HostEpilogue", "HostDestination"}.print());
+  };
+  add_result(std::true_type{}), add_result(std::false_type{});
 }
 
-class EmulatedFft final : public plan::FftConvolution {
- public:
-  explicit EmulatedFft(Plan<Problem> const& plan)
-      : FftConvolution(plan),
-        threads_(plan.device.threads),
-        image_(recipe().rows, recipe().columns, recipe().image_chunk, recipe().real, false),
-        filter_(recipe().rows, recipe().columns, recipe().filter_chunk, recipe().real, false),
-        sums_(recipe().rows, recipe().columns, recipe().sums_chunk, recipe().real, true) {}
+template <class Real, class Factor, FftDoubled doubled>
+void add_factor(KernelTable& table, DataType factor) {
+  auto const add = [&]<bool twice>(std::bool_constant<twice>) {
+    add_kernel<&fft_factor_kernel<FftFactorTraits<Real, Factor, twice, doubled>>, FftMatrixParameters>(
+        table, "fft_factor_kernel", plan::FftFactorTraits{type_of<Real>(), factor, twice, doubled}.print());
+  };
+  add(std::true_type{}), add(std::false_type{});
+}
 
- private:
-  bool of_f64() const { return recipe().real == DataType::f64; }
+template <class Real, FftDoubled doubled>
+void add_doubled(KernelTable& table) {
+  add_factor<Real, Real, doubled>(table, type_of<Real>());
+  if constexpr (is_same<Real, f32>) add_factor<f32, tf32, doubled>(table, DataType::tf32);
+  add_kernel<&fft_sums_kernel<FftSumsTraits<Real, doubled>>, FftMatrixParameters>(
+      table, "fft_sums_kernel", plan::FftSumsTraits{type_of<Real>(), doubled}.print());
+}
 
-  void write_planes(plan::FftPart, FftPlanesParameters const& parameters, Stream) const override {
-    of_f64() ? launch_planes<f64>(parameters, threads_) : launch_planes<f32>(parameters, threads_);
-  }
-  void write_factor(plan::FftPart part, FftMatrixParameters const& parameters, Stream) const override {
-    FftDoubled const doubled = recipe().doubled;
-    bool const twice = (part == plan::FftPart::image) == (doubled == FftDoubled::image);
-    if (of_f64())
-      launch_factor<f64, f64>(doubled, twice, parameters, threads_);
-    else if (recipe().factor == DataType::tf32)
-      launch_factor<f32, tf32>(doubled, twice, parameters, threads_);
-    else
-      launch_factor<f32, f32>(doubled, twice, parameters, threads_);
-  }
-  void multiply_planes(FftProductParameters const& parameters, Stream) const override {
-    of_f64() ? launch_product<f64>(parameters, threads_) : launch_product<f32>(parameters, threads_);
-  }
-  void read_sums(FftMatrixParameters const& parameters, Stream) const override {
-    of_f64() ? launch_sums<f64>(recipe().doubled, parameters, threads_)
-             : launch_sums<f32>(recipe().doubled, parameters, threads_);
-  }
-  void store_results(plan::FftForm const& form, plan::FftCrop const& crop,
-                     Problem::Arguments const& arguments, Stream) const override {
-    reference::ElementEpilogue const expression(problem().epilogue, epilogue::convolution_indices,
-                                                arguments.operands, arguments.scalars, arguments.stores);
-    HostResult parameters;
-    plan::fill_fft_result(parameters, form, crop);
-    plan::ConvolutionForm const& own = form.form;
-    parameters.d = {plan::digit_arguments(own.d, plan::pointers_of(problem(), own, arguments).d), own.d.type};
-    parameters.epilogue = {&expression, &own};
-    bool const across = plan::fft_writes_across(form);
-    auto const run = of_f64() ? (across ? &launch_result<f64, true> : &launch_result<f64, false>)
-                     : across ? &launch_result<f32, true>
-                              : &launch_result<f32, false>;
-    run(own.image_is_a, parameters, threads_);
-  }
-  void transform(plan::FftPart part, void* planes, void*, Stream) const override {
-    (part == plan::FftPart::image ? image_ : part == plan::FftPart::filter ? filter_ : sums_).run(planes);
-  }
-
-  int threads_;
-  FftwPlan image_, filter_, sums_;
-};
+template <class Real>
+void add_all(KernelTable& table) {
+  add_across<Real, true>(table), add_across<Real, false>(table);
+  add_doubled<Real, FftDoubled::image>(table), add_doubled<Real, FftDoubled::filter>(table);
+  add_kernel<&fft_product_kernel<FftProductTraits<Real>>, FftProductParameters>(
+      table, "fft_product_kernel", plan::FftProductTraits{type_of<Real>()}.print());
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel<Problem>> prepare_fft(Plan<Problem> const& plan) {
-  return std::make_unique<EmulatedFft>(plan);
-}
+void add_fft(KernelTable& table) { add_all<f32>(table), add_all<f64>(table); }
 
 }  // namespace cosmati::emulator

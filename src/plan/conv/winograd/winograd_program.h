@@ -1,0 +1,32 @@
+// Winograd's convolution as a program, and the traits of its kernels.
+#pragma once
+#include <string>
+
+#include "src/plan/conv/program.h"
+
+namespace cosmati::plan {
+
+struct WinogradFilterTraits {
+  int tile = 2;
+  std::string from, to;  // how elements are loaded and stored
+  std::string print() const;
+};
+struct WinogradImageTraits {
+  int tile = 2;
+  std::string from, to;
+  bool channels_last = false;
+  int channels = 1;
+  bool together = false;
+  std::string print() const;
+};
+struct WinogradResultTraits {
+  int tile = 2;
+  WinogradRun run = WinogradRun::pixel;
+  std::string epilogue, destination;
+  std::string print() const;
+};
+
+// The filter is transformed; then, for each slice of images, the image, a batch of products, and the sums.
+program::Program winograd_program(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::plan
