@@ -38,8 +38,7 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   if (candidate.offer != nullptr) {
     offer = candidate.offer(problem, device, options);
   } else {
-    if (!options.policy.empty())
-      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    offer.refusal = options.policy.refusal();
     if (candidate.workspace_bytes) offer.workspace_bytes = candidate.workspace_bytes(problem, device);
   }
   if (offer.refusal.empty() && offer.workspace_bytes > options.max_workspace)

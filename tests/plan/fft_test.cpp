@@ -143,7 +143,7 @@ TEST_F(Fft, SlicesFitIntoTheWorkspace) {
     auto const sliced = make_plan(p, emulated_device(), options);
     EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
     EXPECT_LT(sliced.recipe.fft.slice, all);
-    expect_near(p, options.policy, options.max_workspace);
+    expect_near(p, options.policy.text, options.max_workspace);
   }
 }
 
@@ -296,8 +296,7 @@ TEST(FftChoice, RefusalsSayWhatIsInTheWay) {
             std::string::npos);
   options.kernel = "fft";
   for (char const* policy : {"extent=1", "extent=x", "extent=", "extent=99999"}) {
-    options.policy = policy;
-    EXPECT_THROW(considered(layer(15), options), Error) << policy;
+    EXPECT_THROW(PolicyRequest{policy}, Error) << policy;
   }
   options.policy = "extent=14";  // smaller than a filter
   EXPECT_THROW(considered(layer(15), options), Error);

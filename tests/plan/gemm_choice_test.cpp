@@ -161,8 +161,8 @@ TEST(GemmChoice, PoliciesByNameAndByField) {
   EXPECT_EQ(plan.recipe.policy.stages, 5);
   EXPECT_EQ(plan.recipe.policy.epilogue, EpilogueSchedule::staged);
   auto const complaint = [&](char const* policy) {
-    options.policy = policy;
     try {
+      options.policy = policy;
       make_plan(problem, gpu_device("h200"), options);
     } catch (Error const& error) {
       return std::string(error.what());

@@ -95,9 +95,9 @@ TEST(OperandWays, AreChosenByHand) {
   EXPECT_GT(plan_of(tf32("nn"), "operands=repacked").recipe.repack_b.bytes, 0u);
   EXPECT_EQ(plan_of(tf32("nn"), "huge,operands=registers").recipe.policy_name, "huge");
   EXPECT_TRUE(plan_of(tf32("nn", 4097), "vast,operands=repacked").recipe.repack_b.bytes > 0);
-  std::string text = "operands=threads,huge";
-  EXPECT_EQ(plan::take_operand_kind(text), plan::OperandKind::threads);
-  EXPECT_EQ(text, "huge");
+  PolicyRequest const request = "operands=threads,huge";
+  EXPECT_EQ(request.operands, OperandKind::threads);
+  EXPECT_EQ(request.names, std::vector<std::string>{"huge"});
   EXPECT_THROW((void)plan_of(tf32("nn"), "operands=none"), Error);
   EXPECT_THROW((void)plan_of(tf32("nn"), "operands=threads"), Error);  // TMA supports both operands
 }

@@ -85,14 +85,14 @@ TEST(WindowProduct, DeepSumsAreSplit) {
   options.kernel = kernel;
   options.policy = "partition=split_k";
   EXPECT_GT(make_plan(p, emulated_device(), options).recipe.product.splits, 1);
-  expect_right(p, kernel, options.policy);
+  expect_right(p, kernel, options.policy.text);
   // Each phase has its own flags and sums.
   geometry.k = 264, geometry.c = 72, geometry.h = 9, geometry.w = 11,
   geometry.stride[0] = geometry.stride[1] = 2;
   auto const places = make_plan(nhwc(data, geometry), emulated_device(), options);
   EXPECT_GT(places.recipe.product.splits, 1);
   EXPECT_EQ(places.recipe.launches, 1);
-  expect_right(with_epilogue(nhwc(data, geometry)), kernel, options.policy);
+  expect_right(with_epilogue(nhwc(data, geometry)), kernel, options.policy.text);
 }
 
 // K runs over pixels: 144 of them are two steps and a quarter, and boxes have 32 channels of a tap.

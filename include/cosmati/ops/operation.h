@@ -16,6 +16,7 @@
 
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
+#include "cosmati/ops/policy_request.h"
 #include "cosmati/ops/tensor.h"
 
 namespace cosmati {
@@ -28,8 +29,8 @@ class TuningTable;  // cosmati/ops/tuning.h
 struct PlanOptions {
   std::string kernel = {};                                   // only the candidate of this name; empty: any
   std::size_t max_workspace = ~static_cast<std::size_t>(0);  // bytes
-  std::string policy =
-      {};  // for kernels with policies: a name, field=value,..., or both; empty: chosen by the planner
+  PolicyRequest policy =
+      {};  // for kernels with policies, such as "large,stages=5"; empty: chosen by the planner
   // Rejects candidates whose Considered::expected_error is larger. If not given, algorithms by transforms are
   // rejected above default_max_error, unless `kernel` names them.
   std::optional<double> max_error = {};

@@ -68,8 +68,7 @@ Candidate<ConvolutionProblem> bias_candidate() {
       [](Plan<ConvolutionProblem> const& plan) { return with_bias(plan, nullptr); }};
   candidate.offer = [](ConvolutionProblem const& problem, Device const& device, PlanOptions const& options) {
     Offer<ConvolutionProblem> offer;
-    if (!options.policy.empty())
-      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    offer.refusal = options.policy.refusal();
     offer.workspace_bytes = offer.recipe.bias_bytes = bias_workspace(problem, device, options.max_workspace);
     return offer;
   };

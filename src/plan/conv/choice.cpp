@@ -47,16 +47,17 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
   ConvolutionRecipe recipe;
   recipe.launches = static_cast<int>(forms.size());
   PlanOptions without = options;
-  OperandKind const kind = take_operand_kind(without.policy);
+  without.policy.operands.reset();
+  std::optional<OperandKind> const kind = options.policy.operands;
   FilterCopy const copy = filter_copy(problem);
   if (kind == OperandKind::registers || kind == OperandKind::threads ||
       (kind == OperandKind::repacked && copy.repack.bytes == 0))
     offer.refusal =
         "only repacks filters of data gradients whose input channels are not contiguous; --policy " +
-        options.policy + " was asked for";
-  else if (kind == OperandKind::any)
+        options.policy.text + " was asked for";
+  else if (!kind)
     offer = best_product(problem, device, without, forms, recipe);
-  if (copy.repack.bytes == 0 || (kind != OperandKind::any && kind != OperandKind::repacked)) return offer;
+  if (copy.repack.bytes == 0 || (kind && kind != OperandKind::repacked)) return offer;
   // Copying the filter beforehand does not change the kernel; the recipe notes which operand the filter is.
   (forms.front().swapped ? recipe.product.repack_a : recipe.product.repack_b) = copy.repack;
   Problem const left = with_filter_copied(problem, copy.repack);
@@ -70,8 +71,7 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
 Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = problem_violation(problem, device.backend);
-  if (offer.refusal.empty() && !options.policy.empty())
-    offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+  if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
   std::vector<ConvolutionForm> const forms = unified_forms(problem);
   offer.refusal = extent_violation(forms);
@@ -119,8 +119,8 @@ template <Offer<Problem> (*offer_of)(Problem const&, Device const&, PlanOptions 
 Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   constexpr bool repacks = offer_of == &implicit_gemm || offer_of == &plain_gemm;
-  if (!repacks && options.policy.find("operands=") != std::string::npos)
-    offer.refusal = "repacks no operands; --policy " + options.policy + " was asked for";
+  if (!repacks && options.policy.operands)
+    offer.refusal = "repacks no operands; --policy " + options.policy.text + " was asked for";
   else
     offer = offer_of(problem, device, options);
   if (offer.refusal.empty() && offer.expected_error == 0)

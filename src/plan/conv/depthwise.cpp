@@ -96,7 +96,7 @@ Index channel_tiles(SlidingForm const& sliding, SlidingRecipe const& recipe) {
 std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
   std::string sentence = problem_violation(problem, device.backend);
   if (!sentence.empty()) return sentence;
-  if (!options.policy.empty()) return "takes no policy; --policy " + options.policy + " was asked for";
+  if (!options.policy.empty()) return options.policy.refusal();
   if (problem.x.extent(1) != problem.groups || problem.groups < 1)
     return fmt::format("{} channels in {} groups; each channel must be a group of its own",
                        problem.x.extent(1), problem.groups);

@@ -45,7 +45,7 @@ int registers_of(MergedShape const& shape, int value_bytes) {
 std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
   std::string sentence = problem_violation(problem, device.backend);
   if (!sentence.empty()) return sentence;
-  if (!options.policy.empty()) return "takes no policy; --policy " + options.policy + " was asked for";
+  if (!options.policy.empty()) return options.policy.refusal();
   if (problem.direction != ConvolutionDirection::data)
     return "merges the places between the strides of a data gradient; other directions have none";
   if (problem.stride[0] * problem.stride[1] == 1 && options.kernel != "direct_merged")

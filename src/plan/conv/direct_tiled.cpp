@@ -329,8 +329,7 @@ SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe) {
 Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = problem_violation(problem, device.backend);
-  if (offer.refusal.empty() && !options.policy.empty())
-    offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+  if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
   if (problem.direction == ConvolutionDirection::filter) return filter_tiled(problem, device);
   SlidingLaunches const launches = sliding_launches(problem, ConvolutionAlgorithm::direct_tiled);

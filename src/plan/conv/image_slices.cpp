@@ -195,8 +195,7 @@ std::unique_ptr<Kernel<Problem>> prepare_image_slices(Plan<Problem> const& plan)
 Offer<Problem> slices_of_images(Problem const& problem, Device const& device, PlanOptions const& options,
                                 Index images) {
   Offer<Problem> offer;
-  if (!options.policy.empty())
-    offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+  offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
   Index const last = last_of(problem, images), slices = slices_of(problem, images);
   std::size_t const sums = bytes_of_sums(problem, images);

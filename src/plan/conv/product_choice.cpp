@@ -9,10 +9,8 @@
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/places.h"
-#include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
@@ -54,34 +52,39 @@ std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   return ways;
 }
 
-// True if the policy's name exists only in the warp_specialized main loop.
-bool is_warpgroup_policy(std::string const& policy) {
-  std::string const word = policy.substr(0, policy.find(','));
+// True if the first policy named exists only in the warp_specialized main loop.
+bool is_warpgroup_policy(PolicyRequest const& request) {
   auto const has = [&](std::vector<NamedPolicy> const& list) {
     return std::any_of(list.begin(), list.end(),
-                       [&](NamedPolicy const& named) { return named.name == word; });
+                       [&](NamedPolicy const& named) { return named.name == request.names.front(); });
   };
-  return !has(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32)) && has(window_policies(2));
+  return !request.names.empty() && !has(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32)) &&
+         has(window_policies(2));
 }
 
 class Search {
  public:
   Search(Problem const& problem, Device const& device, PlanOptions const& options,
          std::vector<ConvolutionForm> const& forms, ConvolutionRecipe const& base)
-      : problem_(problem), device_(device), options_(options), forms_(forms), base_(base) {}
+      : problem_(problem),
+        device_(device),
+        options_(options),
+        policy_(options.policy),
+        forms_(forms),
+        base_(base) {}
 
   Offer<Problem> best() {
-    std::string main_loop;
-    policy_ = without_main_loop(options_.policy, main_loop);
-    if (names_tile(policy_) || names_extent(policy_)) {
-      offer_.refusal =
-          "has no tiles of winograd, no transforms of fft; --policy " + options_.policy + " was asked for";
+    std::optional<MainLoop> const main_loop = options_.policy.main_loop;
+    policy_.main_loop.reset();
+    if (policy_.tile || policy_.extent) {
+      offer_.refusal = "has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
+                       " was asked for";
       return offer_;
     }
-    offer_.refusal = "--policy " + options_.policy + " names no way to multiply " +
+    offer_.refusal = "--policy " + options_.policy.text + " names no way to multiply " +
                      name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here";
     if (is_warpgroup_policy(policy_)) {
-      offer_.refusal = "--policy " + options_.policy + ": a policy of warp_specialized";
+      offer_.refusal = "--policy " + options_.policy.text + ": a policy of warp_specialized";
       return offer_;
     }
     for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
@@ -94,10 +97,8 @@ class Search {
           continue;
         }
       }
-      std::string const asked = std::string("multiply=") + name_of(way.multiply);
-      if (!main_loop.empty() && main_loop != name_of(way.main_loop)) continue;
-      if (policy_.find("multiply=") != std::string::npos && policy_.find(asked) == std::string::npos)
-        continue;
+      if (main_loop && main_loop != way.main_loop) continue;
+      if (policy_.multiply && policy_.multiply != way.multiply) continue;
       if (emulated() && !emulator::multiplies_convolution(way.main_loop, way.multiply, forms_.front().a.type,
                                                           forms_.front().b.type))
         continue;
@@ -131,7 +132,7 @@ class Search {
     std::vector<NamedPolicy> policies =
         named_policies(way.main_loop, way.multiply, forms_.front().sum, element_bytes);
     if (emulated()) policies = {{"emulated", own}};
-    if (!policy_.empty()) policies = {parse_policy(policy_, policies, policies[emulated() ? 0 : 2])};
+    if (!policy_.empty()) policies = {requested_policy(policy_, policies, policies[emulated() ? 0 : 2])};
     if (emulated() && !(policies.front().policy == own)) {
       refuse("the emulator has one policy for each main loop and type: emulated");
       return;
@@ -149,8 +150,7 @@ class Search {
     product.policy_name = named.name;
     product.policy = named.policy;
     // The staged epilogue finds rows by division only once per run.
-    if (!emulated() && policy_.find("epilogue=") == std::string::npos)
-      product.policy.epilogue = EpilogueSchedule::staged;
+    if (!emulated() && !policy_.epilogue) product.policy.epilogue = EpilogueSchedule::staged;
     // Index digits, positions and addresses of single elements need registers, so fewer blocks are resident.
     auto const is_short = [](OperandAccess const& access, DataType type) {
       return access.width == 1 || access.width * size_of(type) < 8;
@@ -275,24 +275,13 @@ class Search {
   Problem const& problem_;
   Device const& device_;
   PlanOptions const& options_;
-  std::string policy_;
+  PolicyRequest policy_;  // of the product
   std::vector<ConvolutionForm> const& forms_;
   ConvolutionRecipe const& base_;
   Offer<Problem> offer_;
 };
 
 }  // namespace
-
-std::string without_main_loop(std::string const& policy, std::string& main_loop) {
-  constexpr std::string_view field = "main_loop=";
-  std::size_t const at = policy.find(field);
-  if (at == std::string::npos) return policy;
-  std::size_t const end = std::min(policy.find(',', at), policy.size());
-  main_loop = policy.substr(at + field.size(), end - at - field.size());
-  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
-  if (!rest.empty() && rest.back() == ',') rest.pop_back();
-  return rest;
-}
 
 GemmRecipe product_recipe(ConvolutionForm const& form) {
   GemmRecipe recipe;

@@ -8,9 +8,6 @@
 
 namespace cosmati::plan {
 
-// "main_loop=multistage,large" without its first word, and that word's value, else `main_loop` as it was.
-std::string without_main_loop(std::string const& policy, std::string& main_loop);
-
 // The part of the recipe that does not depend on the policy.
 GemmRecipe product_recipe(ConvolutionForm const& form);
 

@@ -8,11 +8,9 @@
 #include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/packing.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/tensor_windows.h"
-#include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
@@ -45,20 +43,20 @@ class WindowSearch {
       : problem_(problem),
         device_(device),
         options_(options),
+        policy_(options.policy),
         windows_(windows),
         packing_(packing),
         packing_seconds_(packing_seconds(problem, packing, device.gpu)) {}
 
   Offer<Problem> best() {
-    std::string main_loop = name_of(MainLoop::warp_specialized);
-    policy_ = without_main_loop(options_.policy, main_loop);
-    if (main_loop != name_of(MainLoop::warp_specialized)) {
-      offer_.refusal = "--policy " + options_.policy + ": another main loop";
+    policy_.main_loop.reset();
+    if (options_.policy.main_loop.value_or(MainLoop::warp_specialized) != MainLoop::warp_specialized) {
+      offer_.refusal = "--policy " + options_.policy.text + ": another main loop";
       return offer_;
     }
-    if (names_tile(policy_) || names_extent(policy_)) {
-      offer_.refusal =
-          "has no tiles of winograd, no transforms of fft; --policy " + options_.policy + " was asked for";
+    if (policy_.tile || policy_.extent) {
+      offer_.refusal = "has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
+                       " was asked for";
       return offer_;
     }
     int const size = size_of(front().a.type);
@@ -67,20 +65,22 @@ class WindowSearch {
     std::vector<NamedPolicy> policies = one_tap ? warpgroup_policies(size) : window_policies(size);
     GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
     if (emulated()) policies = {{"emulated", own}};
-    if (!policy_.empty() && policy_ != "partition=" + asked_partition()) {
-      policies = {parse_policy(policy_, policies, policies[emulated() ? 0 : 2])};
+    PolicyRequest but_partition = policy_;
+    but_partition.partition.reset();
+    if (!but_partition.empty()) {
+      policies = {requested_policy(policy_, policies, policies[emulated() ? 0 : 2])};
       policies.front().policy.partition = own.partition;  // chosen below
     }
     if (emulated() && !(policies.front().policy == own)) {
-      offer_.refusal =
-          "--policy " + options_.policy + ": the emulator has one policy for each kernel and type: emulated";
+      offer_.refusal = "--policy " + options_.policy.text +
+                       ": the emulator has one policy for each kernel and type: emulated";
       return offer_;
     }
     for (NamedPolicy const& named : policies) try_policy(named);
     if (offer_.text.empty() && offer_.refusal.empty())
-      offer_.refusal =
-          fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so", options_.policy,
-                      windows_.parts.size(), front().k * size_of(front().a.type) / step_bytes);
+      offer_.refusal = fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so",
+                                   options_.policy.text, windows_.parts.size(),
+                                   front().k * size_of(front().a.type) / step_bytes);
     return offer_;
   }
 
@@ -100,7 +100,7 @@ class WindowSearch {
     recipe.result_width = form.d.width;
     recipe.sum = form.sum;
     GemmPolicy& p = recipe.policy;
-    if (!emulated() && policy_.find("epilogue=") == std::string::npos) {
+    if (!emulated() && !policy_.epilogue) {
       p.epilogue = schedule_of(problem_.epilogue.expression);
       if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
@@ -117,15 +117,8 @@ class WindowSearch {
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
     for (Division const& division :
-         divisions_worth_trying(recipe, form, device_.gpu, asked_partition(), !emulated() && is_one()))
+         divisions_worth_trying(recipe, form, device_.gpu, policy_.partition, !emulated() && is_one()))
       for (bool const together : {false, true}) try_division(recipe, division, together);
-  }
-
-  std::string asked_partition() const {
-    for (Partition const partition : {Partition::tiles, Partition::split_k, Partition::stream_k})
-      if (policy_.find(std::string("partition=") + name_of(partition)) != std::string::npos)
-        return name_of(partition);
-    return {};
   }
 
   void try_division(GemmRecipe recipe, Division const& division, bool together) {
@@ -214,10 +207,10 @@ class WindowSearch {
   Problem const& problem_;
   Device const& device_;
   PlanOptions const& options_;
+  PolicyRequest policy_;  // without the main loop
   WindowProducts const& windows_;
   PackRecipe const& packing_;
   double packing_seconds_;
-  std::string policy_;  // without the name of the main loop
   Offer<Problem> offer_;
 };
 

@@ -141,14 +141,6 @@ std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   return wmma_device_violation(form.a.type, gpu);
 }
 
-// The value of a field: "fma" for the field "multiply=" in "large,multiply=fma"; empty if it is missing.
-std::string value_of(std::string_view field, std::string const& policy) {
-  std::size_t const at = policy.find(field);
-  if (at == std::string::npos) return {};
-  std::size_t const begin = at + field.size();
-  return policy.substr(begin, std::min(policy.find(',', begin), policy.size()) - begin);
-}
-
 // The part of the recipe that does not depend on the policy.
 GemmRecipe recipe_for(CanonicalGemm const& form) {
   GemmRecipe recipe;
@@ -160,14 +152,22 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
   return recipe;
 }
 
-// The name in `policy` that exists only in the warp_specialized main loop; empty if there is none.
-std::string foreign_policy(std::string const& policy, std::vector<NamedPolicy> const& known) {
-  std::string const word = policy.substr(0, policy.find(','));
-  auto const has = [&word](std::vector<NamedPolicy> const& list) {
+// The first name of the request if it exists only in the warp_specialized main loop; empty otherwise.
+std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known) {
+  if (request.names.empty()) return {};
+  std::string const& name = request.names.front();
+  auto const has = [&name](std::vector<NamedPolicy> const& list) {
     return std::any_of(list.begin(), list.end(),
-                       [&](NamedPolicy const& named) { return named.name == word; });
+                       [&](NamedPolicy const& named) { return named.name == name; });
   };
-  return !has(known) && has(warpgroup_policies(2)) ? word : std::string{};
+  return !has(known) && has(warpgroup_policies(2)) ? name : std::string{};
+}
+
+// True if nothing is asked for but the partition or this multiply, so that every policy is considered.
+bool takes_any_policy(PolicyRequest request, Multiply multiply) {
+  if (request.multiply == multiply && !request.partition) request.multiply.reset();
+  request.partition.reset();
+  return request.empty();
 }
 
 // Tries the policies of one multiply, and replaces `offer` by any that is predicted to be faster. With
@@ -190,30 +190,28 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     if (offer.text.empty()) offer.refusal = fmt::format("policy '{}' is one of warp_specialized", foreign);
     return;
   }
-  std::string const asked = value_of("partition=", options.policy);
+  std::optional<Partition> const asked = options.policy.partition;
   bool const invariant = keeps_order(options, form.sum);
-  // If only the partition or the multiply is requested, all policies are considered.
-  bool const any_policy = options.policy.empty() || options.policy == "partition=" + asked ||
-                          options.policy == std::string("multiply=") + name_of(multiply);
+  bool const any_policy = takes_any_policy(options.policy, multiply);
   if (!options.policy.empty()) {
     std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // base for changed fields
-    NamedPolicy named = parse_policy(options.policy, policies, policies[large]);
+    NamedPolicy named = requested_policy(options.policy, policies, policies[large]);
     named.policy.partition = own.partition;  // chosen below
     if (!any_policy) policies = {std::move(named)};
     if (emulated && !(policies.front().policy == own)) {
-      offer.refusal =
-          "--policy " + options.policy + ": the emulator has one policy for each kernel and type: emulated";
+      offer.refusal = "--policy " + options.policy.text +
+                      ": the emulator has one policy for each kernel and type: emulated";
       return;
     }
   }
-  bool const own_schedule = options.policy.find("epilogue=") != std::string::npos;
+  bool const own_schedule = options.policy.epilogue.has_value();
   // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
   std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
   if ((problem.by_pointers || group != nullptr) && widening > 0) {
     offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
     return;
   }
-  if (invariant) offer.refusal = keep_invariant(policies, options.policy);
+  if (invariant) offer.refusal = keep_invariant(policies, asked);
   if (invariant && !offer.refusal.empty()) return;
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
@@ -249,14 +247,14 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
         offer = {{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)};
       continue;
     }
-    bool const may_stream = !emulated || (!asked.empty() && !recipe.a.by_threads && !recipe.b.by_threads &&
+    bool const may_stream = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads &&
                                           emulator::has_stream_k(problem, main_loop, multiply));
     std::vector<Division> const divisions =
         invariant ? std::vector<Division>(1)
                   : divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
     if (divisions.empty() && offer.text.empty())
-      offer.refusal = fmt::format("partition={}: {}", asked,
-                                  asked == name_of(Partition::stream_k)
+      offer.refusal = fmt::format("partition={}: {}", asked ? name_of(*asked) : "",
+                                  asked == Partition::stream_k
                                       ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
                                       : "there are fewer than 2 steps of k, or more than 65535 matrices");
     for (Division const& division : divisions) {
@@ -286,10 +284,11 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
 Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
   Offer<GemmProblem> best;
   PlanOptions options = asked;
-  OperandKind const kind = take_operand_kind(options.policy);
+  options.policy.operands.reset();
   std::vector<std::pair<OperandWay, double>> predicted;
   for (OperandWay const& way : operand_ways(problem, invariant_side(problem, options))) {
-    if (!is_of_kind(way, kind) || (options.batch_invariant && takes_registers(way))) continue;
+    if (!is_of_kind(way, asked.policy.operands) || (options.batch_invariant && takes_registers(way)))
+      continue;
     if (problem.by_pointers) {  // unsupported by repacking and by copying threads
       bool const copies = way.passes.repack_a.bytes + way.passes.repack_b.bytes > 0;
       if (copies || way.form.a.by_threads || way.form.b.by_threads) continue;
@@ -319,7 +318,7 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
                        ? "by pointers: " + (device.backend == Backend::emulator
                                                 ? emulator::pointers_violation(canonical(problem))
                                                 : wgmma_violation(canonical(problem), device.gpu))
-                       : "--policy " + asked.policy + ": no operand of this problem goes that way";
+                       : "--policy " + asked.policy.text + ": no operand of this problem goes that way";
   if (predicted.size() < 2) return best;
   for (auto const& [way, seconds] : predicted)
     best.note += fmt::format("{}{}: {:.4g} us", best.note.empty() ? "" : "; ", to_string(way), seconds * 1e6);
@@ -331,13 +330,13 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
                             PlanOptions const& options, GroupForm const* group = nullptr) {
   CanonicalGemm const form =
       group != nullptr ? group->common : canonical(problem, invariant_side(problem, options));
-  std::string asked = value_of("multiply=", options.policy);
+  std::optional<Multiply> asked = options.policy.multiply;
   bool const copies = main_loop == MainLoop::multistage;
   Offer<GemmProblem> offer;
-  if (keeps_order(options, form.sum) && asked.empty()) {
+  if (keeps_order(options, form.sum) && !asked) {
     offer.refusal = invariant_violation(main_loop, form, device.gpu, options.kernel);
     if (!offer.refusal.empty()) return offer;
-    asked = name_of(invariant_multiply(form, device.gpu, options.kernel));
+    asked = invariant_multiply(form, device.gpu, options.kernel);
   }
   std::size_t const scalars = problem.epilogue.expression.scalars().size();
   if (device.backend == Backend::cuda && scalars > max_kernel_operands) {
@@ -353,21 +352,21 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     return offer;
   }
   if (main_loop == MainLoop::warp_specialized) return best_way(problem, device, options);
-  if (options.policy.find("operands=") != std::string::npos) {
-    offer.refusal = "--policy " + options.policy + ": operands= is a word of warp_specialized";
+  if (options.policy.operands) {
+    offer.refusal = "--policy " + options.policy.text + ": operands= is a word of warp_specialized";
     return offer;
   }
   // mma is preferred where it exists, because wmma does the same slightly slower. wmma is for GPUs without
   // mma, or on request.
-  if (asked == name_of(Multiply::wmma) || (asked.empty() && !features_of(device.gpu).mma && !copies)) {
+  if (asked == Multiply::wmma || (!asked && !features_of(device.gpu).mma && !copies)) {
     std::string const refusal = wmma_violation(form, device.gpu);
     if (refusal.empty())
       better(offer, main_loop, Multiply::wmma, problem, form, device, options);
-    else if (!asked.empty())
+    else if (asked)
       offer.refusal = refusal;
   }
   Multiply const simple = simple_multiply(form);
-  if (asked != name_of(Multiply::mma) && asked != name_of(Multiply::wmma)) {
+  if (asked != Multiply::mma && asked != Multiply::wmma) {
     // This reason concerns speed only; it is ignored if the kernel is requested by name.
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
@@ -376,16 +375,15 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     else
       offer.refusal = slow;
   }
-  if (!copies && asked == name_of(Multiply::mma))
-    offer.refusal = "multiply mma is for the multistage main loop";
+  if (!copies && asked == Multiply::mma) offer.refusal = "multiply mma is for the multistage main loop";
   // Single bytes would be loaded and stored one at a time.
   bool const single_bytes =
       size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;
-  if (copies && (asked.empty() ? !single_bytes : asked == name_of(Multiply::mma))) {
+  if (copies && (asked ? asked == Multiply::mma : !single_bytes)) {
     std::string const refusal = mma_violation(form, device.gpu);
     if (refusal.empty())
       better(offer, main_loop, Multiply::mma, problem, form, device, options, {}, group);
-    else if (!asked.empty())
+    else if (asked)
       offer.refusal = refusal;
   }
   return offer;

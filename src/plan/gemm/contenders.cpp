@@ -22,7 +22,7 @@ constexpr int all_splits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 6
 constexpr int all_widths[] = {64, 96, 128, 160, 192, 256};  // of a wgmma block tile
 
 PlanOptions without_choices(PlanOptions options) {
-  options.policy.clear();
+  options.policy = {};
   options.tuning.reset();
   return options;
 }
@@ -147,19 +147,23 @@ std::vector<TuningContender> contenders(GemmProblem const& problem, Device const
                             line_of(problem, device.gpu, options.kernel, recipe.policy, recipe.splits)));
   };
   add_to(first, own.recipe);
-  auto const add_policy = [&](Candidate<GemmProblem> const& candidate, std::string const& policy) {
-    named.policy = policy;
+  auto const add_policy = [&](Candidate<GemmProblem> const& candidate, PolicyRequest policy) {
+    named.policy = std::move(policy);
     Offer<GemmProblem> const offer = offer_of(candidate, problem, device, named);
     if (offer.refusal.empty() && !offer.text.empty()) add_to(others, offer.recipe);
   };
   for (auto const& candidate : candidates<GemmProblem>(device.backend)) {
     if (candidate.offer == nullptr || (!options.kernel.empty() && options.kernel != candidate.name)) continue;
-    add_policy(candidate, "");
+    add_policy(candidate, {});
     for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
       for (Multiply const multiply : {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma,
                                       features_of(device.gpu).mma ? Multiply::wgmma : Multiply::wmma})
-        for (char const* const partition : {"", ",partition=stream_k"})
-          add_policy(candidate, fmt::format("{},multiply={}{}", name, name_of(multiply), partition));
+        for (bool const streams : {false, true}) {
+          PolicyRequest policy = name;
+          policy.multiply = multiply;
+          if (streams) policy.partition = Partition::stream_k;
+          add_policy(candidate, std::move(policy));
+        }
   }
   std::stable_sort(others.begin(), others.end(), [](TuningContender const& x, TuningContender const& y) {
     return x.predicted_seconds < y.predicted_seconds;

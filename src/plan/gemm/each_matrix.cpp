@@ -32,9 +32,9 @@ Candidate<GemmProblem> each_matrix_candidate() {
     Offer<GemmProblem> offer;
     if (!problem.by_pointers)
       offer.refusal = "is for batches given by pointers";
-    else if (!options.policy.empty())
-      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
     else
+      offer.refusal = options.policy.refusal();
+    if (offer.refusal.empty())
       offer.workspace_bytes =
           make_plan(matrix_of_batch(problem), device, {.batch_invariant = options.batch_invariant})
               .workspace_bytes;

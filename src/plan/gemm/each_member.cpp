@@ -85,10 +85,8 @@ double slowed(double seconds) { return 1 + 0.35 * std::min(1.0, seconds / 200e-6
 Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const& device,
                                 PlanOptions const& options) {
   Offer<GroupedGemmProblem> all;
-  if (!options.policy.empty()) {
-    all.refusal = "takes no policy; --policy " + options.policy + " was asked for";
-    return all;
-  }
+  all.refusal = options.policy.refusal();
+  if (!all.refusal.empty()) return all;
   Workspaces workspaces;
   bool predicted = device.backend == Backend::cuda;
   double by_wgmma = 0, by_wgmma_cool = 0;  // seconds; the same without the slowdown

@@ -53,12 +53,11 @@ std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const
   return problem.n() > 1 && stride[1] == 1 && (stride[2] != 1 || problem.m() == 1);
 }
 
-std::string keep_invariant(std::vector<NamedPolicy>& policies, std::string const& policy) {
-  for (Partition const partition : {Partition::split_k, Partition::stream_k})
-    if (policy.find(std::string("partition=") + name_of(partition)) != std::string::npos)
-      return fmt::format(
-          "partition={}: parts of k are added apart; a batch-invariant plan adds one product after the other",
-          name_of(partition));
+std::string keep_invariant(std::vector<NamedPolicy>& policies, std::optional<Partition> asked) {
+  if (asked && asked != Partition::tiles)
+    return fmt::format(
+        "partition={}: parts of k are added apart; a batch-invariant plan adds one product after the other",
+        name_of(*asked));
   std::erase_if(policies, [](NamedPolicy const& named) { return named.policy.cluster_k > 1; });
   if (policies.empty())
     return "cluster_k above 1: blocks add parts of k apart; a batch-invariant plan adds one product after "

@@ -53,13 +53,12 @@ Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& 
 }
 
 std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
-                                             Gpu const& gpu, std::string const& asked, bool may_stream) {
+                                             Gpu const& gpu, std::optional<Partition> asked,
+                                             bool may_stream) {
   std::vector<Division> list;
-  if (asked.empty() || asked == name_of(Partition::tiles)) list.push_back({});
-  if (asked.empty() || asked == name_of(Partition::split_k))
-    append_splits(list, recipe, form, gpu, !asked.empty());
-  if (may_stream &&
-      (asked == name_of(Partition::stream_k) || (asked.empty() && is_stream_worth_trying(recipe, form, gpu))))
+  if (!asked || asked == Partition::tiles) list.push_back({});
+  if (!asked || asked == Partition::split_k) append_splits(list, recipe, form, gpu, asked.has_value());
+  if (may_stream && (asked == Partition::stream_k || (!asked && is_stream_worth_trying(recipe, form, gpu))))
     list.push_back({Partition::stream_k, 1});
   return list;
 }

@@ -1,6 +1,7 @@
 // How the k steps are distributed over blocks: complete tiles, equal parts of each (split-K), or equal ranges
 // of the steps of some tiles (stream-K); and the required workspace.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,10 @@ struct Division {
   int splits = 1;
 };
 
-// What is worth predicting for the recipe's policy, whole tiles first. `asked`: "tiles", "split_k" or
-// "stream_k" alone, whether it pays or not; empty: any of them but stream-K, which `may_stream` allows.
+// What is worth predicting for the recipe's policy, whole tiles first. `asked`: that alone, whether
+// it pays or not; otherwise any of them but stream-K, which `may_stream` allows.
 std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
-                                             Gpu const& gpu, std::string const& asked, bool may_stream);
+                                             Gpu const& gpu, std::optional<Partition> asked, bool may_stream);
 
 // The number of resident blocks; each has a range of the streamed steps.
 Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);

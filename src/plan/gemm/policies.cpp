@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <span>
 
 #include "cosmati/gemm/policies.h"
 #include "cosmati/ops/error.h"
@@ -18,20 +20,39 @@ namespace {
 struct Field {
   char const* name;
   int GemmPolicy::*member;
+  std::optional<int> PolicyRequest::*requested;
 };
 constexpr Field fields[] = {
-    {"block_m", &GemmPolicy::block_m},     {"block_n", &GemmPolicy::block_n},
-    {"block_k", &GemmPolicy::block_k},     {"warp_m", &GemmPolicy::warp_m},
-    {"warp_n", &GemmPolicy::warp_n},       {"thread_m", &GemmPolicy::thread_m},
-    {"thread_n", &GemmPolicy::thread_n},   {"stages", &GemmPolicy::stages},
-    {"blocks", &GemmPolicy::blocks},       {"raster_width", &GemmPolicy::raster_width},
-    {"cluster_m", &GemmPolicy::cluster_m}, {"cluster_n", &GemmPolicy::cluster_n},
-    {"cluster_k", &GemmPolicy::cluster_k},
+    {"block_m", &GemmPolicy::block_m, &PolicyRequest::block_m},
+    {"block_n", &GemmPolicy::block_n, &PolicyRequest::block_n},
+    {"block_k", &GemmPolicy::block_k, &PolicyRequest::block_k},
+    {"warp_m", &GemmPolicy::warp_m, &PolicyRequest::warp_m},
+    {"warp_n", &GemmPolicy::warp_n, &PolicyRequest::warp_n},
+    {"thread_m", &GemmPolicy::thread_m, &PolicyRequest::thread_m},
+    {"thread_n", &GemmPolicy::thread_n, &PolicyRequest::thread_n},
+    {"stages", &GemmPolicy::stages, &PolicyRequest::stages},
+    {"blocks", &GemmPolicy::blocks, &PolicyRequest::blocks},
+    {"raster_width", &GemmPolicy::raster_width, &PolicyRequest::raster_width},
+    {"cluster_m", &GemmPolicy::cluster_m, &PolicyRequest::cluster_m},
+    {"cluster_n", &GemmPolicy::cluster_n, &PolicyRequest::cluster_n},
+    {"cluster_k", &GemmPolicy::cluster_k, &PolicyRequest::cluster_k},
 };
+
+std::vector<std::string> field_names() {
+  std::vector<std::string> names;
+  for (Field const& field : fields) names.emplace_back(field.name);
+  names.insert(names.end(), {"raster", "epilogue", "multiply", "ping_pong", "partition"});
+  return names;
+}
+
+[[noreturn]] void throw_unknown_field(std::string const& name) {
+  throw Error(ErrorCode::bad_request,
+              "--policy: " + unknown_name("field", name, field_names(), "valid fields"));
+}
 
 template <class Choice>
 void choose(std::string const& field, std::string const& value, std::initializer_list<Choice> choices,
-            Choice& to) {
+            std::optional<Choice>& to) {
   std::vector<std::string> names;
   for (Choice choice : choices) {
     if (value == name_of(choice)) {
@@ -43,38 +64,61 @@ void choose(std::string const& field, std::string const& value, std::initializer
   throw Error(ErrorCode::bad_request, "--policy: " + unknown_name(field, value, names));
 }
 
-void set_field(GemmPolicy& policy, std::string const& name, std::string const& value) {
-  if (name == "raster") return choose(name, value, {Raster::along_m, Raster::along_n}, policy.raster);
+// An integer from `least` to `most`; throws if the value is anything else.
+int number_of(std::string const& value, int least, int most, std::string const& refusal) {
+  int number = 0;
+  auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
+    throw Error(ErrorCode::bad_request, refusal);
+  return number;
+}
+
+OperandKind operand_kind_of(std::string const& value) {
+  if (value == "repacked") return OperandKind::repacked;
+  if (value == "registers") return OperandKind::registers;
+  if (value == "threads") return OperandKind::threads;
+  throw Error(ErrorCode::bad_request,
+              "--policy operands=" + value + " is invalid; valid values: repacked, registers, threads");
+}
+
+void set_field(PolicyRequest& request, std::string const& name, std::string const& value) {
+  if (name == "raster") return choose(name, value, {Raster::along_m, Raster::along_n}, request.raster);
   if (name == "epilogue")
-    return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, policy.epilogue);
+    return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, request.epilogue);
   if (name == "partition")
-    return choose(name, value, {Partition::tiles, Partition::split_k, Partition::stream_k}, policy.partition);
+    return choose(name, value, {Partition::tiles, Partition::split_k, Partition::stream_k},
+                  request.partition);
   if (name == "multiply")
     return choose(
         name, value,
         {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::wmma, Multiply::mma, Multiply::wgmma},
-        policy.multiply);
-  if (name == "ping_pong") {
+        request.multiply);
+  if (name == "main_loop")
+    return choose(name, value, {MainLoop::warp_specialized, MainLoop::multistage, MainLoop::double_buffered},
+                  request.main_loop);
+  if (name == "operands") {
+    request.operands = operand_kind_of(value);
+  } else if (name == "tile") {
+    if (value != "2" && value != "4")
+      throw Error(ErrorCode::bad_request, "--policy tile=" + value + " is invalid; valid tiles: 2, 4");
+    request.tile = value == "2" ? 2 : 4;
+  } else if (name == "extent") {
+    request.extent =
+        number_of(value, 2, PolicyRequest::max_extent,
+                  fmt::format("--policy extent={} is invalid; valid extents of transforms: 2 to {}", value,
+                              PolicyRequest::max_extent));
+  } else if (name == "ping_pong") {
     if (value != "true" && value != "false")
       throw Error(ErrorCode::bad_request,
                   fmt::format("--policy {}={} is invalid; valid values: true, false", name, value));
-    policy.ping_pong = value == "true";
-    return;
+    request.ping_pong = value == "true";
+  } else {
+    auto const* const field = std::find_if(std::begin(fields), std::end(fields),
+                                           [&](Field const& candidate) { return name == candidate.name; });
+    if (field == std::end(fields)) throw_unknown_field(name);
+    request.*field->requested = number_of(
+        value, 1, 4096, fmt::format("--policy {}={}; expected integers from 1 to 4096", name, value));
   }
-  std::vector<std::string> names;
-  for (Field const& field : fields) {
-    names.emplace_back(field.name);
-    if (name != field.name) continue;
-    int number = 0;
-    auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > 4096)
-      throw Error(ErrorCode::bad_request,
-                  fmt::format("--policy {}={}; expected integers from 1 to 4096", name, value));
-    policy.*field.member = number;
-    return;
-  }
-  names.insert(names.end(), {"raster", "epilogue", "multiply", "ping_pong", "partition"});
-  throw Error(ErrorCode::bad_request, "--policy: " + unknown_name("field", name, names, "valid fields"));
 }
 
 }  // namespace
@@ -102,30 +146,53 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
   return list;
 }
 
-NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const& named,
-                         NamedPolicy const& otherwise) {
-  NamedPolicy result = otherwise;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    std::size_t const end = std::min(text.find(',', begin), text.size());
-    std::string const word = text.substr(begin, end - begin);
+PolicyRequest parse_policy_request(std::string list) {
+  PolicyRequest request;
+  for (std::size_t begin = 0; !list.empty() && begin <= list.size();) {
+    std::size_t const end = std::min(list.find(',', begin), list.size());
+    std::string const word = list.substr(begin, end - begin);
     begin = end + 1;
     std::size_t const equals = word.find('=');
-    if (equals != std::string::npos) {
-      set_field(result.policy, word.substr(0, equals), word.substr(equals + 1));
-      result.name.clear();
-      continue;
-    }
+    if (equals == std::string::npos)
+      request.names.push_back(word);
+    else
+      set_field(request, word.substr(0, equals), word.substr(equals + 1));
+  }
+  request.text = std::move(list);
+  return request;
+}
+
+NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
+                             NamedPolicy const& otherwise) {
+  if (request.operands) throw_unknown_field("operands");
+  if (request.main_loop) throw_unknown_field("main_loop");
+  if (request.tile) throw_unknown_field("tile");
+  if (request.extent) throw_unknown_field("extent");
+  NamedPolicy result = otherwise;
+  for (std::string const& name : request.names) {
     std::vector<std::string> names;
     auto const found = std::find_if(named.begin(), named.end(), [&](NamedPolicy const& candidate) {
       names.push_back(candidate.name);
-      return candidate.name == word;
+      return candidate.name == name;
     });
     if (found == named.end())
-      throw Error(ErrorCode::bad_request, "--policy " + text + ": " +
-                                              unknown_name("policy", word, names, "valid policies") +
+      throw Error(ErrorCode::bad_request, "--policy " + request.text + ": " +
+                                              unknown_name("policy", name, names, "valid policies") +
                                               ", or field=value");
     result = *found;
   }
+  auto const set = [&result](auto& field, auto const& requested) {
+    if (!requested) return;
+    field = *requested;
+    result.name.clear();
+  };
+  GemmPolicy& policy = result.policy;
+  for (Field const& field : fields) set(policy.*field.member, request.*field.requested);
+  set(policy.raster, request.raster);
+  set(policy.epilogue, request.epilogue);
+  set(policy.multiply, request.multiply);
+  set(policy.ping_pong, request.ping_pong);
+  set(policy.partition, request.partition);
   return result;
 }
 
@@ -223,11 +290,7 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
 
 std::string initialiser(GemmPolicy const& policy) {
   std::string text;
-  for (Field const& field : {Field{"block_m", &GemmPolicy::block_m}, Field{"block_n", &GemmPolicy::block_n},
-                             Field{"block_k", &GemmPolicy::block_k}, Field{"warp_m", &GemmPolicy::warp_m},
-                             Field{"warp_n", &GemmPolicy::warp_n}, Field{"thread_m", &GemmPolicy::thread_m},
-                             Field{"thread_n", &GemmPolicy::thread_n}, Field{"stages", &GemmPolicy::stages},
-                             Field{"blocks", &GemmPolicy::blocks}})
+  for (Field const& field : std::span(fields).first(9))  // up to blocks
     text += fmt::format(".{} = {}, ", field.name, policy.*field.member);
   text += fmt::format(
       ".main_loop = MainLoop::{}, .multiply = Multiply::{}, .raster = Raster::{}, .raster_width = {}, "
@@ -241,3 +304,19 @@ std::string initialiser(GemmPolicy const& policy) {
 }
 
 }  // namespace cosmati::plan
+
+namespace cosmati {
+
+PolicyRequest::PolicyRequest(std::string list) : PolicyRequest(plan::parse_policy_request(std::move(list))) {}
+
+bool PolicyRequest::empty() const {
+  PolicyRequest fields_only = *this;
+  fields_only.text.clear();
+  return fields_only == PolicyRequest();
+}
+
+std::string PolicyRequest::refusal() const {
+  return empty() ? std::string() : "takes no policy; --policy " + text + " was asked for";
+}
+
+}  // namespace cosmati

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cosmati/ops/gemm_recipe.h"
+#include "cosmati/ops/policy_request.h"
 
 namespace cosmati::plan {
 
@@ -17,12 +18,12 @@ struct NamedPolicy {
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes = 4);
 
-// "large", "block_m=64,thread_m=4" or "large,stages=5": fields change the named policy, or `otherwise`.
-// Throws Error(bad_request) listing the valid names, fields or values.
-NamedPolicy parse_policy(std::string const& text, std::vector<NamedPolicy> const& named,
-                         NamedPolicy const& otherwise);
+// The policy of `named` that the request names, or `otherwise`, with the fields that the request has. Throws
+// Error(bad_request) if there is no such name, or if the request has a field that GemmPolicy lacks.
+NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
+                             NamedPolicy const& otherwise);
 
-// Every field as parse_policy takes it: "block_m=128,...,partition=tiles". The main loop and `whole` are
+// Every field as a PolicyRequest takes it: "block_m=128,...,partition=tiles". The main loop and `whole` are
 // not the caller's to choose.
 std::string text_of(GemmPolicy const& policy);
 

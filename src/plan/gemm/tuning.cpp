@@ -127,7 +127,7 @@ TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem
 }
 
 GemmPolicy policy_of(TuningLine const& line) {
-  GemmPolicy policy = parse_policy(line.policy, {}, {}).policy;
+  GemmPolicy policy = requested_policy(line.policy, {}, {}).policy;
   policy.main_loop = main_loop_of("kernel", line.kernel);
   if (policy.partition == Partition::stream_k) {
     if (line.splits > 1)

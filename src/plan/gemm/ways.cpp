@@ -81,31 +81,16 @@ bool takes_registers(OperandWay const& way) {
          access_of(way.form.a).along == Along::outer;
 }
 
-bool is_of_kind(OperandWay const& way, OperandKind kind) {
+bool is_of_kind(OperandWay const& way, std::optional<OperandKind> kind) {
+  if (!kind) return true;
   bool const threads = way.form.a.by_threads || way.form.b.by_threads;
   bool const registers = takes_registers(way);
-  switch (kind) {
+  switch (*kind) {
     case OperandKind::threads: return threads;
     case OperandKind::registers: return registers && !threads;
-    case OperandKind::repacked: return !threads && !registers;
-    case OperandKind::any: break;
+    case OperandKind::repacked: break;
   }
-  return true;
-}
-
-OperandKind take_operand_kind(std::string& policy) {
-  std::string const field = "operands=";
-  std::size_t const at = policy.find(field);
-  if (at == std::string::npos) return OperandKind::any;
-  std::size_t const end = std::min(policy.find(',', at), policy.size());
-  std::string const value = policy.substr(at + field.size(), end - at - field.size());
-  policy.erase(at, end + 1 - at);  // including the comma after it, or else the one before
-  if (!policy.empty() && policy.back() == ',') policy.pop_back();
-  if (value == "repacked") return OperandKind::repacked;
-  if (value == "registers") return OperandKind::registers;
-  if (value == "threads") return OperandKind::threads;
-  throw Error(ErrorCode::bad_request,
-              "--policy operands=" + value + " is invalid; valid values: repacked, registers, threads");
+  return !threads && !registers;
 }
 
 }  // namespace cosmati::plan

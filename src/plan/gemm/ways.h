@@ -26,12 +26,7 @@ bool takes_registers(OperandWay const& way);
 // What this way does with the caller's operands: "b transposed first".
 std::string to_string(OperandWay const& way);
 
-// The ways' names in a policy's text, "operands=repacked": to choose among them by hand.
-enum class OperandKind { any, repacked, registers, threads };
-bool is_of_kind(OperandWay const& way, OperandKind kind);
-
-// Takes the word "operands=..." out of the text of a policy. Throws Error(bad_request), which says what is
-// legal.
-OperandKind take_operand_kind(std::string& policy);
+// To choose among them by hand; true if no kind is asked for.
+bool is_of_kind(OperandWay const& way, std::optional<OperandKind> kind);
 
 }  // namespace cosmati::plan

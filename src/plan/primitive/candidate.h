@@ -130,8 +130,7 @@ std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
     Offer<Problem> offer;
     PrimitiveProgram const program = lower_within(options.max_workspace, problem, device);
     offer.refusal = program.refusal;
-    if (offer.refusal.empty() && !options.policy.empty())
-      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
     offer.workspace_bytes = program.workspace_bytes;
     offer.predicted_seconds = predict(program, device.gpu);
     offer.text = to_string(program);

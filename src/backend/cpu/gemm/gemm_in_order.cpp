@@ -179,8 +179,8 @@ Candidate<GemmProblem> in_order_candidate() {
     Offer<GemmProblem> offer;
     if (!options.batch_invariant && options.kernel != name)
       offer.refusal = "adds an element's products one after the other: for batch-invariant plans";
-    else if (!options.policy.empty())
-      offer.refusal = "takes no policy; --policy " + options.policy + " was asked for";
+    else
+      offer.refusal = options.policy.refusal();
     bool const in_double = ends_in_double(problem);
     if (offer.refusal.empty())
       offer.workspace_bytes = sums_in_double(problem)

@@ -16,9 +16,6 @@ namespace cosmati::plan {
 Offer<ConvolutionProblem> fft(ConvolutionProblem const& problem, Device const& device,
                               PlanOptions const& options);
 
-// Whether the policy contains fft's field extent, as in extent=32 for transforms of at most 32x32.
-bool names_extent(std::string const& policy);
-
 // The expected error (Considered::expected_error) of sums over `depth` products of complex numbers in planes
 // of `positions`, computed in `real` from factors of type `factor`.
 double fft_error(DataType real, DataType factor, Index depth, Index positions);

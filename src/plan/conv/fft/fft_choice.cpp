@@ -36,27 +36,6 @@ constexpr std::size_t most_work_bytes(std::size_t plane_bytes) {
   return 2 * plane_bytes + (std::size_t{1} << 20);
 }
 
-constexpr Index largest_extent = 4096;  // of a transform
-constexpr std::string_view field = "extent=";
-
-// Removes the extent from "extent=32,large"; it defaults to the largest.
-std::string without_extent(std::string const& policy, Index& most) {
-  most = largest_extent;
-  if (!names_extent(policy)) return policy;
-  std::size_t const at = policy.find(field), end = std::min(policy.find(',', at), policy.size());
-  std::string const value = policy.substr(at + field.size(), end - at - field.size());
-  bool const is_number =
-      !value.empty() && value.size() < 6 && value.find_first_not_of("0123456789") == std::string::npos;
-  most = is_number ? std::stoi(value) : 0;
-  if (most < 2 || most > largest_extent)
-    throw Error(ErrorCode::bad_request,
-                fmt::format("--policy extent={} is invalid; valid extents of transforms: 2 to {}", value,
-                            largest_extent));
-  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
-  if (rest.ends_with(',')) rest.pop_back();
-  return rest;
-}
-
 // The smallest extent >= `least` of the form 2^a 3^b 5^c 7^d; must be even on the axis for which only half of
 // the frequencies are stored.
 Index good_extent(Index least, bool even) {
@@ -114,8 +93,14 @@ class Choice {
  public:
   Choice(Problem const& problem, Device const& device, PlanOptions const& options,
          std::vector<FftForm> const& forms, DataType factor)
-      : problem_(problem), device_(device), options_(options), forms_(forms), factor_(factor) {
-    policy_ = without_extent(options.policy, most_extent_);
+      : problem_(problem),
+        device_(device),
+        options_(options),
+        forms_(forms),
+        factor_(factor),
+        policy_(options.policy),
+        most_extent_(options.policy.extent.value_or(PolicyRequest::max_extent)) {
+    policy_.extent.reset();
   }
 
   Offer<Problem> best() {
@@ -256,7 +241,7 @@ class Choice {
     }
     if (fft_pointwise(form())) {
       if (!policy_.empty()) {
-        offer.refusal = "multiplies no matrices here; --policy " + policy_ + " was asked for";
+        offer.refusal = "multiplies no matrices here; --policy " + policy_.text + " was asked for";
         return offer;
       }
       offer.workspace_bytes = recipe.end;
@@ -380,8 +365,8 @@ class Choice {
   PlanOptions const& options_;
   std::vector<FftForm> const& forms_;
   DataType factor_;
-  std::string policy_;  // of the product
-  Index most_extent_ = largest_extent;
+  PolicyRequest policy_;  // of the product
+  Index most_extent_;
 };
 
 std::string violation(Problem const& problem, Device const& device) {
@@ -394,11 +379,6 @@ std::string violation(Problem const& problem, Device const& device) {
 }
 
 }  // namespace
-
-bool names_extent(std::string const& policy) {
-  std::size_t const at = policy.find(field);
-  return at != std::string::npos && (at == 0 || policy[at - 1] == ',');
-}
 
 double fft_error(DataType real_type, DataType factor, Index depth, Index positions) {
   // Variances in units of the mean square rounding error: the steps of a transform (measured with FFTW), the
@@ -413,8 +393,8 @@ double fft_error(DataType real_type, DataType factor, Index depth, Index positio
 Offer<Problem> fft(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> best;
   best.refusal = problem_violation(problem, device.backend);
-  if (best.refusal.empty() && names_tile(options.policy))
-    best.refusal = "has no tiles of winograd; --policy " + options.policy + " was asked for";
+  if (best.refusal.empty() && options.policy.tile)
+    best.refusal = "has no tiles of winograd; --policy " + options.policy.text + " was asked for";
   if (best.refusal.empty()) best.refusal = violation(problem, device);
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
   if (!best.refusal.empty()) return best;

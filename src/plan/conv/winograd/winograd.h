@@ -16,9 +16,6 @@ namespace cosmati::plan {
 Offer<ConvolutionProblem> winograd(ConvolutionProblem const& problem, Device const& device,
                                    PlanOptions const& options);
 
-// Whether the policy contains winograd's field tile, as in tile=2 or tile=4.
-bool names_tile(std::string const& policy);
-
 // The reason why these transforms do not support the problem; empty if they do.
 std::string winograd_violation(ConvolutionProblem const& problem);
 

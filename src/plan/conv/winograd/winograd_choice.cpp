@@ -49,24 +49,6 @@ bool computes(DataType type) {
   return type == DataType::f32 || type == DataType::tf32 || type == DataType::f16 || type == DataType::bf16;
 }
 
-constexpr std::string_view field = "tile=";
-
-// The policy without its field "tile=", such as "tile=4,main_loop=multistage". Sets `tile` to 2, 4, or 0 if
-// it is missing.
-std::string without_tile(std::string const& policy, int& tile) {
-  tile = 0;
-  if (!names_tile(policy)) return policy;
-  std::size_t const at = policy.find(field);
-  std::size_t const end = std::min(policy.find(',', at), policy.size());
-  std::string const value = policy.substr(at + field.size(), end - at - field.size());
-  if (value != "2" && value != "4")
-    throw Error(ErrorCode::bad_request, "--policy tile=" + value + " is invalid; valid tiles: 2, 4");
-  tile = value == "2" ? 2 : 4;
-  std::string rest = policy.substr(0, at) + policy.substr(std::min(end + 1, policy.size()));
-  if (rest.ends_with(',')) rest.pop_back();
-  return rest;
-}
-
 double copy_seconds(double bytes, Gpu const& gpu) {
   constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // of the data sheet's value
   return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
@@ -93,7 +75,7 @@ class Tile {
     own.filter_inputs_last = own.type != DataType::f32;  // the layout that tensor cores read directly
   }
 
-  Offer<Problem> offer(std::string const& policy) {
+  Offer<Problem> offer(PolicyRequest const& policy) {
     Offer<Problem> offer;
     WinogradRecipe& own = recipe_.winograd;
     std::size_t const most = limit();
@@ -218,11 +200,6 @@ class Tile {
 
 }  // namespace
 
-bool names_tile(std::string const& policy) {
-  std::size_t const at = policy.find(field);
-  return at != std::string::npos && (at == 0 || policy[at - 1] == ',');
-}
-
 double sums_error(DataType sum, Index terms) {
   return unit_roundoff(sum) * std::sqrt(mean_square_of_rounding * static_cast<double>(terms) / 2);
 }
@@ -260,11 +237,11 @@ Offer<Problem> winograd(Problem const& problem, Device const& device, PlanOption
   if (best.refusal.empty()) best.refusal = winograd_violation(problem);
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
   if (!best.refusal.empty()) return best;
-  int asked = 0;
-  std::string const policy = without_tile(options.policy, asked);
+  PolicyRequest policy = options.policy;  // of the product
+  policy.tile.reset();
   bool const by_name = options.kernel == "winograd";
   for (int const tile : {4, 2}) {
-    if (asked != 0 && asked != tile) continue;
+    if (options.policy.tile.value_or(tile) != tile) continue;
     Tile candidate(problem, device, options, tile);
     double const limit = options.max_error.value_or(by_name ? 1 : PlanOptions::default_max_error);
     Offer<Problem> offer;
