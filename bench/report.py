@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes docs/performance.md, and the figures that README.md quotes, from the JSON Lines in bench/results/; `make figures` calls it.
+"""Writes docs/performance.md, docs/pictures/speed.svg and the figures that README.md quotes from the JSON Lines in bench/results/; `make figures` calls it.
 
 usage: report.py [--check] [COSMATI]     COSMATI: the program of this tree (build/release/bin/cosmati), which prints the digests of kernels
     --check: writes nothing; exit status 1 if a document differs from what it would write, apart from stale marks
@@ -21,6 +21,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
 import rows  # noqa: E402
 import sources  # noqa: E402
+import speed_picture  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
@@ -195,16 +196,20 @@ def document(lines, missing):
 BEGIN, END = "<!-- written by bench/report.py -->\n", "<!-- end -->\n"
 
 
-def quotes(lines):
-    """Returns the README's table: each peer by name, with the figures in which we are slower."""
-    text = ("| on | our speed to that of | figures | least | most | below 1 |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
+def ratios_by_peer(lines):
+    """Yields (machine, peer, ratios): our speed to that of each peer, for one problem or as the mean of a group."""
     groups = collections.defaultdict(list)
     for line in lines:
         if line.get("unit") == "x" and line["at_least"] and "reason" not in line and "peer" in line and not line["figure"].endswith(", least"):
             version = line.get("peer_version") or line["peer"]
-            groups[line["machine"], " ".join(version.split()[:2]).rstrip(",")].append(line)
-    for (machine, peer), group in groups.items():
-        values = [line["value"] for line in group]
+            groups[line["machine"], " ".join(version.split()[:2]).rstrip(",")].append(line["value"])
+    return [(machine, peer, values) for (machine, peer), values in groups.items()]
+
+
+def quotes(lines):
+    """Returns the README's table: each peer by name, with the figures in which we are slower."""
+    text = ("| on | our speed to that of | figures | least | most | below 1 |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
+    for machine, peer, values in ratios_by_peer(lines):
         interface = ", the better of its graph interface and its legacy calls" if peer.startswith("cuDNN") else ""
         text += (f"| {machine} | {peer}{interface} | {len(values)} | {number(min(values))} x | {number(max(values))} x | "
                  f"{sum(value < 1 for value in values)} |\n")
@@ -227,7 +232,8 @@ def main():
     lines, missing = all_figures(program)
     readme = os.path.join(ROOT, "README.md")
     with open(readme, encoding="utf-8") as file:
-        documents = {os.path.join(ROOT, "docs", "performance.md"): document(lines, missing), readme: with_quotes(file.read(), lines)}
+        documents = {os.path.join(ROOT, "docs", "performance.md"): document(lines, missing), readme: with_quotes(file.read(), lines),
+                     os.path.join(ROOT, "docs", "pictures", "speed.svg"): speed_picture.picture(ratios_by_peer(lines))}
     for path, text in documents.items():
         if check:
             with open(path, encoding="utf-8") as present:

@@ -1,4 +1,4 @@
-"""Matrix products, convolutions and what surrounds them, on arrays of numpy, PyTorch, CuPy and JAX.
+"""Matrix products, convolutions and what surrounds them, on arrays of numpy, PyTorch, CuPy and JAX::
 
     d = cosmati.gemm(a, b, epilogue="relu(acc + bias[n])", bias=bias)
 

@@ -102,7 +102,7 @@ def plan_conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, e
     """The plan of conv2d with these arguments, whose elements are not read. The choice is restricted as by plan_gemm.
 
     Returns:
-        A Plan. Called as plan(x, w, bias, out=..., **operands) it computes conv2d with all else as it is here.
+        A Plan. Called as ``plan(x, w, bias, out=..., **operands)`` it computes conv2d with all else as it is here.
 
     >>> import numpy
     >>> x, w = numpy.ones((1, 2, 5, 5), numpy.float32), numpy.ones((3, 2, 3, 3), numpy.float32)

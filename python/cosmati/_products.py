@@ -8,7 +8,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
     """Matrix product with an epilogue: out[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n]).
 
     Without `epilogue`: alpha * a @ b + beta * c, where c is read only if beta is not 0. An epilogue is one line of text,
-    computed within the kernel before the result is stored (docs/python.md):
+    computed within the kernel before the result is stored (docs/python.md)::
 
         acc                   the sum
         c                     the array c
@@ -58,7 +58,7 @@ def plan_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, acc
         (the others): as of gemm.
 
     Returns:
-        A Plan. Called as plan(a, b, c, out=..., **operands) it computes gemm with alpha, beta, epilogue, accumulator and compute
+        A Plan. Called as ``plan(a, b, c, out=..., **operands)`` it computes gemm with alpha, beta, epilogue, accumulator and compute
         as they are here.
 
     Errors: ValueError if no kernel accepts this, with the reason of each; the others as of gemm.

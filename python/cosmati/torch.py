@@ -1,4 +1,4 @@
-"""PyTorch operators torch.ops.cosmati.*, with gradients and for torch.compile, and modules with epilogues.
+"""PyTorch operators torch.ops.cosmati.*, with gradients and for torch.compile, and modules with epilogues::
 
     y = cosmati.torch.Linear(512, 256, epilogue="gelu(acc + bias[n])")(x)
 

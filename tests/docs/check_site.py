@@ -58,7 +58,7 @@ def main():
     found = sorted(pages())
     wrong = [one for page in found for one in wrong_links(page, anchors)]
     index = read("searchindex.js")
-    wrong += [f"the search index does not know '{word}'" for word in ("gemmproblem", "epilogu", "cosmati_run", "--batch-invariant".strip("-"))
+    wrong += [f"the search index does not know '{word}'" for word in ("gemmproblem", "epilogu", "cosmati_run", "local_response_norm", "--batch-invariant".strip("-"))
               if word not in index.lower()]
     wrong += [f"{page} loads {url}: the site is to work offline" for page in found for url in re.findall(r'<(?:script|link rel="stylesheet")[^>]*"(https?:[^"]+)"', read(page))]
     if len(found) < 120:

@@ -17,11 +17,11 @@ for name in README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.m
   cp -r "$name" "$source/$name"
 done
 cp tools/site/index.md $source/index.md
-[ ! -f docs/python.md ] || sed -i "s/^docs\/epilogue$/docs\/python\n&/" $source/index.md
 doxygen tools/site/Doxyfile
 tools/program/write_help.py "$program" markdown $source/reference/program
 mv $source/reference/program/cosmati.md $source/reference/program.md
 sed -i 's|(cosmati-|(program/cosmati-|' $source/reference/program.md
+cp tools/site/python.md $source/reference/python.md
 $venv/bin/python tools/site/headers.py $source/reference $source/doxygen/xml
 $venv/bin/sphinx-build -q -W --keep-going -j auto -b html -c tools/site -d build/site-doctrees $source build/site
 echo "build/site/index.html"

@@ -1,6 +1,7 @@
 """Sphinx's configuration for the site, which tools/site/build.sh builds from build/site-source."""
 import os
 import re
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
@@ -9,11 +10,14 @@ project = "Cosmati"
 author = "The Cosmati maintainers"
 copyright = f"{author}, Apache 2.0"  # noqa: A001
 
-extensions = ["myst_parser", "breathe", "sphinx_design", "sphinx_copybutton"]
+extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_design", "sphinx_copybutton"]
 myst_enable_extensions = ["colon_fence", "html_image"]
 myst_heading_anchors = 4
 # Tables of several columns and signatures of several lines.
 maximum_signature_line_length = 100
+# The Python package is imported without its compiled module: docstrings need none.
+sys.path.insert(0, os.path.join(ROOT, "python"))
+autodoc_mock_imports = ["cosmati._native", "numpy", "torch"]
 breathe_projects = {"cosmati": os.path.join(ROOT, "build", "site-source", "doxygen", "xml")}
 breathe_default_project = "cosmati"
 # Every header opens the namespace, and C's structs are typedefs of the same name.
