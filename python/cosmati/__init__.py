@@ -15,7 +15,7 @@ Devices
 Asynchrony
     On the host the result is there when a function returns. On a GPU the work is enqueued on the current stream of the first
     array's library (torch.cuda.current_stream(), cupy.cuda.get_current_stream(); else the default stream), and the function
-    returns. The first call of a problem makes its plan, which takes milliseconds, or on a GPU a second; later ones find it.
+    returns; new arrays of JAX are waited for. The first call of a problem makes its plan, which takes milliseconds, or on a GPU a second; later ones find it.
 Errors
     TypeError: an argument is no array, or of a type that is not listed here. ValueError: shapes, strides or an epilogue that do
     not go together, or an output that may not be written. NotAvailableError: no kernel, library or device is here for this.

@@ -26,11 +26,41 @@ def empty(library, like, shape, name, device):
     if device < 0:  # a view of it is what the caller gets: finished()
         import numpy
         return numpy.empty(shape, numpy_dtype(name))
+    if library.startswith("jax"):
+        return NewJaxArray(like, shape, name, device)
     raise ValueError(f"no arrays of {library} are made on a GPU; pass out=")
+
+
+class NewJaxArray:
+    """An array of JAX on a GPU that no one has seen yet, and that may therefore be written, though JAX's arrays are constant."""
+
+    def __init__(self, like, shape, name, device):
+        import jax.numpy
+        self.array = jax.numpy.empty(shape, name, device=like.device).block_until_ready()
+        self.name, self.number = name, device
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"typestr": self.name, "shape": self.array.shape, "strides": None, "version": 3,
+                "data": (self.array.unsafe_buffer_pointer(), False)}
+
+    def finished(self):
+        """The array, when the default stream, on which it is computed, is done: JAX has streams of its own."""
+        driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), self.number)
+        driver.cuCtxPushCurrent_v2(context)
+        failed = driver.cuStreamSynchronize(None)
+        driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+        driver.cuDevicePrimaryCtxRelease_v2(self.number)
+        if failed:
+            raise OSError(f"the GPU reports error {failed}")
+        return self.array
 
 
 def finished(like, array):
     """The result as an array of the library that the inputs are of."""
+    if isinstance(array, NewJaxArray):
+        return array.finished()
     if type(array) is not type(like) and type(like).__module__.startswith("jax"):
         import jax.numpy
         return jax.numpy.asarray(array)
