@@ -6,7 +6,8 @@ import os
 import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIBRARY = ("CMakeLists.txt", "cmake", "include/cosmati/core", "include/cosmati/epilogue", "include/cosmati/ops", "src/epilogue", "src/ops", "src/plan")
+LIBRARY = ("CMakeLists.txt", "cmake", "include/cosmati/core", "include/cosmati/epilogue", "include/cosmati/ops", "src/candidates", "src/epilogue", "src/ops", "src/plan",
+           "src/program")
 NETWORKS = ("nets", "src/io", "src/parallel")
 DEVICE = ("include/cosmati", "src/backend/cuda", "src/jit")
 SETS = {

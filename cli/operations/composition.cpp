@@ -4,6 +4,7 @@
 #include "src/backend/cuda/bind.h"
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/primitive.h"
 #include "src/backend/cuda/repack.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/fft/fft_bound.h"
@@ -13,7 +14,7 @@
 #include "src/plan/conv/winograd/winograd_bound.h"
 #include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/model.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/plan/primitive/lower.h"
 
 namespace cosmati::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/softmax.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/plan/primitive/lower.h"
 
 namespace cosmati {
 namespace {

@@ -17,6 +17,7 @@ Candidate<GemmProblem> openblas_candidate();       // f64, products by OpenBLAS
 Candidate<GemmProblem> in_order_candidate();       // any types: an element's products one after the other
 Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();
+Candidate<ConvolutionProblem> host_product_candidate();  // 1x1 filters, planned as products
 Candidate<PoolingProblem> pooling_candidate();
 Candidate<ActivationProblem> activation_candidate();
 Candidate<AddProblem> add_candidate();

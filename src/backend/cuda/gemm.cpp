@@ -7,10 +7,10 @@
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/warp_specialized_gemm.h"
-#include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::cuda {
 namespace {

@@ -10,13 +10,13 @@
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/packing.h"
-#include "src/backend/launch_tag.h"
 #include "src/jit/cache.h"
 #include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/parameters.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::cuda {
 namespace {

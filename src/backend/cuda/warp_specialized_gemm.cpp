@@ -12,11 +12,11 @@
 #include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/repack.h"
-#include "src/backend/launch_tag.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::cuda {
 namespace {

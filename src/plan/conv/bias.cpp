@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cosmati/ops/elementwise.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/plan/primitive/lower.h"
 
 namespace cosmati::plan {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "src/backend/cuda/warp_specialized_convolution.h"
 #include "src/backend/emulator/catalogue.h"
-#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft/fft.h"
@@ -22,6 +21,7 @@
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/unroll.h"
 #include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/ways.h"
 
 namespace cosmati::plan {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/depthwise_filter.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
+#include "src/plan/emulated/contents.h"
 
 namespace cosmati::plan {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "src/backend/emulator/contents.h"
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
+#include "src/plan/emulated/contents.h"
 
 namespace cosmati::plan {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "src/backend/emulator/contents.h"
-#include "src/backend/emulator/emulated_policy.h"
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/places.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"

@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "src/backend/emulator/emulated_policy.h"
-#include "src/backend/launch_tag.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/places.h"
 #include "src/plan/conv/unroll.h"
+#include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::plan {
 namespace {

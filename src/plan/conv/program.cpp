@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "src/backend/cuda/executor.h"
-#include "src/backend/emulator/contents.h"
 #include "src/backend/emulator/executor.h"
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft/fft_program.h"
@@ -15,6 +14,7 @@
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/winograd/winograd_program.h"
+#include "src/plan/emulated/contents.h"
 
 namespace cosmati::plan {
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/backend/emulator/contents.h"
-#include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/packing.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/tensor_windows.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"

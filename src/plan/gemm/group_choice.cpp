@@ -6,9 +6,8 @@
 
 #include "src/backend/cuda/grouped_gemm.h"
 #include "src/backend/emulator/catalogue.h"
-#include "src/backend/emulator/contents.h"
+#include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/choice.h"
-#include "src/plan/gemm/each_member.h"
 #include "src/plan/gemm/group.h"
 
 namespace cosmati::plan {
@@ -57,7 +56,7 @@ Candidate<GroupedGemmProblem> candidate(Backend backend) {
 
 std::vector<Candidate<GroupedGemmProblem>> group_candidates(Backend backend) {
   return {candidate<MainLoop::warp_specialized>(backend), candidate<MainLoop::multistage>(backend),
-          candidate<MainLoop::double_buffered>(backend), each_member_candidate()};
+          candidate<MainLoop::double_buffered>(backend)};
 }
 
 }  // namespace cosmati::plan

@@ -30,6 +30,23 @@ PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const
 PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target);
 
+// The program whose reductions have the most parts with which it needs no more workspace than this; with one
+// part if there is none. The same for all limits from its own workspace_bytes to that of the next.
+template <class Problem>
+PrimitiveProgram lower_within(std::size_t workspace_bytes, Problem const& problem, Device const& device) {
+  PrimitiveTarget target{device.gpu, device.backend == Backend::emulator};
+  PrimitiveProgram program = lower(problem, target);
+  while (program.workspace_bytes > workspace_bytes && target.most_splits > 1) {
+    target.most_splits /= 2;
+    program = lower(problem, target);
+  }
+  return program;
+}
+template <class Problem>
+PrimitiveProgram program_of(Plan<Problem> const& plan) {
+  return lower_within(plan.workspace_bytes, plan.problem, plan.device);
+}
+
 // What the kernels of a problem get beside tensors, from the arguments of a run.
 struct RunValues {
   std::array<double, primitive_scalars> scalar{};

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "src/backend/emulator/contents.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
+#include "src/plan/emulated/contents.h"
 
 namespace cosmati::plan {
 namespace {

@@ -9,9 +9,9 @@
 #include "cosmati/gemm/kernel.h"
 #include "reference/epilogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
-#include "src/backend/emulator/emulated_policy.h"
 #include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/product_program.h"
+#include "src/plan/emulated/policy.h"
 
 namespace cosmati::emulator {
 

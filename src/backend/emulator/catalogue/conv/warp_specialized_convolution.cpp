@@ -9,12 +9,12 @@
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/conv/convolution_packing.h"
-#include "src/backend/emulator/emulated_policy.h"
-#include "src/backend/launch_tag.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/tensor_windows.h"
+#include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::emulator {
 namespace {

@@ -7,9 +7,9 @@
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_pointers.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_warp_specialized.h"
-#include "src/backend/emulator/contents.h"
-#include "src/backend/launch_tag.h"
+#include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/launch.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::emulator {
 namespace {

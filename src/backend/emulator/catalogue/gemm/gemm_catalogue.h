@@ -2,7 +2,7 @@
 // or single elements.
 #pragma once
 #include "src/backend/emulator/catalogue/gemm/gemm_host.h"
-#include "src/backend/emulator/emulated_policy.h"
+#include "src/plan/emulated/policy.h"
 
 namespace cosmati::emulator {
 

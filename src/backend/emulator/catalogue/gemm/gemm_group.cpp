@@ -3,7 +3,7 @@
 
 #include "cosmati/gemm/group.h"
 #include "cosmati/gemm/warp_specialized.h"
-#include "src/backend/emulator/contents.h"
+#include "src/plan/emulated/contents.h"
 
 namespace cosmati::emulator {
 namespace {

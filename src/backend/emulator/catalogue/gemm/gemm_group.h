@@ -3,6 +3,7 @@
 #include "cosmati/gemm/group_arguments.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_warp_specialized.h"
+#include "src/plan/emulated/contents.h"
 
 namespace cosmati::emulator {
 
@@ -13,9 +14,9 @@ using WarpgroupRecord = GemmParameters<TensorMapOfProblem, TensorMapOfProblem, H
 inline bool is_specialized(GemmRecipe const& recipe) {
   return recipe.policy.main_loop == MainLoop::warp_specialized;
 }
-inline std::size_t group_record_bytes(GemmRecipe const& recipe) {
-  return is_specialized(recipe) ? sizeof(WarpgroupRecord) : sizeof(HostGemmParameters);
-}
+static_assert(sizeof(HostGemmParameters) == group_record_bytes);
+static_assert(sizeof(WarpgroupRecord) == group_map_record_bytes);
+static_assert(alignof(WarpgroupRecord) == group_record_alignment);
 
 struct GroupEntry {
   void (*launch)(int blocks, GroupArguments const& group, int host_threads) = nullptr;

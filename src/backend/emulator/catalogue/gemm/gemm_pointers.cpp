@@ -9,9 +9,9 @@
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_host.h"
 #include "src/backend/emulator/catalogue/operand_map.h"
-#include "src/backend/emulator/emulated_policy.h"
-#include "src/backend/launch_tag.h"
+#include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::emulator {
 namespace {

@@ -7,10 +7,10 @@
 #include "cosmati/tile/tensor_box.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_repack.h"
 #include "src/backend/emulator/catalogue/operand_map.h"
-#include "src/backend/emulator/emulated_policy.h"
-#include "src/backend/launch_tag.h"
+#include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/repack.h"
+#include "src/program/launch_tag.h"
 
 namespace cosmati::emulator {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_warp_specialized.h"
-#include "src/backend/emulator/contents.h"
-#include "src/backend/emulator/emulated_policy.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/emulated/policy.h"
 
 namespace cosmati::emulator {
 namespace {

@@ -1,9 +1,8 @@
 // Candidates for convolutions.
 #include "src/backend/cpu/conv/chwn16.h"
 #include "src/backend/cpu/own.h"
-#include "src/plan/candidates.h"
+#include "src/candidates/candidates.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/host_product.h"
 #include "src/plan/conv/image_slices.h"
 
 namespace cosmati {
@@ -17,5 +16,5 @@ std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend 
 
 COSMATI_PLAN(ConvolutionProblem,
              {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate(),
-              plan::host_product_candidate()},
+              cpu::host_product_candidate()},
              {}, {cpu::im2col_candidate(), plan::one_image_candidate()})

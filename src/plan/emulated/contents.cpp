@@ -1,9 +1,8 @@
 // Describes the contents of the emulator's catalogue without linking its kernels.
-#include "src/backend/emulator/contents.h"
+#include "src/plan/emulated/contents.h"
 
 #include <fmt/format.h>
 
-#include "src/backend/emulator/catalogue/gemm/gemm_group.h"
 #include "src/ops/number_types.h"
 #include "src/plan/conv/filter/filter_copy.h"
 
@@ -69,9 +68,9 @@ std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& gro
 }
 
 std::size_t group_workspace(GemmRecipe const& recipe, plan::GroupForm const& group) {
-  return group.problems.empty()
-             ? 0
-             : group_record_bytes(recipe) * group.problems.size() + alignof(WarpgroupRecord);
+  std::size_t const record =
+      recipe.policy.main_loop == MainLoop::warp_specialized ? group_map_record_bytes : group_record_bytes;
+  return group.problems.empty() ? 0 : record * group.problems.size() + group_record_alignment;
 }
 
 bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, DataType b) {

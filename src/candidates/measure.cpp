@@ -1,5 +1,5 @@
 // Generates data for measurements, and times calls with the host's clock or the device's events.
-#include "src/plan/measure.h"
+#include "src/candidates/measure.h"
 
 #include <algorithm>
 #include <chrono>

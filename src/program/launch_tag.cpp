@@ -1,6 +1,6 @@
 // Launch tags: a counter with an arbitrary start, passed through a bijection (the finalizer of SplitMix64,
 // Steele, Lea and Flood 2014).
-#include "src/backend/launch_tag.h"
+#include "src/program/launch_tag.h"
 
 #include <atomic>
 #include <random>

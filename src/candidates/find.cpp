@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "src/plan/measure.h"
+#include "src/candidates/measure.h"
 #include "src/plan/operations.h"
 
 namespace cosmati {

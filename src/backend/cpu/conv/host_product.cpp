@@ -1,17 +1,16 @@
-// Strided 1x1 convolution as a product: copies the pixels that are used if there is a stride, then
-// multiplies.
-#include "src/plan/conv/host_product.h"
-
+// A forward convolution with a 1x1 filter as a matrix product of pixels and filters: copies the pixels that
+// are used if there is a stride, then multiplies.
 #include <string>
 #include <utility>
 
 #include "src/backend/cpu/converted.h"
+#include "src/backend/cpu/own.h"
 #include "src/plan/conv/plain_gemm.h"
 
-namespace cosmati::plan {
+namespace cosmati::cpu {
 namespace {
 
-using cpu::convert_elements, cpu::converted_description, cpu::round_up;
+using plan::PlainGemm, plan::plain_gemm_problem;
 using Problem = ConvolutionProblem;
 
 // A view of the pixels of x that the filters use.
@@ -111,4 +110,4 @@ Candidate<Problem> host_product_candidate() {
           }};
 }
 
-}  // namespace cosmati::plan
+}  // namespace cosmati::cpu

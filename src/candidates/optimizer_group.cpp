@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "src/plan/candidates.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/candidates/candidates.h"
+#include "src/candidates/primitive.h"
 
 namespace cosmati {
 namespace plan {

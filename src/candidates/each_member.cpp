@@ -1,5 +1,5 @@
 // Computes the members of a group one after another, or small ones concurrently on the host.
-#include "src/plan/gemm/each_member.h"
+#include "src/candidates/each_member.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 // Candidates for matrix products.
 #include "src/backend/cpu/own.h"
-#include "src/plan/candidates.h"
+#include "src/candidates/candidates.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/each_matrix.h"
 

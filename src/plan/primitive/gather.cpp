@@ -1,24 +1,9 @@
-// Candidates for gathering rows: a generated kernel, and a host loop.
+// Gathering rows as a pass.
 #include <algorithm>
 
-#include "cosmati/ops/gather.h"
-#include "src/backend/cpu/runtime/module.h"
-#include "src/plan/candidates.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/plan/primitive/lower.h"
 
-namespace cosmati {
-
-template <>
-std::vector<Candidate<GatherProblem>> const& candidates<GatherProblem>(Backend backend) {
-  static std::vector<Candidate<GatherProblem>> const host{reference_candidate<GatherProblem>()},
-      cuda = plan::primitive_candidates<GatherProblem>(Backend::cuda),
-      emulator = plan::primitive_candidates<GatherProblem>(Backend::emulator);
-  return backend == Backend::cuda ? cuda : backend == Backend::emulator ? emulator : host;
-}
-template Plan<GatherProblem> make_plan(GatherProblem const&, Device const&, PlanOptions const&);
-template Prepared<GatherProblem> prepare(Plan<GatherProblem> const&);
-
-namespace plan {
+namespace cosmati::plan {
 
 PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
@@ -49,5 +34,4 @@ PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& targ
   return program;
 }
 
-}  // namespace plan
-}  // namespace cosmati
+}  // namespace cosmati::plan

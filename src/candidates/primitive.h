@@ -12,23 +12,6 @@ namespace cosmati::plan {
 
 inline constexpr int most_run_arguments = 64;
 
-// The program whose reductions have the most parts with which it needs no more workspace than this; with one
-// part if there is none. The same for all limits from its own workspace_bytes to that of the next.
-template <class Problem>
-PrimitiveProgram lower_within(std::size_t workspace_bytes, Problem const& problem, Device const& device) {
-  PrimitiveTarget target{device.gpu, device.backend == Backend::emulator};
-  PrimitiveProgram program = lower(problem, target);
-  while (program.workspace_bytes > workspace_bytes && target.most_splits > 1) {
-    target.most_splits /= 2;
-    program = lower(problem, target);
-  }
-  return program;
-}
-template <class Problem>
-PrimitiveProgram program_of(Plan<Problem> const& plan) {
-  return lower_within(plan.workspace_bytes, plan.problem, plan.device);
-}
-
 // Calls use(PrimitiveRun) with the pointers in the order that Binding::argument counts.
 template <class Problem, class Use>
 void with_run(Problem const& problem, typename Problem::Arguments const& arguments, std::byte* workspace,

@@ -1,7 +1,7 @@
 // Candidates for activation functions.
 #include "src/backend/cpu/own.h"
-#include "src/plan/candidates.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/candidates/candidates.h"
+#include "src/candidates/primitive.h"
 
 COSMATI_PRIMITIVE(ActivationProblem)
 

@@ -1,8 +1,8 @@
 // Candidates for pooling.
 #include "src/backend/cpu/conv/chwn16.h"
 #include "src/backend/cpu/own.h"
-#include "src/plan/candidates.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/candidates/candidates.h"
+#include "src/candidates/primitive.h"
 
 COSMATI_PRIMITIVE(PoolingProblem)
 

@@ -2,7 +2,7 @@
 #include "cosmati/ops/grouped_gemm.h"
 
 #include "reference/reference.h"
-#include "src/plan/gemm/each_member.h"
+#include "src/candidates/each_member.h"
 #include "src/plan/gemm/group_choice.h"
 #include "src/plan/make_plan.h"
 
@@ -12,6 +12,12 @@ namespace {
 void run_reference(GroupedGemmProblem const& problem, GroupedGemmProblem::Arguments const& arguments) {
   for (std::size_t i = 0; i < problem.members.size(); ++i)
     reference::run(problem.members[i], arguments.members[i]);
+}
+
+std::vector<Candidate<GroupedGemmProblem>> gpu_candidates(Backend backend) {
+  auto list = plan::group_candidates(backend);
+  list.push_back(plan::each_member_candidate());
+  return list;
 }
 
 }  // namespace
@@ -25,8 +31,7 @@ std::vector<Candidate<GroupedGemmProblem>> const& candidates<GroupedGemmProblem>
     return list;
   }();
   static List const cpu{plan::each_member_candidate(), truth.front()};
-  static List const cuda = plan::group_candidates(Backend::cuda);
-  static List const emulator = plan::group_candidates(Backend::emulator);
+  static List const cuda = gpu_candidates(Backend::cuda), emulator = gpu_candidates(Backend::emulator);
   switch (backend) {
     case Backend::cuda: return cuda;
     case Backend::emulator: return emulator;

@@ -1,8 +1,8 @@
 // Candidates for addition, dropout, transformation and reduction.
 #include "src/backend/cpu/elementwise.h"
 #include "src/backend/cpu/own.h"
-#include "src/plan/candidates.h"
-#include "src/plan/primitive/candidate.h"
+#include "src/candidates/candidates.h"
+#include "src/candidates/primitive.h"
 
 COSMATI_PRIMITIVE(ElementwiseProblem)
 COSMATI_PRIMITIVE(AddProblem)
