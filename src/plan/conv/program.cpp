@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "src/backend/cuda/executor.h"
-#include "src/backend/emulator/executor.h"
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft/fft_program.h"
 #include "src/plan/conv/filter/depthwise_filter.h"
@@ -15,6 +13,7 @@
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/winograd/winograd_program.h"
 #include "src/plan/emulated/contents.h"
+#include "src/program/execute.h"
 
 namespace cosmati::plan {
 
@@ -40,9 +39,7 @@ std::optional<program::Program> program_of(Plan<Problem> const& plan) {
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
-  program::Program program = *program_of(plan);
-  return plan.device.backend == Backend::emulator ? emulator::prepare_program(plan, std::move(program))
-                                                  : cuda::prepare_program(plan, std::move(program));
+  return program::prepare(plan, *program_of(plan));
 }
 
 std::string KernelTypes::print() const {
