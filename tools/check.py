@@ -24,21 +24,8 @@ GEMM = TILE | {"include/cosmati/gemm"}
 CONV = GEMM | {"include/cosmati/conv"}
 PRIMITIVE = ARCH | {"include/cosmati/primitive"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
-# The host API uses policies and runs, which are plain data.
-OPS = EPILOGUE | {"include/cosmati/ops", "include/cosmati/gemm/policy.h", "include/cosmati/tile/run.h",
-                  "include/cosmati/conv/direct_tile.h", "include/cosmati/conv/winograd_run.h",
-                  "include/cosmati/conv/fft_doubled.h", "include/cosmati/conv/merged_shape.h"}
-# Arguments that a launch passes to a kernel.
-LAUNCHES = {"include/cosmati/arch/tensor_copy.h", "include/cosmati/gemm/tensor_source.h", "include/cosmati/gemm/arguments.h",
-            "include/cosmati/gemm/group_arguments.h", "include/cosmati/gemm/repack_arguments.h",
-            "include/cosmati/conv/arguments.h", "include/cosmati/conv/tensor_windows.h", "include/cosmati/conv/sliding.h",
-            "include/cosmati/conv/unroll_arguments.h", "include/cosmati/conv/packing_arguments.h",
-            "include/cosmati/conv/winograd_arguments.h", "include/cosmati/conv/fft_arguments.h",
-            "include/cosmati/conv/merged_arguments.h", "include/cosmati/conv/places_arguments.h", "include/cosmati/conv/places_in_turn.h",
-            "include/cosmati/primitive/arguments.h"}
-PLAN = OPS | LAUNCHES | {"include/cosmati/tile/shared_tile.h", "include/cosmati/conv/winograd_matrices.h", "include/cosmati/tile/padded_tile.h",
-                         "include/cosmati/tile/tensor_box.h", "include/cosmati/gemm/policies.h",
-                         "include/cosmati/gemm/steps.h", "src/program", "src/plan"}
+OPS = EPILOGUE | {"include/cosmati/ops", "shared"}  # shared: see is_shared()
+PLAN = OPS | {"src/program", "src/plan", "src/ops"}
 MAY_INCLUDE = {
     "include": {"include/cosmati/c"},  # cosmati.h
     "include/cosmati/c": {"include/cosmati.h"},
@@ -52,19 +39,19 @@ MAY_INCLUDE = {
     "include/cosmati/ops": OPS,
     "reference": OPS | {"reference"},
     "src/fmt": set(),
-    "src/epilogue": OPS | {"src/epilogue", "src/ops/names.h"},
+    "src/epilogue": OPS | {"src/epilogue", "src/ops"},
     "src/ops": OPS | {"src/ops", "src/backend"},
-    "src/io": OPS | {"src/io", "src/ops/number_types.h"},
+    "src/io": OPS | {"src/io", "src/ops"},
     "src/jit": OPS | {"src/jit", "src/io"},
     "src/program": OPS | {"src/program"},
-    "src/candidates": OPS | {"src/candidates", "src/plan", "src/backend", "reference"},
-    "src/plan": PLAN | {"src/backend", "src/io/file.h", "src/ops/architecture.h", "src/ops/names.h", "src/ops/number_types.h"},  # call_record.cpp appends lines
-    "src/backend": OPS | {"src/backend", "src/plan", "src/ops/module_file.h", "src/ops/number_types.h"},
-    "src/backend/cuda": PLAN | {"src/backend", "src/jit", "src/ops/architecture.h"},
-    "src/backend/emulator": PLAN | CONV | PRIMITIVE | {"src/backend", "reference", "src/ops/architecture.h", "src/ops/module_file.h", "src/ops/number_types.h"},
-    "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io/tuning_file.h", "src/ops/names.h"},
-    "src/parallel": OPS | {"src/parallel", "src/ops/module_file.h", "src/backend/cuda/driver/resources.h"},
-    "nets": OPS | {"nets", "src/io", "src/ops/names.h", "src/backend/cpu/runtime/parallel.h", "src/parallel"},
+    "src/candidates": PLAN | {"src/candidates", "src/backend", "reference"},
+    "src/plan": PLAN | {"src/io", "src/backend"},
+    "src/backend": PLAN | {"src/backend"},
+    "src/backend/cuda": PLAN | {"src/backend", "src/jit"},
+    "src/backend/emulator": PLAN | CONV | PRIMITIVE | {"src/backend", "reference"},
+    "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io", "src/ops"},
+    "src/parallel": OPS | {"src/parallel", "src/ops", "src/backend/cuda/driver"},
+    "nets": OPS | {"nets", "src/io", "src/ops", "src/backend/cpu/runtime", "src/parallel"},
     "cli": None,
     "tests": None,
     "bench": None,
@@ -72,6 +59,8 @@ MAY_INCLUDE = {
     "tools": None,
     "python": {"include/cosmati.h", "python"},
 }
+# Folders whose files reach none of the others through any header.
+APART = {"src/program": ("src/plan", "src/candidates", "src/backend"), "src/plan": ("src/candidates",)}
 STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
 BUILT = ("src/", "nets/", "reference/", "cli/")  # by g++ with all warnings
 # Includes that the precompiled headers (cmake/precompiled.cmake) would hide: a file that uses these names must include
@@ -124,7 +113,22 @@ def first_include(path):
     return resolve(first[1].strip('"')) if first and first[1].startswith('"') else None
 
 
+def code_of(path):
+    return re.sub(r"//.*", "", read(path))
+
+
+def is_shared(path, known):
+    """Whether the host may include a device header: it defines types that a launch passes to a kernel, or it is plain data and arithmetic,
+    without device functions; in neither case it asks which thread it is."""
+    if not path.startswith(STANDARD_LIBRARY_FREE) or "include/cosmati/arch/thread.h" in reached(path, known):
+        return False
+    passed = re.search(r"struct (?:alignas\(\d+\) )?(?:\w+(?:Arguments|Parameters)|TensorMap)\b[^;]*\{", code_of(path))
+    computes = path.startswith("include/cosmati/arch/") or re.search(r"COSMATI_(?:DEVICE|KERNEL|CLUSTER_KERNEL)\b", code_of(path))
+    return bool(passed or not computes)
+
+
 def check_includes():
+    known = {}
     for path in files():
         rule = max((r for r in MAY_INCLUDE if path.startswith(r + "/")), key=len, default=None)
         if rule is None:
@@ -143,9 +147,12 @@ def check_includes():
             target = resolve(name)
             if target is None:
                 yield f'{path}: "{name}" is not a path from include/ or the top folder'
-            elif MAY_INCLUDE[rule] is not None and not target.startswith(tuple(MAY_INCLUDE[rule])):
+            elif MAY_INCLUDE[rule] is not None and not target.startswith(tuple(MAY_INCLUDE[rule])) and not (
+                    "shared" in MAY_INCLUDE[rule] and is_shared(target, known)):
                 yield f"{path}: includes {target}; {rule}/ may include {', '.join(sorted(MAY_INCLUDE[rule]))}"
-    yield from check_standard_headers()
+        for folder in APART.get(rule, ()):
+            yield from (f"{path}: reaches {other}; nothing of {rule}/ may" for other in sorted(reached(path, known)) if other.startswith(folder))
+    yield from check_standard_headers(known)
     yield from check_capabilities()
 
 
@@ -160,25 +167,24 @@ def check_capabilities():
                 yield f"{path}:{number}: '{found[0]}' compares a compute capability; only {CAPABILITY_TABLE} may"
 
 
-def standard_headers(path, known):
-    """Headers of the standard library and fmt that a file includes, directly or through our headers."""
+def reached(path, known):
+    """What a file includes, directly or through our headers: paths of ours, names of the standard library's and fmt's."""
     if path not in known:
         known[path] = set()
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
             target = resolve(name) if kind == '"' else None
-            known[path] |= standard_headers(target, known) if target else {name}
+            known[path] |= {target} | reached(target, known) if target else {name}
     return known[path]
 
 
-def check_standard_headers():
-    known = {}
+def check_standard_headers(known):
     for path in files((".h", ".cpp")):
         if not path.startswith((*BUILT, "include/")) or path.startswith(STANDARD_LIBRARY_FREE):
             continue
-        text = re.sub(r"//.*", "", read(path))
+        text = code_of(path)
         for header, names in PRECOMPILED.items():
             used = re.search(names, text)
-            if used and header not in standard_headers(path, known):
+            if used and header not in reached(path, known):
                 yield f"{path}: uses {used[0].rstrip('(<')} and includes <{header}> nowhere"
 
 
