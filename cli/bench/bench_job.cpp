@@ -146,7 +146,7 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     problems.back().place_b = place_of(b, notes.transposition[1] == 't', placement);
     problems.back().place_d = place_of(d, false, placement);
     if (a.type != b.type) problems.back().type_b = b.type;
-    if (is_by_pointers(notes)) {
+    if (notes.by_pointers) {
       problems.back().by_pointers = true;
       problems.back().place_a.alignment = alignment_of_matrices(a);
       problems.back().place_b.alignment = alignment_of_matrices(b);
@@ -276,23 +276,11 @@ class Session {
     return *gauge_;
   }
 
-  // The multiply instruction of the chosen recipe; empty if no peak of that instruction is known.
-  static std::optional<Multiply> multiply_of(Choice const& choice) {
-    for (Considered const& entry : choice.considered)
-      if (entry.kernel == choice.kernel)
-        for (Multiply const multiply :
-             {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma, Multiply::wgmma})
-          if (entry.recipe.find(std::string(", ") + name_of(multiply) + ',') != std::string::npos)
-            return multiply;
-    return {};
-  }
-
   Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type, Choice const& choice) {
     GpuGauge& gauge = gauge_of(device);
     std::optional<cuda::Peak> peak;
-    auto const multiply = multiply_of(choice);
-    if (!task.notes.transposition.empty() && multiply)
-      peak = peak_for(type, task.notes.sum, *multiply, device.gpu);
+    if (!task.notes.transposition.empty() && choice.multiply && choice.multiply != Multiply::wmma)
+      peak = peak_for(type, task.notes.sum, *choice.multiply, device.gpu);
     if (!peak) return {"", 0, gauge.copy_rate()};
     cuda::PeakRate const rate = gauge.peak(*peak);
     return {cuda::name_of(*peak), cuda::ceiling_of(*peak, rate), gauge.copy_rate(), rate.burst,

@@ -22,7 +22,7 @@ class PreparedGroup final : public PreparedTask {
   PreparedGroup(Prepared<GroupedGemmProblem> prepared, std::vector<double> scalars)
       : prepared_(std::move(prepared)), scalars_(std::move(scalars)) {
     auto const& plan = prepared_.plan();
-    choice_ = {plan.kernel, plan.workspace_bytes, plan.considered};
+    choice_ = choice_of(plan);
   }
 
   void run(std::span<void* const> pointers, void* workspace, Stream stream) const override {
@@ -99,8 +99,7 @@ class GroupTask final : public Task {
   }
 
   Choice plan(Device const& device, PlanOptions const& options) const override {
-    auto const made = make_plan(problem_, device, options);
-    return {made.kernel, made.workspace_bytes, made.considered};
+    return choice_of(make_plan(problem_, device, options));
   }
   std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const override {
     return std::make_unique<PreparedGroup>(cosmati::prepare(make_plan(problem_, device, options)), scalars_);

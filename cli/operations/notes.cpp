@@ -11,8 +11,6 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr char const* in_label_by_pointers = " by pointers";
-
 double elements(TensorDescription const& tensor) { return static_cast<double>(tensor.layout.size()); }
 
 char const* direction_text(Direction direction) {
@@ -35,10 +33,6 @@ std::string format_text(TensorDescription const& tensor) {
   return "strided";
 }
 
-bool is_by_pointers(Notes const& notes) {
-  return !notes.transposition.empty() && notes.label.find(in_label_by_pointers) != std::string::npos;
-}
-
 Notes notes_of(GemmProblem const& problem, BoundEpilogue const& epilogue, std::string const& letters,
                std::string const& expression) {
   Index const m = problem.m(), n = problem.n(), k = problem.k(), batch = problem.batch();
@@ -47,7 +41,8 @@ Notes notes_of(GemmProblem const& problem, BoundEpilogue const& epilogue, std::s
   if (batch != 1) notes.label += 'x' + std::to_string(batch);
   notes.label += ' ' + letters;
   if (problem.accumulator) notes.label += " f16 sums";
-  if (problem.by_pointers) notes.label += in_label_by_pointers;
+  notes.by_pointers = problem.by_pointers;
+  if (problem.by_pointers) notes.label += " by pointers";
   if (!expression.empty()) notes.label += ' ' + expression;
   notes.terms = k;
   notes.operations = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *

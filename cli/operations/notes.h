@@ -35,9 +35,6 @@ Notes notes_of(TransformProblem const& problem, std::string const& from, std::st
 Notes notes_of(ReduceProblem const& problem);
 Notes notes_of(OptimizerProblem const& problem);
 
-// Whether the batch is given by arrays of pointers, according to the product's label.
-bool is_by_pointers(Notes const& notes);
-
 // "nchw", "nhwc" or "chwn" for a dense array with the first two dimensions n and c; otherwise "strided".
 std::string format_text(TensorDescription const& tensor);
 

@@ -14,6 +14,7 @@
 #include "cli/operations/composition.h"
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/find.h"
+#include "cosmati/ops/gemm_recipe.h"
 #include "cosmati/ops/operation.h"
 #include "cosmati/ops/tuning.h"
 #include "src/jit/compile.h"
@@ -42,6 +43,7 @@ struct Notes {
   DataType sum = DataType::f32;  // for a matrix product: type of the sums
   bool plain = false;            // a product with the epilogue alpha*acc + beta*c, with these numbers
   double alpha = 1, beta = 0;
+  bool by_pointers = false;  // a matrix product whose batch is given by arrays of pointers
   // For matrix products: the index ("batch", "m", "n" or "k") of each dimension of a slot.
   std::map<std::string, std::vector<std::string>> axes = {};
 };
@@ -56,7 +58,16 @@ struct Choice {
   std::string kernel;
   std::size_t workspace_bytes = 0;
   std::vector<Considered> considered;
+  std::optional<Multiply> multiply;  // of a GPU kernel that multiplies matrices
 };
+
+template <class Problem>
+Choice choice_of(Plan<Problem> const& plan) {
+  Choice choice{plan.kernel, plan.workspace_bytes, plan.considered, {}};
+  if constexpr (std::is_same_v<typename RecipeOf<Problem>::type, GemmRecipe>)
+    if (plan.kernel == name_of(plan.recipe.policy.main_loop)) choice.multiply = plan.recipe.policy.multiply;
+  return choice;
+}
 
 // Results of cosmati find for one problem.
 struct Findings {
@@ -170,7 +181,7 @@ class PreparedTaskOf final : public PreparedTask {
                  std::vector<double> scalars)
       : prepared_(std::move(prepared)), arguments_(std::move(arguments)), scalars_(std::move(scalars)) {
     auto const& plan = prepared_.plan();
-    choice_ = {plan.kernel, plan.workspace_bytes, plan.considered};
+    choice_ = choice_of(plan);
   }
 
   void run(std::span<void* const> pointers, void* workspace, Stream stream) const override {
@@ -263,8 +274,7 @@ class TaskOf final : public Task {
   }
 
   Choice plan(Device const& device, PlanOptions const& options) const override {
-    auto const made = make_plan(promised(), device, options);
-    return {made.kernel, made.workspace_bytes, made.considered};
+    return choice_of(make_plan(promised(), device, options));
   }
 
   std::unique_ptr<PreparedTask> prepare(Device const& device, PlanOptions const& options) const override {

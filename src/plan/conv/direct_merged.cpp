@@ -1,5 +1,6 @@
 // Tile choice and predicted time of direct_merged.
 #include "src/plan/conv/direct_merged.h"
+#include "src/plan/best_offer.h"
 
 #include <fmt/format.h>
 #include <cmath>
@@ -173,7 +174,7 @@ class TileSearch {
                 shape.inputs = inputs;
                 try_shape(shape);
               }
-    return offer_;
+    return std::move(best_).result();
   }
 
  private:
@@ -224,8 +225,7 @@ class TileSearch {
       return refuse(shape, fmt::format("{} tiles for {} blocks of channels; a grid has at most {} and 65535",
                                        grid.x, grid.y, most_extent));
     double const seconds = predicted(problem_, shape, grid, sum_, gpu);
-    if (!offer_.text.empty() && seconds >= offer_.predicted_seconds) return;
-    take(shape, bytes, seconds);
+    if (best_.takes(seconds)) take(shape, bytes, seconds);
   }
 
   void take(MergedShape const& shape, int bytes, double seconds) {
@@ -241,13 +241,13 @@ class TileSearch {
                     shape.channels, shape.cells, shape.inputs);
     if (shape.parts > 1) text += fmt::format(" in {} parts", shape.parts);
     text += fmt::format(", {} bytes shared, {} blocks a multiprocessor, 1 launch", bytes, shape.blocks);
-    offer_ = {{}, 0, seconds, recipe, std::move(text)};
-    if (emulated()) offer_.workspace_bytes = emulator::widening_bytes(problem_, recipe);
+    std::size_t const workspace = emulated() ? emulator::widening_bytes(problem_, recipe) : 0;
+    best_.take({{}, workspace, seconds, recipe, std::move(text)});
   }
 
   // Reports the reason only for the smallest tile, where it rules out the algorithm.
   void refuse(MergedShape const& shape, std::string sentence) {
-    if (offer_.text.empty() && shape.channels == 1 && shape.cells == 1) offer_.refusal = std::move(sentence);
+    if (shape.channels == 1 && shape.cells == 1) best_.refuse(std::move(sentence));
   }
 
   Problem const& problem_;
@@ -255,7 +255,7 @@ class TileSearch {
   ConvolutionForm const& form_;
   DataType sum_;
   MergedShape base_;
-  Offer<Problem> offer_;
+  BestOffer<Problem> best_;
 };
 
 }  // namespace

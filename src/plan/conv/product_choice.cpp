@@ -1,5 +1,6 @@
 // Choice of main loop, policy and split for the product of a convolution.
 #include "src/plan/conv/product_choice.h"
+#include "src/plan/best_offer.h"
 
 #include <fmt/format.h>
 
@@ -77,15 +78,15 @@ class Search {
     std::optional<MainLoop> const main_loop = options_.policy.main_loop;
     policy_.main_loop.reset();
     if (policy_.tile || policy_.extent) {
-      offer_.refusal = "has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
-                       " was asked for";
-      return offer_;
+      refuse("has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
+             " was asked for");
+      return std::move(best_).result();
     }
-    offer_.refusal = "--policy " + options_.policy.text + " names no way to multiply " +
-                     name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here";
+    refuse("--policy " + options_.policy.text + " names no way to multiply " +
+           name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here");
     if (is_warpgroup_policy(policy_)) {
-      offer_.refusal = "--policy " + options_.policy.text + ": a policy of warp_specialized";
-      return offer_;
+      refuse("--policy " + options_.policy.text + ": a policy of warp_specialized");
+      return std::move(best_).result();
     }
     for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
       if (keeps_order(options_, forms_.front().sum)) {
@@ -104,7 +105,7 @@ class Search {
         continue;
       try_way(way);
     }
-    return offer_;
+    return std::move(best_).result();
   }
 
  private:
@@ -259,18 +260,16 @@ class Search {
     if (own > options_.max_workspace)
       return refuse(fmt::format("needs {} bytes of workspace; at most {}", own, options_.max_workspace));
     std::size_t const workspace = own + (emulated() ? emulator::widening_bytes(problem_, recipe) : 0);
-    if (!offer_.text.empty() && product.predicted_seconds >= offer_.predicted_seconds) return;
+    if (!best_.takes(product.predicted_seconds)) return;
     std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));
     if (recipe.algorithm == ConvolutionAlgorithm::implicit_gemm)
       text += recipe.stepwise ? ", a tap a step" : ", depths found one by one";
     if (together) text += fmt::format(", {} places between the strides in one launch", forms_.size());
     if (recipe.launches > 1) text += fmt::format(", {} launches", recipe.launches);
-    offer_ = {{}, workspace, product.predicted_seconds, recipe, std::move(text)};
+    best_.take({{}, workspace, product.predicted_seconds, recipe, std::move(text)});
   }
 
-  void refuse(std::string sentence) {
-    if (offer_.text.empty()) offer_.refusal = std::move(sentence);
-  }
+  void refuse(std::string sentence) { best_.refuse(std::move(sentence)); }
 
   Problem const& problem_;
   Device const& device_;
@@ -278,7 +277,7 @@ class Search {
   PolicyRequest policy_;  // of the product
   std::vector<ConvolutionForm> const& forms_;
   ConvolutionRecipe const& base_;
-  Offer<Problem> offer_;
+  BestOffer<Problem> best_;
 };
 
 }  // namespace

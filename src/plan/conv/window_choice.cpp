@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/plan/best_offer.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/packing.h"
 #include "src/plan/conv/product_choice.h"
@@ -51,13 +52,13 @@ class WindowSearch {
   Offer<Problem> best() {
     policy_.main_loop.reset();
     if (options_.policy.main_loop.value_or(MainLoop::warp_specialized) != MainLoop::warp_specialized) {
-      offer_.refusal = "--policy " + options_.policy.text + ": another main loop";
-      return offer_;
+      refuse("--policy " + options_.policy.text + ": another main loop");
+      return std::move(best_).result();
     }
     if (policy_.tile || policy_.extent) {
-      offer_.refusal = "has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
-                       " was asked for";
-      return offer_;
+      refuse("has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
+             " was asked for");
+      return std::move(best_).result();
     }
     int const size = size_of(front().a.type);
     // A 1x1 filter is a plain product, for which the policies have been measured.
@@ -72,16 +73,16 @@ class WindowSearch {
       policies.front().policy.partition = own.partition;  // chosen below
     }
     if (emulated() && !(policies.front().policy == own)) {
-      offer_.refusal = "--policy " + options_.policy.text +
-                       ": the emulator has one policy for each kernel and type: emulated";
-      return offer_;
+      refuse("--policy " + options_.policy.text +
+             ": the emulator has one policy for each kernel and type: emulated");
+      return std::move(best_).result();
     }
     for (NamedPolicy const& named : policies) try_policy(named);
-    if (offer_.text.empty() && offer_.refusal.empty())
-      offer_.refusal = fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so",
-                                   options_.policy.text, windows_.parts.size(),
-                                   front().k * size_of(front().a.type) / step_bytes);
-    return offer_;
+    if (!best_.found() && !best_.refused())
+      refuse(fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so",
+                         options_.policy.text, windows_.parts.size(),
+                         front().k * size_of(front().a.type) / step_bytes));
+    return std::move(best_).result();
   }
 
  private:
@@ -166,7 +167,7 @@ class WindowSearch {
           fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));
     // Stream-K is unmeasured here: require a predicted gain of 5 %.
     double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
-    if (!offer_.text.empty() && recipe.predicted_seconds >= share * offer_.predicted_seconds) return;
+    if (!best_.takes(recipe.predicted_seconds, share)) return;
     made.product = recipe;
     made.stepwise = windows_.image_is_a;  // one tap per step
     made.launches = together ? 1 : static_cast<int>(windows_.parts.size());
@@ -177,7 +178,7 @@ class WindowSearch {
       text += fmt::format(", {} launches", windows_.parts.size());
     std::string const first = packing_text(problem_, packing_, device_.gpu);
     if (!first.empty()) text += ", " + first;
-    offer_ = {{}, workspace, recipe.predicted_seconds, made, std::move(text)};
+    best_.take({{}, workspace, recipe.predicted_seconds, made, std::move(text)});
   }
 
   double seconds_of_launch(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) const {
@@ -200,9 +201,7 @@ class WindowSearch {
     return std::max(product, engine) + 0.15 * std::min(product, engine);
   }
 
-  void refuse(std::string sentence) {
-    if (offer_.text.empty()) offer_.refusal = std::move(sentence);
-  }
+  void refuse(std::string sentence) { best_.refuse(std::move(sentence)); }
 
   Problem const& problem_;
   Device const& device_;
@@ -211,7 +210,7 @@ class WindowSearch {
   WindowProducts const& windows_;
   PackRecipe const& packing_;
   double packing_seconds_;
-  Offer<Problem> offer_;
+  BestOffer<Problem> best_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "src/backend/cuda/gemm.h"
 #include "src/backend/emulator/catalogue.h"
 #include "src/ops/architecture.h"
+#include "src/plan/best_offer.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/each_matrix.h"
@@ -37,7 +38,8 @@ EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
 
 namespace {
 
-void complete(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Device const& device) {
+void finalize_recipe(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form,
+                     Device const& device) {
   Gpu const& gpu = device.gpu;
   GemmPolicy& p = recipe.policy;
   p.whole = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
@@ -56,7 +58,7 @@ void complete(GemmRecipe& recipe, Division const& division, CanonicalGemm const&
   recipe.predicted_seconds += launch_seconds;
 }
 
-void complete(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
+void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
   GemmPolicy& p = recipe.policy;
   p.whole = std::all_of(group.problems.begin(), group.problems.end(), [&](CanonicalGemm const& form) {
     return form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
@@ -170,12 +172,13 @@ bool takes_any_policy(PolicyRequest request, Multiply multiply) {
   return request.empty();
 }
 
-// Tries the policies of one multiply, and replaces `offer` by any that is predicted to be faster. With
+// Tries the policies of one multiply, and keeps the one that is predicted to be fastest in `best`. With
 // repacking `passes`, `form` describes the repacked operands. For a group, `form` is the common form of its
 // members and `problem` is one of them.
-void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, GemmProblem const& problem,
-            CanonicalGemm const& form, Device const& device, PlanOptions const& options,
-            GemmRecipe const& passes = {}, GroupForm const* group = nullptr) {
+void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply multiply,
+                     GemmProblem const& problem, CanonicalGemm const& form, Device const& device,
+                     PlanOptions const& options, GemmRecipe const& passes = {},
+                     GroupForm const* group = nullptr) {
   GemmRecipe recipe = recipe_for(form);
   recipe.repack_a = passes.repack_a;
   recipe.repack_b = passes.repack_b;
@@ -186,10 +189,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
   if (emulated) policies = {{"emulated", own}};
   std::string const foreign =
       emulated || main_loop == MainLoop::warp_specialized ? "" : foreign_policy(options.policy, policies);
-  if (!foreign.empty()) {
-    if (offer.text.empty()) offer.refusal = fmt::format("policy '{}' is one of warp_specialized", foreign);
-    return;
-  }
+  if (!foreign.empty()) return best.refuse(fmt::format("policy '{}' is one of warp_specialized", foreign));
   std::optional<Partition> const asked = options.policy.partition;
   bool const invariant = keeps_order(options, form.sum);
   bool const any_policy = takes_any_policy(options.policy, multiply);
@@ -198,21 +198,18 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     NamedPolicy named = requested_policy(options.policy, policies, policies[large]);
     named.policy.partition = own.partition;  // chosen below
     if (!any_policy) policies = {std::move(named)};
-    if (emulated && !(policies.front().policy == own)) {
-      offer.refusal = "--policy " + options.policy.text +
-                      ": the emulator has one policy for each kernel and type: emulated";
-      return;
-    }
+    if (emulated && !(policies.front().policy == own))
+      return best.refuse("--policy " + options.policy.text +
+                         ": the emulator has one policy for each kernel and type: emulated");
   }
   bool const own_schedule = options.policy.epilogue.has_value();
   // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
   std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
-  if ((problem.by_pointers || group != nullptr) && widening > 0) {
-    offer.refusal = "the emulator has no kernel for these types; it widens them, but not through pointers";
-    return;
-  }
-  if (invariant) offer.refusal = keep_invariant(policies, asked);
-  if (invariant && !offer.refusal.empty()) return;
+  if ((problem.by_pointers || group != nullptr) && widening > 0)
+    return best.refuse(
+        "the emulator has no kernel for these types; it widens them, but not through pointers");
+  if (invariant)
+    if (std::string why = keep_invariant(policies, asked); !why.empty()) return best.refuse(std::move(why));
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
@@ -238,13 +235,13 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
       recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
     std::string refusal = form_violation(recipe, form, device.gpu);
     if (!refusal.empty()) {
-      if (offer.text.empty()) offer.refusal = std::move(refusal);
+      best.refuse(std::move(refusal));
       continue;
     }
     if (group != nullptr) {
-      complete(recipe, *group, device.gpu);
-      if (offer.text.empty() || recipe.predicted_seconds < offer.predicted_seconds)
-        offer = {{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)};
+      finalize_recipe(recipe, *group, device.gpu);
+      if (best.takes(recipe.predicted_seconds))
+        best.take({{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)});
       continue;
     }
     bool const may_stream = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads &&
@@ -252,29 +249,27 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
     std::vector<Division> const divisions =
         invariant ? std::vector<Division>(1)
                   : divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
-    if (divisions.empty() && offer.text.empty())
-      offer.refusal = fmt::format("partition={}: {}", asked ? name_of(*asked) : "",
-                                  asked == Partition::stream_k
-                                      ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
-                                      : "there are fewer than 2 steps of k, or more than 65535 matrices");
+    if (divisions.empty())
+      best.refuse(fmt::format("partition={}: {}", asked ? name_of(*asked) : "",
+                              asked == Partition::stream_k
+                                  ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
+                                  : "there are fewer than 2 steps of k, or more than 65535 matrices"));
     for (Division const& division : divisions) {
       std::string no = division_violation(recipe, division, form);
       if (!no.empty()) {
-        if (offer.text.empty()) offer.refusal = std::move(no);
+        best.refuse(std::move(no));
         continue;
       }
-      complete(recipe, division, form, device);
+      finalize_recipe(recipe, division, form, device);
       std::size_t const workspace = workspace_of(recipe) + widening;
       if (workspace > widening && workspace > options.max_workspace) {
-        if (offer.text.empty())
-          offer.refusal =
-              fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace);
+        best.refuse(fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace));
         continue;
       }
       // Stream-K is unmeasured here: require a predicted gain of 5 %.
       double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
-      if (!offer.text.empty() && recipe.predicted_seconds >= share * offer.predicted_seconds) continue;
-      offer = {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)};
+      if (best.takes(recipe.predicted_seconds, share))
+        best.take({{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)});
     }
   }
 }
@@ -282,7 +277,7 @@ void better(Offer<GemmProblem>& offer, MainLoop main_loop, Multiply multiply, Ge
 // The policy and operand paths that are predicted to be fastest with wgmma. The text includes the predictions
 // for the other paths; a refusal is that of the first path.
 Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
-  Offer<GemmProblem> best;
+  std::optional<Offer<GemmProblem>> best;  // or the refusal of the first path
   PlanOptions options = asked;
   options.policy.operands.reset();
   std::vector<std::pair<OperandWay, double>> predicted;
@@ -301,29 +296,36 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
     Offer<GemmProblem> offer;
     CanonicalGemm const left = repacked(way.form, way.passes);
     std::string const refusal = wgmma_violation(left, device.gpu);
-    if (refusal.empty())
-      better(offer, MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options, way.passes);
-    else
+    if (refusal.empty()) {
+      BestOffer<GemmProblem> of_way;
+      search_policies(of_way, MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
+                      way.passes);
+      offer = std::move(of_way).result();
+    } else {
       offer.refusal = refusal;
+    }
     std::string const as_it_lies = wgmma_violation(way.form, device.gpu);
     if (!offer.refusal.empty() && refusal.empty() && !as_it_lies.empty())
       offer.refusal = as_it_lies + "; a copy for it " + offer.refusal;
     if (offer.refusal.empty()) predicted.emplace_back(way, offer.predicted_seconds);
-    bool const is_better =
-        offer.refusal.empty() && (best.text.empty() || offer.predicted_seconds < best.predicted_seconds);
-    if (is_better || (best.text.empty() && best.refusal.empty())) best = std::move(offer);
+    if (!best || (offer.refusal.empty() &&
+                  (!best->refusal.empty() || offer.predicted_seconds < best->predicted_seconds)))
+      best = std::move(offer);
   }
-  if (best.text.empty() && best.refusal.empty())
-    best.refusal = problem.by_pointers
-                       ? "by pointers: " + (device.backend == Backend::emulator
-                                                ? emulator::pointers_violation(canonical(problem))
-                                                : wgmma_violation(canonical(problem), device.gpu))
-                       : "--policy " + asked.policy.text + ": no operand of this problem goes that way";
-  if (predicted.size() < 2) return best;
+  if (!best) {
+    best.emplace();
+    best->refusal = problem.by_pointers
+                        ? "by pointers: " + (device.backend == Backend::emulator
+                                                 ? emulator::pointers_violation(canonical(problem))
+                                                 : wgmma_violation(canonical(problem), device.gpu))
+                        : "--policy " + asked.policy.text + ": no operand of this problem goes that way";
+  }
+  if (predicted.size() < 2) return *best;
   for (auto const& [way, seconds] : predicted)
-    best.note += fmt::format("{}{}: {:.4g} us", best.note.empty() ? "" : "; ", to_string(way), seconds * 1e6);
-  best.note = "predicted, " + best.note;
-  return best;
+    best->note +=
+        fmt::format("{}{}: {:.4g} us", best->note.empty() ? "" : "; ", to_string(way), seconds * 1e6);
+  best->note = "predicted, " + best->note;
+  return *best;
 }
 
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
@@ -332,38 +334,38 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
       group != nullptr ? group->common : canonical(problem, invariant_side(problem, options));
   std::optional<Multiply> asked = options.policy.multiply;
   bool const copies = main_loop == MainLoop::multistage;
-  Offer<GemmProblem> offer;
+  BestOffer<GemmProblem> best;
+  auto const refused = [](std::string reason) {
+    Offer<GemmProblem> offer;
+    offer.refusal = std::move(reason);
+    return offer;
+  };
   if (keeps_order(options, form.sum) && !asked) {
-    offer.refusal = invariant_violation(main_loop, form, device.gpu, options.kernel);
-    if (!offer.refusal.empty()) return offer;
+    std::string why = invariant_violation(main_loop, form, device.gpu, options.kernel);
+    if (!why.empty()) return refused(std::move(why));
     asked = invariant_multiply(form, device.gpu, options.kernel);
   }
   std::size_t const scalars = problem.epilogue.expression.scalars().size();
-  if (device.backend == Backend::cuda && scalars > max_kernel_operands) {
-    offer.refusal =
+  if (device.backend == Backend::cuda && scalars > max_kernel_operands)
+    return refused(
         fmt::format("the epilogue names {} scalars; a kernel takes at most {}: bind some to constants",
-                    scalars, max_kernel_operands);
-    return offer;
-  }
+                    scalars, max_kernel_operands));
   if (main_loop == MainLoop::warp_specialized && group != nullptr) {
-    offer.refusal = wgmma_violation(*group, device.gpu);
-    if (offer.refusal.empty())
-      better(offer, main_loop, Multiply::wgmma, problem, form, device, options, {}, group);
-    return offer;
+    if (std::string why = wgmma_violation(*group, device.gpu); !why.empty()) return refused(std::move(why));
+    search_policies(best, main_loop, Multiply::wgmma, problem, form, device, options, {}, group);
+    return std::move(best).result();
   }
   if (main_loop == MainLoop::warp_specialized) return best_way(problem, device, options);
-  if (options.policy.operands) {
-    offer.refusal = "--policy " + options.policy.text + ": operands= is a word of warp_specialized";
-    return offer;
-  }
+  if (options.policy.operands)
+    return refused("--policy " + options.policy.text + ": operands= is a word of warp_specialized");
   // mma is preferred where it exists, because wmma does the same slightly slower. wmma is for GPUs without
   // mma, or on request.
   if (asked == Multiply::wmma || (!asked && !features_of(device.gpu).mma && !copies)) {
     std::string const refusal = wmma_violation(form, device.gpu);
     if (refusal.empty())
-      better(offer, main_loop, Multiply::wmma, problem, form, device, options);
+      search_policies(best, main_loop, Multiply::wmma, problem, form, device, options);
     else if (asked)
-      offer.refusal = refusal;
+      best.refuse(refusal);
   }
   Multiply const simple = simple_multiply(form);
   if (asked != Multiply::mma && asked != Multiply::wmma) {
@@ -371,22 +373,22 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
     if (slow.empty())
-      better(offer, main_loop, simple, problem, form, device, options, {}, group);
+      search_policies(best, main_loop, simple, problem, form, device, options, {}, group);
     else
-      offer.refusal = slow;
+      best.refuse(slow);
   }
-  if (!copies && asked == Multiply::mma) offer.refusal = "multiply mma is for the multistage main loop";
+  if (!copies && asked == Multiply::mma) best.refuse("multiply mma is for the multistage main loop");
   // Single bytes would be loaded and stored one at a time.
   bool const single_bytes =
       size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;
   if (copies && (asked ? asked == Multiply::mma : !single_bytes)) {
     std::string const refusal = mma_violation(form, device.gpu);
     if (refusal.empty())
-      better(offer, main_loop, Multiply::mma, problem, form, device, options, {}, group);
+      search_policies(best, main_loop, Multiply::mma, problem, form, device, options, {}, group);
     else if (asked)
-      offer.refusal = refusal;
+      best.refuse(refusal);
   }
-  return offer;
+  return std::move(best).result();
 }
 
 // The reason why a measured choice is no longer valid; empty if it is valid.
@@ -429,7 +431,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     next.splits = line->splits;
     std::string wrong = "the kernel is refused";
     if (offer.refusal.empty()) wrong = measured_violation(next, form, device.gpu);
-    if (wrong.empty()) complete(next, {next.policy.partition, next.splits}, form, device);
+    if (wrong.empty()) finalize_recipe(next, {next.policy.partition, next.splits}, form, device);
     if (wrong.empty() && workspace_of(next) > options.max_workspace)
       wrong = fmt::format("it needs a workspace of {} bytes; the limit is {}", workspace_of(next),
                           options.max_workspace);

@@ -150,7 +150,7 @@ std::vector<TuningContender> contenders(GemmProblem const& problem, Device const
   auto const add_policy = [&](Candidate<GemmProblem> const& candidate, PolicyRequest policy) {
     named.policy = std::move(policy);
     Offer<GemmProblem> const offer = offer_of(candidate, problem, device, named);
-    if (offer.refusal.empty() && !offer.text.empty()) add_to(others, offer.recipe);
+    if (offer.refusal.empty()) add_to(others, offer.recipe);
   };
   for (auto const& candidate : candidates<GemmProblem>(device.backend)) {
     if (candidate.offer == nullptr || (!options.kernel.empty() && options.kernel != candidate.name)) continue;

@@ -24,10 +24,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
   GroupForm const group = group_form(problem);
   Offer<GemmProblem> const best = group_offer(main_loop, problem, group, device, options);
   result.refusal = best.refusal;
-  if (!best.refusal.empty() || best.text.empty()) {
-    if (result.refusal.empty()) result.refusal = "no policy takes the group";
-    return result;
-  }
+  if (!best.refusal.empty()) return result;
   if (device.backend == Backend::emulator) result.refusal = emulator::group_violation(best.recipe, group);
   Index const tiles = first_tiles(best.recipe.policy, group).back();
   if (tiles > 0x7fffffff) result.refusal = fmt::format("{} tiles; a grid has at most 2147483647", tiles);

@@ -251,7 +251,7 @@ Offer<Problem> winograd(Problem const& problem, Device const& device, PlanOption
                       fmt::format(" (tiles of {0}x{0})", tile);
     else
       offer = candidate.offer(policy);
-    bool const first = best.text.empty() && best.refusal.empty();
+    bool const first = tile == options.policy.tile.value_or(4);
     bool const better =
         offer.refusal.empty() && (!best.refusal.empty() || offer.predicted_seconds < best.predicted_seconds);
     if (first || better || (!offer.refusal.empty() && !best.refusal.empty())) best = std::move(offer);

@@ -1,0 +1,40 @@
+// What a search for the fastest way to run a problem has found so far.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cosmati/ops/operation.h"
+
+namespace cosmati::plan {
+
+template <class Problem>
+class BestOffer {
+ public:
+  bool found() const { return offer_.has_value(); }
+  // True if nothing has been found yet, or only offers that take longer than `seconds`; with a `share`,
+  // longer than seconds / share.
+  bool takes(double seconds, double share = 1) const {
+    return !offer_ || seconds < share * offer_->predicted_seconds;
+  }
+  void take(Offer<Problem> offer) { offer_ = std::move(offer); }
+  // Why there is no offer; the last reason counts, and none does once an offer has been found.
+  void refuse(std::string reason) {
+    if (!offer_) refusal_ = std::move(reason);
+  }
+  bool refused() const { return !offer_ && !refusal_.empty(); }
+
+  // The offer, or a refusal.
+  Offer<Problem> result() && {
+    if (offer_) return std::move(*offer_);
+    Offer<Problem> none;
+    none.refusal = refusal_.empty() ? "no policy takes the problem" : std::move(refusal_);
+    return none;
+  }
+
+ private:
+  std::optional<Offer<Problem>> offer_;
+  std::string refusal_;
+};
+
+}  // namespace cosmati::plan
