@@ -1,4 +1,5 @@
-// Batch normalization (Ioffe and Szegedy 2015, algorithm 1) and local response normalization (Krizhevsky et
+// Batch normalization (Ioffe and Szegedy 2015, algorithm 1), layer normalization (Ba, Kiros and Hinton 2016),
+// RMS normalization (Zhang and Sennrich 2019) and local response normalization (Krizhevsky et
 // al. 2012, section 3.3, with alpha divided by the size as in ONNX).
 #include <algorithm>
 #include <cmath>
@@ -87,6 +88,91 @@ void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const
   }
 }
 
+// The places of a row's elements, and of the parameters at them: visit(position, parameter position).
+template <class Visit>
+void for_each_in_row(RowNormProblem const& problem, Position row, Visit const& visit) {
+  int const rank = problem.x.layout.rank(), axis = problem.axis;
+  Shape shape;
+  for (int d = axis; d < rank; ++d) shape[shape.rank++] = problem.x.extent(d);
+  for_each_index(shape, [&](Position const& parameter) {
+    for (int d = axis; d < rank; ++d) row[d] = parameter[d - axis];
+    visit(static_cast<Position const&>(row), parameter);
+  });
+}
+
+Shape rows_of(RowNormProblem const& problem) {
+  Shape shape = problem.x.shape();
+  for (int d = problem.axis; d < shape.rank; ++d) shape[d] = 1;
+  return shape;
+}
+
+// y = (x - mean) * inverse * weight + bias; the mean of rms is 0
+void normalize_rows(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x), weight(problem.weight, arguments.weight),
+      bias(problem.bias, arguments.bias);
+  Output const y(problem.y, arguments.y), saved_mean(problem.statistics, arguments.saved_mean),
+      saved_inverse(problem.statistics, arguments.saved_inverse);
+  Shape const rows = rows_of(problem);
+  double const count = static_cast<double>(problem.x.layout.size() / std::max<Index>(rows.size(), 1));
+  for_each_index(rows, [&](Position const& row) {
+    double sum = 0, squares = 0;
+    if (problem.centered())
+      for_each_in_row(problem, row, [&](Position const& at, Position const&) { sum += x(at); });
+    double const mean = sum / count;
+    for_each_in_row(problem, row,
+                    [&](Position const& at, Position const&) { squares += (x(at) - mean) * (x(at) - mean); });
+    double const inverse = 1 / std::sqrt(squares / count + problem.epsilon);
+    for_each_in_row(problem, row, [&](Position const& at, Position const& parameter) {
+      y(at) = (x(at) - mean) * inverse * (problem.weight.present() ? weight(parameter) : 1) +
+              (problem.bias.present() ? bias(parameter) : 0);
+    });
+    if (!problem.statistics.present()) return;
+    if (problem.centered()) saved_mean(row) = mean;
+    saved_inverse(row) = inverse;
+  });
+}
+
+// With u = (x - mean) * inverse and g = dy * weight: dx = inverse * (g - mean of g - u * mean of g*u), rms
+// without the mean of g; dweight = sum of dy * u and dbias = sum of dy over the rows
+void normalize_rows_backward(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
+  Input const x(problem.x, arguments.x), dy(problem.y, arguments.dy),
+      weight(problem.weight, arguments.weight), mean(problem.statistics, arguments.mean),
+      inverse(problem.statistics, arguments.inverse);
+  Output const dx(problem.dx, arguments.dx), dweight(problem.dweight, arguments.dweight),
+      dbias(problem.dbias, arguments.dbias);
+  Shape const rows = rows_of(problem);
+  double const count = static_cast<double>(problem.x.layout.size() / std::max<Index>(rows.size(), 1));
+  auto const u = [&](Position const& at, Position const& row) {
+    return (x(at) - (problem.centered() ? mean(row) : 0)) * inverse(row);
+  };
+  auto const g = [&](Position const& at, Position const& parameter) {
+    return dy(at) * (problem.weight.present() ? weight(parameter) : 1);
+  };
+  for_each_index(rows, [&](Position const& row) {
+    double sum = 0, sum_with_u = 0;
+    for_each_in_row(problem, row, [&](Position const& at, Position const& parameter) {
+      if (problem.centered()) sum += g(at, parameter);
+      sum_with_u += g(at, parameter) * u(at, row);
+    });
+    for_each_in_row(problem, row, [&](Position const& at, Position const& parameter) {
+      dx(at) = inverse(row) * (g(at, parameter) - sum / count - u(at, row) * (sum_with_u / count));
+    });
+  });
+  // One parameter at a time, so that each of its sums is in double precision.
+  if (!problem.dweight.present() && !problem.dbias.present()) return;
+  for_each_in_row(problem, {}, [&](Position const& first, Position const& parameter) {
+    double sum = 0, sum_with_u = 0;
+    for_each_index(rows, [&](Position const& row) {
+      Position at = first;
+      for (int d = 0; d < problem.axis; ++d) at[d] = row[d];
+      sum += dy(at);
+      sum_with_u += dy(at) * u(at, row);
+    });
+    if (problem.dweight.present()) dweight(parameter) = sum_with_u;
+    if (problem.dbias.present()) dbias(parameter) = sum;
+  });
+}
+
 // base = k + alpha / size * sum of x[i]^2 over i in [c - (size-1)/2, c + size/2]
 double lrn_base(LrnProblem const& problem, Input const& x, Position at) {
   Index const c = at[1];
@@ -128,6 +214,11 @@ void lrn_backward(LrnProblem const& problem, LrnProblem::Arguments const& argume
 
 void run(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
   problem.mode == BatchNormMode::backward ? backward(problem, arguments) : normalize(problem, arguments);
+}
+
+void run(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
+  problem.direction == Direction::forward ? normalize_rows(problem, arguments)
+                                          : normalize_rows_backward(problem, arguments);
 }
 
 void run(LrnProblem const& problem, LrnProblem::Arguments const& arguments) {

@@ -20,6 +20,7 @@ void run(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const&
 void run(PoolingProblem const& problem, PoolingProblem::Arguments const& arguments);
 void run(ActivationProblem const& problem, ActivationProblem::Arguments const& arguments);
 void run(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments);
+void run(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments);
 void run(LrnProblem const& problem, LrnProblem::Arguments const& arguments);
 void run(SoftmaxProblem const& problem, SoftmaxProblem::Arguments const& arguments);
 void run(CrossEntropyProblem const& problem, CrossEntropyProblem::Arguments const& arguments);

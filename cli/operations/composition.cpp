@@ -1,6 +1,7 @@
 // Composition, tuning choices and additional error bounds of each operation's kernels.
 #include "cli/operations/composition.h"
 
+#include "cli/operations/notes.h"
 #include "src/backend/cuda/bind.h"
 #include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/gemm_source.h"
@@ -108,6 +109,10 @@ std::unique_ptr<TuningChoices> choices_of(Problem const& problem, Device const& 
 template <class Problem>
 std::vector<Tensor> errors_of(Plan<Problem> const&, typename Problem::Arguments const&) {
   return {};
+}
+
+std::vector<Tensor> errors_of(Plan<RowNormProblem> const& plan, RowNormProblem::Arguments const& arguments) {
+  return row_norm_bounds(plan.problem, arguments);
 }
 
 std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,

@@ -25,6 +25,11 @@ Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue)
 Notes notes_of(PoolingProblem const& problem, std::string const& format);
 Notes notes_of(ActivationProblem const& problem);
 Notes notes_of(BatchNormProblem const& problem, std::string const& format);
+Notes notes_of(RowNormProblem const& problem);
+// The largest error that rounding permits, for each element of each output, as f64 arrays; infinite where
+// sums may overflow. Takes host pointers.
+std::vector<Tensor> row_norm_bounds(RowNormProblem const& problem,
+                                    RowNormProblem::Arguments const& arguments);
 Notes notes_of(LrnProblem const& problem, std::string const& format);
 Notes notes_of(SoftmaxProblem const& problem);
 Notes notes_of(CrossEntropyProblem const& problem);

@@ -71,9 +71,9 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
 
 std::vector<std::unique_ptr<Subject>> make_subjects() {
   std::vector<std::unique_ptr<Subject>> subjects;
-  for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_softmax,
-                    make_lrn, make_cross_entropy, make_rbf, make_dropout, make_transform, make_reduce,
-                    make_add, make_elementwise, make_sgd, make_adam})
+  for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_layer_norm,
+                    make_rms_norm, make_softmax, make_lrn, make_cross_entropy, make_rbf, make_dropout,
+                    make_transform, make_reduce, make_add, make_elementwise, make_sgd, make_adam})
     subjects.push_back(make());
   return subjects;
 }

@@ -153,6 +153,8 @@ std::unique_ptr<Subject> make_convolution();
 std::unique_ptr<Subject> make_pool();
 std::unique_ptr<Subject> make_activation();
 std::unique_ptr<Subject> make_batch_norm();
+std::unique_ptr<Subject> make_layer_norm();
+std::unique_ptr<Subject> make_rms_norm();
 std::unique_ptr<Subject> make_lrn();
 std::unique_ptr<Subject> make_softmax();
 std::unique_ptr<Subject> make_cross_entropy();

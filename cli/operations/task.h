@@ -37,9 +37,11 @@ struct Notes {
   double exponents =
       0;  // rounding errors of exponents in ulps, which become relative errors of the exponentials
   bool linear = false;  // rounding errors are bounded by the outputs for absolute values of all inputs
-  bool exact = false;   // small integers give results without rounding, except in the last step
-  double slope = 1;     // how much that last, nonlinear step can magnify an error
-  Index classes = 1;    // labels lie in [0, classes)
+  // Task::added_errors() is the whole permitted error, derived for this problem's data.
+  bool derived = false;
+  bool exact = false;            // small integers give results without rounding, except in the last step
+  double slope = 1;              // how much that last, nonlinear step can magnify an error
+  Index classes = 1;             // labels lie in [0, classes)
   DataType sum = DataType::f32;  // for a matrix product: type of the sums
   bool plain = false;            // a product with the epilogue alpha*acc + beta*c, with these numbers
   double alpha = 1, beta = 0;

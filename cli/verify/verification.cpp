@@ -70,13 +70,14 @@ Runs run_guarded(PreparedTask const& prepared, std::vector<Slot> const& slots, T
 
 // The largest magnitude of hard data. The gradient of softmax takes y or log y, which is exponentiated; the
 // gradient of batch normalization is a product of five numbers; the RBF loss contains exponentials of
-// squares.
-double largest_of(std::vector<Slot> const& slots, Slot const& slot) {
+// squares; the gradient of a layer normalization is a product of seven.
+double largest_of(std::vector<Slot> const& slots, Slot const& slot, bool derived) {
   auto const has = [&slots](char const* name) {
     return std::ranges::any_of(slots, [name](Slot const& other) { return other.name == name; });
   };
   if (slot.name == "y") return 16;
   if (has("centres") && has("labels")) return 4;
+  if (derived) return 0x1p+16;
   return has("scale") ? 0x1p+18 : 0x1p+1023;
 }
 
@@ -92,7 +93,8 @@ Verdict verify_task(Task& task, Device const& device, PlanOptions const& options
                                                   : slot.description);
     std::memset(inputs.back().data(), 0xff, inputs.back().bytes());  // NaN in the gaps
     fill_random(inputs.back(), slot.name, {data.small_integers, task.notes.classes}, random);
-    if (!is_count(slot)) fill_hard(inputs.back(), slot.name, data.hard, largest_of(slots, slot), random);
+    if (!is_count(slot))
+      fill_hard(inputs.back(), slot.name, data.hard, largest_of(slots, slot, task.notes.derived), random);
   }
   auto const prepared = for_host_arrays(task.prepare(device, options), device, slots,
                                         static_cast<std::size_t>(GuardedTensor::guard));

@@ -6,9 +6,10 @@ import re
 from . import _native
 from ._interop import finished
 
-FORWARD = 0  # cosmati_direction
+FORWARD, BACKWARD = 0, 1  # cosmati_direction
 INFERENCE, TRAINING = 0, 1  # cosmati_batch_norm_mode
 BROADCASTERS = {"torch": "torch", "cupy": "cupy", "jaxlib": "jax.numpy", "jax": "jax.numpy"}  # the module with broadcast_to; else numpy
+EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 REDUCTIONS = ("sum", "mean", "max", "min", "sum-of-squares")  # cosmati_reduction
 
 
@@ -130,6 +131,94 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
             if running is not None:
                 running[...] = running * (1 - momentum) + batch * momentum
     return y if out is not None else finished(x, y)
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, out=None):
+    """Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance over the last dimensions.
+
+    Args:
+        x: of any shape that ends in `normalized_shape`.
+        normalized_shape: an integer, or the last dimensions of x, which are normalized together.
+        weight, bias: of `normalized_shape`; None: ones, zeros.
+        out: of x's shape.
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> layer_norm(numpy.array([[1, 3], [5, 5]], numpy.float32), 2, eps=0.25).round(4)
+    array([[-0.8944,  0.8944],
+           [ 0.    ,  0.    ]], dtype=float32)
+    """
+    return normalize_rows("layer_norm", x, normalized_shape, weight, bias, eps, out)[0]
+
+
+def rms_norm(x, normalized_shape, weight=None, eps=None, *, out=None):
+    """RMS normalization: y = x / sqrt(mean of x^2 + eps) * weight, the mean over the last dimensions.
+
+    Args:
+        x: of any shape that ends in `normalized_shape`.
+        normalized_shape: an integer, or the last dimensions of x, which are normalized together.
+        weight: of `normalized_shape`; None: ones.
+        eps: None: the distance from 1 to the next number of x's type.
+        out: of x's shape.
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> rms_norm(numpy.array([1, 7], numpy.float32), 2)
+    array([0.2, 1.4], dtype=float32)
+    """
+    return normalize_rows("rms_norm", x, normalized_shape, weight, None, eps, out)[0]
+
+
+def fields_of_rows(x, normalized_shape, eps):
+    """The fields that both directions of a row normalization have, and the shape and the type of the statistics."""
+    type_, shape = _native.describe(x, "x")[:2]
+    normalized = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    axis = len(shape) - len(normalized)
+    if not normalized or axis < 0 or tuple(shape[axis:]) != normalized:
+        raise ValueError(f"normalized_shape = {normalized_shape}; expected the last dimensions of x, which is of shape {tuple(shape)}")
+    epsilon = EPSILONS.get(type_, EPSILONS["float32"]) if eps is None else float(eps)
+    statistics = (*shape[:axis], *[1] * len(normalized))
+    return {"x": x, "axis": axis, "epsilon": epsilon}, statistics, "float64" if type_ == "float64" else "float32"
+
+
+def normalize_rows(operation, x, normalized_shape, weight, bias, eps, out=None, saves=False):
+    """y, and with `saves` the mean (None of rms_norm) and the inverse standard deviation or root mean square of each row."""
+    fields, shape, type_ = fields_of_rows(x, normalized_shape, eps)
+    fields |= {"direction": FORWARD, **{name: array for name, array in (("weight", weight), ("bias", bias)) if array is not None}}
+    y = output(fields, "y", out, x)
+    mean = inverse = None
+    if saves:
+        if operation == "layer_norm":
+            mean = output(fields, "statistics:saved_mean", None, x, shape, type_)
+        inverse = output(fields, "statistics:saved_inverse", None, x, shape, type_)
+    _native.run(operation, fields, None, {}, None)
+    return tuple(one if one is out or one is None else finished(x, one) for one in (y, mean, inverse))
+
+
+def gradients_of_rows(operation, dy, x, normalized_shape, weight, mean, inverse, has_bias):
+    """dx, dweight (None without weight) and dbias (None without `has_bias`), from what normalize_rows has saved."""
+    fields, _, _ = fields_of_rows(x, normalized_shape, 0.0)
+    fields |= {"direction": BACKWARD, "y:dy": dy, "statistics:inverse": inverse}
+    if mean is not None:
+        fields["statistics:mean"] = mean
+    dx = output(fields, "dx", None, x)
+    dweight = dbias = None
+    parameters = _native.describe(x, "x")[1][fields["axis"]:]
+    if weight is not None:
+        fields["weight"] = weight
+        dweight = output(fields, "dweight", None, weight)
+    if has_bias:
+        dbias = output(fields, "dbias", None, x, parameters)
+    _native.run(operation, fields, None, {}, None)
+    return tuple(one if one is None else finished(x, one) for one in (dx, dweight, dbias))
 
 
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, *, out=None):

@@ -8,7 +8,7 @@ inputs is kept. An epilogue that stores more outputs has no gradient.
 import torch
 from torch.nn.modules.utils import _pair as pair
 
-from . import _convolutions, _native
+from . import _convolutions, _layers, _native
 from ._torch_epilogue import evaluate
 
 EPILOGUE = "str epilogue, str names, Tensor[] operands, str number_names, float[] numbers"
@@ -21,6 +21,12 @@ torch.library.define("cosmati::conv2d_epilogue", "(Tensor x, Tensor w, Tensor? b
                                                  f"int groups, {EPILOGUE}) -> Tensor")
 torch.library.define("cosmati::conv2d_input_grad", f"(int[] input_size, Tensor w, Tensor dy, {GEOMETRY}) -> Tensor")
 torch.library.define("cosmati::conv2d_weight_grad", f"(Tensor x, int[] weight_size, Tensor dy, {GEOMETRY}) -> Tensor")
+NORMS = ("layer_norm", "rms_norm")
+for name in NORMS:  # y, then what the gradient needs; an absent mean, weight or bias is empty
+    torch.library.define(f"cosmati::{name}", "(Tensor x, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+                                             "float? eps=1e-5) -> (Tensor, Tensor, Tensor)")
+    torch.library.define(f"cosmati::{name}_grad", "(Tensor dy, Tensor x, int[] normalized_shape, Tensor? weight, Tensor mean, "
+                                                  "Tensor inverse, bool has_bias) -> (Tensor, Tensor, Tensor)")
 
 
 def computes(*operators):
@@ -153,6 +159,63 @@ def conv2d_backward(ctx, dy):
 for ending in ("", "_epilogue"):
     torch.library.register_autograd("cosmati::gemm" + ending, gemm_backward, setup_context=gemm_context)
     torch.library.register_autograd("cosmati::conv2d" + ending, conv2d_backward, setup_context=conv2d_context)
+
+
+def define_norm(name):
+    @computes(name)
+    def _(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+        y, mean, inverse = _layers.normalize_rows(name, x, normalized_shape, weight, bias, eps, saves=True)
+        return y, inverse.new_empty(0) if mean is None else mean, inverse
+
+    @has_shape_of(name)
+    def _(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+        kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+        inverse = x.new_empty([*x.shape[:x.dim() - len(normalized_shape)], *[1] * len(normalized_shape)], dtype=kind)
+        return x.new_empty(x.shape), torch.empty_like(inverse) if name == "layer_norm" else inverse.new_empty(0), inverse
+
+    @computes(name + "_grad")
+    def _(dy, x, normalized_shape, weight, mean, inverse, has_bias):
+        dx, dweight, dbias = _layers.gradients_of_rows(name, dy, x, normalized_shape, weight, mean if mean.numel() else None, inverse,
+                                                       has_bias)
+        return dx, dx.new_empty(0) if dweight is None else dweight, dx.new_empty(0) if dbias is None else dbias
+
+    @has_shape_of(name + "_grad")
+    def _(dy, x, normalized_shape, weight, mean, inverse, has_bias):
+        dweight = x.new_empty(0) if weight is None else weight.new_empty(weight.shape)
+        return x.new_empty(x.shape), dweight, x.new_empty(normalized_shape if has_bias else 0)
+
+    def context(ctx, inputs, output):
+        x, ctx.normalized_shape, weight, bias = inputs[:4]
+        ctx.bias_type = None if bias is None else bias.dtype
+        ctx.save_for_backward(x, weight, *output[1:])
+        ctx.mark_non_differentiable(*output[1:])
+
+    def backward(ctx, dy, *_):
+        x, weight, mean, inverse = ctx.saved_tensors
+        operator = getattr(torch.ops.cosmati, name + "_grad")
+        dx, dweight, dbias = operator(dy, x, ctx.normalized_shape, weight, mean, inverse, ctx.bias_type is not None)
+        return dx, None, None if weight is None else dweight, None if ctx.bias_type is None else dbias.to(ctx.bias_type), None
+
+    torch.library.register_autograd("cosmati::" + name, backward, setup_context=context)
+
+
+for name in NORMS:
+    define_norm(name)
+
+
+def last_dimensions(normalized_shape):
+    return [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+
+
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """cosmati.layer_norm as an operator of PyTorch, with gradients for x, weight and bias, whose sums over the rows are in a fixed
+    order."""
+    return torch.ops.cosmati.layer_norm(x, last_dimensions(normalized_shape), weight, bias, eps)[0]
+
+
+def rms_norm(x, normalized_shape, weight=None, eps=None):
+    """cosmati.rms_norm as an operator of PyTorch, with gradients for x and weight, whose sums over the rows are in a fixed order."""
+    return torch.ops.cosmati.rms_norm(x, last_dimensions(normalized_shape), weight, None, eps)[0]
 
 
 def split(operands):

@@ -48,6 +48,17 @@ constexpr Field batch_norm_fields[] = {{"mode", offsetof(cosmati_batch_norm, mod
                                        {"dx", offsetof(cosmati_batch_norm, dx), tensor},
                                        {"statistics", offsetof(cosmati_batch_norm, statistics), tensor},
                                        {"epsilon", offsetof(cosmati_batch_norm, epsilon), real}};
+constexpr Field row_norm_fields[] = {{"direction", offsetof(cosmati_row_norm, direction), integer32},
+                                     {"axis", offsetof(cosmati_row_norm, axis), integer32},
+                                     {"x", offsetof(cosmati_row_norm, x), tensor},
+                                     {"y", offsetof(cosmati_row_norm, y), tensor},
+                                     {"dx", offsetof(cosmati_row_norm, dx), tensor},
+                                     {"weight", offsetof(cosmati_row_norm, weight), tensor},
+                                     {"bias", offsetof(cosmati_row_norm, bias), tensor},
+                                     {"dweight", offsetof(cosmati_row_norm, dweight), tensor},
+                                     {"dbias", offsetof(cosmati_row_norm, dbias), tensor},
+                                     {"statistics", offsetof(cosmati_row_norm, statistics), tensor},
+                                     {"epsilon", offsetof(cosmati_row_norm, epsilon), real}};
 constexpr Field softmax_fields[] = {{"direction", offsetof(cosmati_softmax, direction), integer32},
                                     {"logarithm", offsetof(cosmati_softmax, logarithm), integer32},
                                     {"axis", offsetof(cosmati_softmax, axis), integer32},
@@ -78,6 +89,10 @@ constexpr Operation others[] = {
     operation<cosmati_pooling, cosmati_default_pooling, cosmati_pooling_problem>("pooling", pooling_fields),
     operation<cosmati_batch_norm, cosmati_default_batch_norm, cosmati_batch_norm_problem>("batch_norm",
                                                                                           batch_norm_fields),
+    operation<cosmati_row_norm, cosmati_default_row_norm, cosmati_layer_norm_problem>("layer_norm",
+                                                                                      row_norm_fields),
+    operation<cosmati_row_norm, cosmati_default_row_norm, cosmati_rms_norm_problem>("rms_norm",
+                                                                                    row_norm_fields),
     operation<cosmati_softmax, cosmati_default_softmax, cosmati_softmax_problem>("softmax", softmax_fields),
     operation<cosmati_cross_entropy, cosmati_default_cross_entropy, cosmati_cross_entropy_problem>(
         "cross_entropy", cross_entropy_fields),

@@ -37,7 +37,43 @@ Direction direction_of(char const* operation, int value) {
   return enumerator_of<Direction>(operation, "direction", value, 2);
 }
 
+cosmati_status row_norm_problem(RowNormMode mode, char const* operation, cosmati_row_norm const* row_norm,
+                                cosmati_problem_t* problem) {
+  return guarded([&] {
+    cosmati_row_norm const& given = checked(operation, row_norm, problem);
+    RowNormProblem result;
+    result.mode = mode;
+    result.direction = direction_of(operation, given.direction);
+    result.axis = given.axis;
+    result.x = tensor_of(operation, "x", given.x);
+    result.y = tensor_of(operation, "y", given.y);
+    result.dx = tensor_of(operation, "dx", given.dx);
+    result.weight = tensor_of(operation, "weight", given.weight);
+    result.bias = tensor_of(operation, "bias", given.bias);
+    result.dweight = tensor_of(operation, "dweight", given.dweight);
+    result.dbias = tensor_of(operation, "dbias", given.dbias);
+    result.statistics = tensor_of(operation, "statistics", given.statistics);
+    if (result.direction == Direction::forward) {
+      check_none(operation, "dx", given.dx, "BACKWARD");
+      check_none(operation, "dweight", given.dweight, "BACKWARD");
+      check_none(operation, "dbias", given.dbias, "BACKWARD");
+    } else {
+      check_none(operation, "bias", given.bias, "FORWARD");
+    }
+    result.epsilon = given.epsilon;
+    c_api::give(problem, result);
+  });
+}
+
 }  // namespace
+
+cosmati_status cosmati_layer_norm_problem(cosmati_row_norm const* layer_norm, cosmati_problem_t* problem) {
+  return row_norm_problem(RowNormMode::layer, "layer normalization", layer_norm, problem);
+}
+
+cosmati_status cosmati_rms_norm_problem(cosmati_row_norm const* rms_norm, cosmati_problem_t* problem) {
+  return row_norm_problem(RowNormMode::rms, "RMS normalization", rms_norm, problem);
+}
 
 cosmati_status cosmati_pooling_problem(cosmati_pooling const* pooling, cosmati_problem_t* problem) {
   return guarded([&] {

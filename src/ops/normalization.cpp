@@ -1,4 +1,4 @@
-// Validation of batch normalization and local response normalization.
+// Validation of batch, layer, RMS and local response normalization.
 #include "cosmati/ops/normalization.h"
 
 #include <fmt/format.h>
@@ -41,6 +41,40 @@ void validate(BatchNormProblem const& problem) {
     refuse(operation,
            fmt::format("x is {}: there is no mean over no element; every extent must be at least 1",
                        to_string(problem.x)));
+}
+
+void validate(RowNormProblem const& problem) {
+  bool const forward = problem.direction == Direction::forward, centered = problem.centered();
+  char const* const operation = centered ? (forward ? "layer normalization" : "layer normalization backward")
+                                         : (forward ? "RMS normalization" : "RMS normalization backward");
+  Named const x{"x", problem.x};
+  check_tensors(operation, problem);
+  check_rank(operation, x, 1, max_rank);
+  int const rank = problem.x.layout.rank();
+  if (problem.axis < 0 || problem.axis >= rank)
+    refuse(operation, fmt::format("the axis is {}; x, {}, is of rank {}; valid values: 0 to {}", problem.axis,
+                                  to_string(problem.x), rank, rank - 1));
+  Shape parameters, statistics = problem.x.shape();
+  for (int d = problem.axis; d < rank; ++d) {
+    parameters[parameters.rank++] = problem.x.extent(d);
+    statistics[d] = 1;
+  }
+  check_same_shape(operation, {forward ? "y" : "dy", problem.y}, x);
+  if (!forward) check_same_shape(operation, {"dx", problem.dx}, x);
+  for (Named const& tensor : {Named{"weight", problem.weight}, Named{"bias", problem.bias},
+                              Named{"dweight", problem.dweight}, Named{"dbias", problem.dbias}})
+    if (tensor.tensor.present()) check_shape(operation, tensor, parameters);
+  if (!forward || problem.statistics.present())
+    check_shape(operation, {"statistics (of mean and inverse)", problem.statistics}, statistics);
+  if (!centered && (problem.bias.present() || problem.dbias.present()))
+    refuse(operation, "a bias is given; only layer normalization adds one");
+  check_finite(operation, "epsilon", problem.epsilon);
+  if (problem.epsilon < 0)
+    refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
+  if (parameters.size() == 0)
+    refuse(operation, fmt::format("x is {}: there is no mean over no element; every extent from axis {} on "
+                                  "must be at least 1",
+                                  to_string(problem.x), problem.axis));
 }
 
 void validate(LrnProblem const& problem) {

@@ -77,6 +77,22 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("epsilon", problem.epsilon);
 }
 
+template <FieldsOf<RowNormProblem> Self, class Visit>
+void visit_fields(Self& problem, Visit&& visit) {
+  visit("mode", problem.mode);
+  visit("direction", problem.direction);
+  visit("axis", problem.axis);
+  visit("x", problem.x);
+  visit("y", problem.y);
+  visit("dx", problem.dx);
+  visit("weight", problem.weight);
+  visit("bias", problem.bias);
+  visit("dweight", problem.dweight);
+  visit("dbias", problem.dbias);
+  visit("statistics", problem.statistics);
+  visit("epsilon", problem.epsilon);
+}
+
 template <FieldsOf<LrnProblem> Self, class Visit>
 void visit_fields(Self& problem, Visit&& visit) {
   visit("direction", problem.direction);
@@ -179,6 +195,7 @@ inline std::vector<std::string> names_of(ConvolutionDirection) {
 }
 inline std::vector<std::string> names_of(Direction) { return {"forward", "backward"}; }
 inline std::vector<std::string> names_of(BatchNormMode) { return {"inference", "training", "backward"}; }
+inline std::vector<std::string> names_of(RowNormMode) { return {"layer", "rms"}; }
 inline std::vector<std::string> names_of(OptimizerKind) { return {"sgd", "adam"}; }
 inline std::vector<std::string> names_of(PoolingMode) {
   std::vector<std::string> names;

@@ -94,6 +94,79 @@ static void test_batch_norm(cosmati_handle_t handle) {
   SAME(y, wanted, X, 1e-5);
 }
 
+/* Rows of PIXELS elements; the second row of rms is like that of layer norm without its mean. */
+static void test_row_norm(cosmati_handle_t handle, int is_layer) {
+  enum { ROWS = IMAGES * C };
+  cosmati_row_norm row_norm = cosmati_default_row_norm();
+  cosmati_problem_t problem = NULL;
+  int64_t const extent[2] = {ROWS, PIXELS}, row = PIXELS, one[2] = {ROWS, 1};
+  static float weight[PIXELS], shift[PIXELS], row_mean[ROWS], row_inverse[ROWS], dweight[PIXELS],
+      dshift[PIXELS];
+  static float wanted_inverse[ROWS], backward[X], sums[PIXELS];
+  cosmati_argument forward[6], gradients[8];
+  size_t count = 0;
+  fill_reals(weight, PIXELS, 5);
+  fill_reals(shift, PIXELS, 6);
+  memset(sums, 0, sizeof(sums));
+  for (int r = 0; r < ROWS; ++r) {
+    double average = 0, square = 0, of_g = 0, of_g_u = 0;
+    for (int i = 0; i < PIXELS; ++i) average += is_layer ? (double)x[r * PIXELS + i] / PIXELS : 0;
+    for (int i = 0; i < PIXELS; ++i) square += pow((double)x[r * PIXELS + i] - average, 2) / PIXELS;
+    double const inverse = 1 / sqrt(square + epsilon);
+    wanted_inverse[r] = (float)inverse;
+    for (int i = 0; i < PIXELS; ++i) {
+      double const u = ((double)x[r * PIXELS + i] - average) * inverse,
+                   g = (double)(dy[r * PIXELS + i] * weight[i]);
+      wanted[r * PIXELS + i] = (float)(u * (double)weight[i] + (is_layer ? (double)shift[i] : 0));
+      of_g += is_layer ? g / PIXELS : 0;
+      of_g_u += g * u / PIXELS;
+      sums[i] += (float)((double)dy[r * PIXELS + i] * u);
+    }
+    for (int i = 0; i < PIXELS; ++i) {
+      double const u = ((double)x[r * PIXELS + i] - average) * inverse,
+                   g = (double)(dy[r * PIXELS + i] * weight[i]);
+      backward[r * PIXELS + i] = (float)(inverse * (g - of_g - u * of_g_u));
+    }
+  }
+  row_norm.x = row_norm.y = cosmati_packed(COSMATI_F32, 2, extent);
+  row_norm.weight = cosmati_packed(COSMATI_F32, 1, &row);
+  if (is_layer) row_norm.bias = row_norm.weight;
+  row_norm.statistics = cosmati_packed(COSMATI_F32, 2, one);
+  row_norm.epsilon = epsilon;
+  forward[count++] = cosmati_data("x", x);
+  forward[count++] = cosmati_data("weight", weight);
+  forward[count++] = cosmati_data("y", y);
+  forward[count++] = cosmati_data("saved_inverse", row_inverse);
+  if (is_layer) forward[count++] = cosmati_data("bias", shift);
+  if (is_layer) forward[count++] = cosmati_data("saved_mean", row_mean);
+  OK((is_layer ? cosmati_layer_norm_problem : cosmati_rms_norm_problem)(&row_norm, &problem));
+  run_once(handle, problem, NULL, forward, count, __FILE__, __LINE__);
+  SAME(y, wanted, X, 1e-5);
+  SAME(row_inverse, wanted_inverse, ROWS, 1e-5);
+
+  memset(&row_norm.bias, 0, sizeof(row_norm.bias));
+  row_norm.direction = COSMATI_BACKWARD;
+  row_norm.dx = row_norm.x;
+  row_norm.dweight = row_norm.weight;
+  if (is_layer) row_norm.dbias = row_norm.weight;
+  count = 0;
+  gradients[count++] = cosmati_data("x", x);
+  gradients[count++] = cosmati_data("dy", dy);
+  gradients[count++] = cosmati_data("weight", weight);
+  gradients[count++] = cosmati_data("inverse", row_inverse);
+  gradients[count++] = cosmati_data("dx", dx);
+  gradients[count++] = cosmati_data("dweight", dweight);
+  if (is_layer) gradients[count++] = cosmati_data("mean", row_mean);
+  if (is_layer) gradients[count++] = cosmati_data("dbias", dshift);
+  OK((is_layer ? cosmati_layer_norm_problem : cosmati_rms_norm_problem)(&row_norm, &problem));
+  run_once(handle, problem, NULL, gradients, count, __FILE__, __LINE__);
+  SAME(dx, backward, X, 1e-4);
+  SAME(dweight, sums, PIXELS, 1e-4);
+  memset(sums, 0, sizeof(sums));
+  for (int i = 0; i < X; ++i) sums[i % PIXELS] += dy[i];
+  if (is_layer) SAME(dshift, sums, PIXELS, 1e-4);
+}
+
 static void test_lrn(cosmati_handle_t handle) {
   cosmati_lrn lrn = cosmati_default_lrn();
   cosmati_problem_t problem = NULL;
@@ -121,5 +194,7 @@ void test_normalization(cosmati_handle_t handle) {
   fill_reals(scale, C, 3);
   fill_reals(bias, C, 4);
   test_batch_norm(handle);
+  test_row_norm(handle, 1);
+  test_row_norm(handle, 0);
   test_lrn(handle);
 }

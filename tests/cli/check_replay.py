@@ -35,6 +35,8 @@ workload = [
     ("conv", "--dy", npy("dy"), "--direction", "bias"),
     ("pool", "--x", npy("x"), "--mode", "average", "--window", "3"),
     ("softmax", "--x", npy("x"), "--axis", "1"),
+    ("layernorm", "--x", npy("x"), "--axis", "2"),
+    ("rmsnorm", "--x", npy("x")),
     ("activation", "--function", "gelu", "--x", npy("x")),
     ("reduce", "--x", npy("x"), "--axes", "0,2", "--operation", "mean"),
     ("transform", "--x", npy("x"), "--from", "nchw", "--to", "nhwc"),
@@ -49,7 +51,7 @@ for words in workload:
     else:
         record(*words)
 recorded = lines(calls)
-subjects = ["gemm-group" if "--group" in words else words[0] for words in workload]
+subjects = ["gemm-group" if "--group" in words else "row-norm" if words[0].endswith("norm") else words[0] for words in workload]
 check([line["subject"] for line in recorded] == subjects, f"recorded subjects: {[line['subject'] for line in recorded]}")
 check(all(line["runs"] == 1 for line in recorded), "each ran once")
 check([line["batch_invariant"] for line in recorded][:3] == [False, True, False], "which of them is batch-invariant")

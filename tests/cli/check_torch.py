@@ -84,6 +84,11 @@ batchnorm --size 2x3x8x8
 batchnorm --size 2x3x8x8 --training
 batchnorm --size 2x3x8x8 --training --layout nhwc
 batchnorm --size 2x3x8x8 --direction backward
+layernorm --size 20x30
+layernorm --size 4x5x30 --axis 1
+layernorm --size 20x30 --direction backward
+rmsnorm --size 20x30
+rmsnorm --size 20x30 --direction backward
 lrn --shape 2x8x5x5
 lrn --shape 2x8x5x5 --direction backward
 softmax --size 20x30 --log

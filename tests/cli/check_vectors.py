@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`cosmati run` activation, softmax, losses, dropout, reduce, add, sgd, adam against numpy. usage: check_vectors.py PROGRAM BACKEND"""
+"""`cosmati run` activation, softmax, layer and RMS normalization, losses, dropout, reduce, add, sgd, adam against numpy. usage: check_vectors.py PROGRAM BACKEND"""
 import itertools, math, sys
 import numpy as np
 from program import Program, from_bf16, to_bf16
@@ -72,6 +72,42 @@ def softmaxes():
             program.close(f"{name} backward {log}", program.run("softmax", "--y", program.save("y", saved.astype(np.float32)), *words), dx, 4)
             program.close(f"{name} backward from x {log}", program.run("softmax", "--x", fx, *words), dx, 4)
     program.close("the last axis unless told", program.run("softmax", "--x", program.save("x", x)), np.exp(wide(x)) / np.exp(wide(x)).sum(-1, keepdims=True), 1)
+
+
+def norms():
+    """Rows of several dimensions, with and without parameters, around means of 0 and of 3000, which f32 rounds by 1e-4."""
+    for layer, shape, axis, center, given in itertools.product((True, False), ((7, 33), (3, 4, 5), (2, 2, 700), (5, 4097)), (0, 1, -1), (0, 3000), (True, False)):
+        axes = tuple(range(axis % len(shape), len(shape)))
+        x, dy = normal(*shape) + np.float32(center), normal(*shape)
+        weight, bias = normal(*shape[axes[0]:]) + 1, normal(*shape[axes[0]:])
+        X, W, B = wide(x), wide(weight) if given else 1, wide(bias) if given and layer else 0
+        mean = X.mean(axes, keepdims=True) if layer else 0
+        inverse = 1 / np.sqrt(((X - mean) ** 2).mean(axes, keepdims=True) + 1e-3)
+        u = (X - mean) * inverse
+        subject, name = "layernorm" if layer else "rmsnorm", f"{'layer' if layer else 'rms'}norm {shape} axis {axis} around {center} {given}"
+        words = [subject, "--x", program.save("x", x), "--axis", axis, "--epsilon", 1e-3]
+        parameters = ["--weight", program.save("weight", weight)] if given else []
+        biases = ["--bias", program.save("bias", bias)] if given and layer else []
+        saves = ["--save-inverse", program.file("inverse.npy"), *(["--save-mean", program.file("mean.npy")] if layer else [])]
+        program.close(name, program.run(*words, *parameters, *biases, *saves), u * W + B, 3, 4e-6)
+        program.close(name + " inverse", program.load("inverse.npy", True), inverse, relative=4e-6)
+        if layer:
+            program.close(name + " mean", program.load("mean.npy", True), mean, abs(center) + 1, 1e-6)
+            U = (X - wide(program.load("mean.npy", True))) * wide(program.load("inverse.npy", True))
+        else:
+            U = X * wide(program.load("inverse.npy", True))
+        g = wide(dy) * W
+        dx = inverse * (g - (g.mean(axes, keepdims=True) if layer else 0) - U * (g * U).mean(axes, keepdims=True))
+        more = ["--dy", program.save("dy", dy), "--direction", "backward", "--inverse", program.file("inverse.npy")]
+        more += ["--mean", program.file("mean.npy"), "--out-bias", program.file("db.npy")] if layer else []
+        got = program.run(*words, *parameters, *more, "--out-weight", program.file("dw.npy"))
+        program.close(name + " dx", got, dx, np.abs(inverse) * 10)
+        rows = tuple(range(axes[0]))
+        program.close(name + " dweight", program.load("dw.npy"), (wide(dy) * U).sum(rows), 10)
+        if layer:
+            program.close(name + " dbias", program.load("db.npy"), wide(dy).sum(rows), 10)
+    constant = np.full((3, 259), 30001.25, np.float32)
+    program.close("a constant row is the bias", program.run("layernorm", "--x", program.save("x", constant)), np.zeros((3, 259)), 1, 1e-4)
 
 
 def losses():
@@ -174,6 +210,6 @@ def expressions():
     program.close("one dimension", program.run("elementwise", "--x", program.save("r", row), "--epilogue", "tanh(acc) * acc"), np.tanh(wide(row)) * wide(row), 2)
 
 
-for part in (expressions, activations, softmaxes, losses, dropouts, reductions, optimizers):
+for part in (expressions, activations, softmaxes, norms, losses, dropouts, reductions, optimizers):
     part()
 program.finish()

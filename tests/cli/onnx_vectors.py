@@ -167,6 +167,19 @@ def batch_norm(case, program):
     return [y, mean * momentum + batch_mean * (1 - momentum), variance * momentum + batch_variance * (1 - momentum)]
 
 
+def layer_norm(case, program):
+    x, scale, bias = case.inputs
+    options = ["--x", program.file(x), "--weight", program.file(scale), "--bias", program.file(bias), "--axis", case.get("axis", -1),
+               "--epsilon", repr(case.get("epsilon", 1e-5))]
+    return program.run("layernorm", *options, outputs=("--out", "--save-mean", "--save-inverse")[:len(case.outputs)])
+
+
+def rms_norm(case, program):
+    x, scale = case.inputs
+    return program.run("rmsnorm", "--x", program.file(x), "--weight", program.file(scale), "--axis", case.get("axis", -1),
+                       "--epsilon", repr(case.get("epsilon", 1e-5)))
+
+
 def lrn(case, program):
     return program.run("lrn", "--x", program.file(case.inputs[0]), "--size", case.attributes["size"],
                        "--alpha", repr(case.get("alpha", 1e-4)), "--beta", repr(case.get("beta", 0.75)),
@@ -209,7 +222,8 @@ def activation(case, program):
 
 
 RUNNERS = {"Conv": convolution, "ConvTranspose": convolution, "MaxPool": pooling, "AveragePool": pooling,
-           "GlobalAveragePool": pooling, "BatchNormalization": batch_norm, "LRN": lrn, "Softmax": softmax,
+           "GlobalAveragePool": pooling, "BatchNormalization": batch_norm, "LayerNormalization": layer_norm,
+           "RMSNormalization": rms_norm, "LRN": lrn, "Softmax": softmax,
            "LogSoftmax": softmax, "Gemm": gemm, "MatMul": matmul, **dict.fromkeys(ACTIVATIONS, activation)}
 # Algorithms that must have computed some of the cases, which are small and in f32.
 WITH_CASES = ("implicit_gemm", "direct", "direct_tiled", "unroll_gemm", "depthwise", "winograd")

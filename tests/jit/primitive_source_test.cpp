@@ -89,6 +89,26 @@ TEST(PrimitiveSource, MasksAndTransposes) {
                       1);
 }
 
+TEST(PrimitiveSource, RowNormsKeepTheirRows) {
+  for (auto const mode : {RowNormMode::layer, RowNormMode::rms})
+    for (Index const length : {24, 1024, 4096, 40000}) {
+      RowNormProblem norm;
+      norm.mode = mode;
+      norm.x = norm.y = norm.dx = describe(f16, Shape(4096, length));
+      norm.weight = describe(f16, Shape(length));
+      norm.statistics = describe(f32, Shape(4096, 1));
+      expect_machine_code(norm, 1);
+      bool const kept = length <= 4096;
+      EXPECT_EQ(plan::lower(norm, h200()).passes[0].parameters.policy.cached > 0, kept) << length;
+      norm.direction = Direction::backward;
+      expect_machine_code(norm, 1);
+      EXPECT_EQ(plan::lower(norm, h200()).passes[0].parameters.policy.cached > 0, kept) << length;
+      norm.dweight = norm.weight;
+      if (norm.centered()) norm.dbias = norm.weight;
+      EXPECT_EQ(plan::lower(norm, h200()).passes.back().family, plan::PrimitiveFamily::rows);
+    }
+}
+
 TEST(PrimitiveSource, BatchNormInTwoTypesAndFourPasses) {
   BatchNormProblem norm;
   norm.mode = BatchNormMode::training;

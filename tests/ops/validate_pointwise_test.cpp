@@ -63,6 +63,33 @@ TEST(ValidateBatchNorm, ShapesAndEpsilon) {
             "batch normalization training: x is f32 (3), of rank 1; its rank must be 2 to 5");
 }
 
+TEST(ValidateRowNorm, ShapesAndAxis) {
+  RowNormProblem problem;
+  problem.x = problem.y = f32_of({2, 3, 4});
+  problem.weight = problem.bias = f32_of({3, 4});
+  problem.statistics = f32_of({2, 1, 1});
+  EXPECT_EQ(refusal(problem, as_it_is), "");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.weight = f32_of({4}); }),
+            "layer normalization: weight is f32 (4); its shape must be (3, 4)");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.statistics = f32_of({2}); }),
+            "layer normalization: statistics (of mean and inverse) is f32 (2); its shape must be (2, 1, 1)");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.axis = 3; }),
+            "layer normalization: the axis is 3; x, f32 (2, 3, 4), is of rank 3; valid values: 0 to 2");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.epsilon = -1; }),
+            "layer normalization: epsilon is -1; it must not be negative");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.mode = RowNormMode::rms; }),
+            "RMS normalization: a bias is given; only layer normalization adds one");
+  EXPECT_EQ(
+      refusal(problem,
+              [](auto& p) {
+                p.x = p.y = f32_of({2, 0});
+                p.weight = p.bias = p.statistics = {};
+              }),
+      "layer normalization: x is f32 (2, 0): there is no mean over no element; every extent from axis 1 "
+      "on must be at least 1");
+  EXPECT_NE(refusal(problem, [](auto& p) { p.direction = Direction::backward; }), "");  // there is no dx
+}
+
 TEST(ValidateLrn, Size) {
   LrnProblem problem;
   problem.x = problem.y = f32_of({2, 3, 4});

@@ -95,6 +95,24 @@ class Operators(unittest.TestCase):
             for parameter, gradient in zip(model.parameters(), gradients):
                 torch.testing.assert_close(parameter.grad, gradient)
 
+    def test_norms(self):
+        for device in DEVICES:
+            x, weight, bias = (normal(*shape, device=device) for shape in ((4, 3, 5), (3, 5), (3, 5)))
+            for arguments in ((weight, bias), (weight, None), (None, bias), (None, None)):
+                self.assertTrue(torch.autograd.gradcheck(lambda x, *rest: ct.layer_norm(x, (3, 5), *rest), (x, *arguments)))
+            for w in (weight, None):
+                self.assertTrue(torch.autograd.gradcheck(lambda x, w: ct.rms_norm(x, (3, 5), w, .1), (x, w)))
+            torch.library.opcheck(OPS.layer_norm, (x, [3, 5], weight, bias), test_utils=("test_schema", "test_faketensor"))
+            torch.library.opcheck(OPS.rms_norm, (x, [3, 5], weight), test_utils=("test_schema", "test_faketensor"))
+            for dtype, off in ((torch.float32, 1e-5), (torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
+                ours, theirs = [], []
+                for function, results in ((ct.layer_norm, ours), (torch.nn.functional.layer_norm, theirs)):
+                    inputs = [one.detach().to(dtype).requires_grad_() for one in (x, weight, bias)]
+                    y = function(inputs[0], (3, 5), *inputs[1:])
+                    results += [y, *torch.autograd.grad(y, inputs, torch.ones_like(y))]
+                for mine, other in zip(ours, theirs):
+                    torch.testing.assert_close(mine, other, rtol=off, atol=off)
+
     def test_views_types_and_outputs(self):
         for device in DEVICES:
             whole = torch.randint(-3, 4, (20, 30), device=device).float()

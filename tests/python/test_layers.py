@@ -51,6 +51,25 @@ def test_batch_norm():
         cosmati.batch_norm(x, None, None)
 
 
+@pytest.mark.parametrize("shape, normalized", [((5,), 5), ((4, 7), 7), ((2, 3, 4), (3, 4)), ((2, 3, 4), [4]), ((3, 2000), 2000)])
+def test_layer_norm_and_rms_norm(shape, normalized):
+    last = (normalized,) if isinstance(normalized, int) else tuple(normalized)
+    axes = tuple(range(len(shape) - len(last), len(shape)))
+    x, weight, bias = normal(*shape) + 3, normal(*last), normal(*last)
+    u = (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-5)
+    out = np.zeros(shape, np.float32)
+    assert cosmati.layer_norm(x, normalized, out=out) is out
+    close(out, u)
+    close(cosmati.layer_norm(x, normalized, weight, bias), u * weight + bias)
+    close(cosmati.layer_norm(x, normalized, bias=bias), u + bias)
+    square = (x * x).mean(axes, keepdims=True)
+    close(cosmati.rms_norm(x, normalized, weight), x / np.sqrt(square + np.finfo(np.float32).eps) * weight)
+    close(cosmati.rms_norm(x, normalized, eps=.5), x / np.sqrt(square + .5))
+    for wrong in (6000, (), (2, *shape)):
+        with pytest.raises(ValueError, match="normalized_shape"):
+            cosmati.layer_norm(x, wrong)
+
+
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_local_response_norm(size):
     x = normal(2, 7, 3, 3)

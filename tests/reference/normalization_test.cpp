@@ -1,4 +1,4 @@
-// Batch normalization and local response normalization, against hand-computed values and central differences.
+// Batch, layer, RMS and local response normalization, against hand-computed values and central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -105,6 +105,93 @@ TEST(ReferenceBatchNorm, GradientsOfTraining) {
     testing::expect_gradient(name + " dx", x, dx, loss);
     testing::expect_gradient(name + " dscale", scale, dscale, loss);
     testing::expect_gradient(name + " dbias", bias, dbias, loss);
+  }
+}
+
+TEST(ReferenceRowNorm, ByHand) {
+  Tensor const x = tensor({2, 2}, {1, 3, 2, 10}), weight = tensor({2}, {2, 3}), bias = tensor({2}, {10, 20});
+  Tensor y = poisoned(x.shape()), mean = poisoned({2, 1}), inverse = poisoned({2, 1});
+  RowNormProblem problem;
+  problem.x = x.description();
+  problem.y = y.description();
+  problem.weight = problem.bias = weight.description();
+  problem.statistics = mean.description();
+  problem.epsilon = 8;  // variances 1 and 16
+  validate(problem);
+  RowNormProblem::Arguments arguments{.x = x.data(),
+                                      .weight = weight.data(),
+                                      .bias = bias.data(),
+                                      .y = y.data(),
+                                      .saved_mean = mean.data(),
+                                      .saved_inverse = inverse.data()};
+  reference::run(problem, arguments);
+  EXPECT_EQ(values_of(mean), (Values{2, 6}));
+  EXPECT_DOUBLE_EQ(inverse.get(0), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(y.get(0), 10 - 2.0 / 3);
+  EXPECT_DOUBLE_EQ(y.get(1), 21);
+  problem.mode = RowNormMode::rms;
+  problem.bias = {};
+  problem.epsilon = 20;  // mean squares 5 and 52
+  reference::run(problem, arguments);
+  EXPECT_DOUBLE_EQ(inverse.get(0), 0.2);
+  EXPECT_DOUBLE_EQ(y.get(1), 3 * 0.2 * 3);
+}
+
+TEST(ReferenceRowNorm, Gradients) {
+  for (unsigned seed = 0; seed < 16; ++seed) {
+    Random random(seed);
+    Shape const shape{random.between(1, 3), random.between(1, 3), random.between(2, 4)};
+    RowNormProblem problem;
+    problem.mode = seed % 2 == 0 ? RowNormMode::layer : RowNormMode::rms;
+    problem.axis = static_cast<int>(random.between(0, 2));
+    problem.epsilon = 0.1;
+    Shape parameters, rows = shape;
+    for (int d = problem.axis; d < 3; ++d) {
+      parameters[parameters.rank++] = shape[d];
+      rows[d] = 1;
+    }
+    Tensor x = random.tensor(shape, -2, 2), y = random.tensor(shape), dx = random.tensor(shape);
+    Tensor const dy = random.tensor(shape);
+    Tensor weight = random.tensor(parameters), bias = random.tensor(parameters);
+    Tensor dweight(DataType::f64, parameters), dbias(DataType::f64, parameters);
+    Tensor mean(DataType::f64, rows), inverse(DataType::f64, rows);
+    bool const layer = problem.centered();
+    problem.x = x.description();
+    problem.weight = weight.description();
+    problem.statistics = mean.description();
+    RowNormProblem::Arguments const arguments{.x = x.data(),
+                                              .dy = dy.data(),
+                                              .weight = weight.data(),
+                                              .bias = bias.data(),
+                                              .mean = mean.data(),
+                                              .inverse = inverse.data(),
+                                              .y = y.data(),
+                                              .saved_mean = mean.data(),
+                                              .saved_inverse = inverse.data(),
+                                              .dx = dx.data(),
+                                              .dweight = dweight.data(),
+                                              .dbias = dbias.data()};
+    auto const loss = [&] {
+      RowNormProblem forward = problem;
+      forward.y = y.description();
+      if (layer) forward.bias = bias.description();
+      validate(forward);
+      reference::run(forward, arguments);
+      return testing::weighted_sum(dy, y);
+    };
+    loss();
+    RowNormProblem backward = problem;
+    backward.direction = Direction::backward;
+    backward.y = dy.description();
+    backward.dx = dx.description();
+    backward.dweight = dweight.description();
+    if (layer) backward.dbias = dbias.description();
+    validate(backward);
+    reference::run(backward, arguments);
+    std::string const name = "seed " + std::to_string(seed);
+    testing::expect_gradient(name + " dx", x, dx, loss);
+    testing::expect_gradient(name + " dweight", weight, dweight, loss);
+    if (layer) testing::expect_gradient(name + " dbias", bias, dbias, loss);
   }
 }
 

@@ -137,6 +137,30 @@ def batchnorm(p, inputs):
         lambda s: aten.native_batch_norm_backward(s["dy"], s["x"], s["scale"], None, None, s["mean"], s["inverse"], True, epsilon, [True] * 3)
 
 
+def row_norm(p, inputs):
+    epsilon, rows = p["epsilon"], p["x"]["extents"][p["axis"]:]
+    layer = p["mode"] == "layer"
+    if p["direction"] == "forward":
+        if not layer:
+            if p["statistics"]:
+                raise Refusal("PyTorch's RMS normalization does not return the inverse")
+            return (lambda s: s), lambda s: (F.rms_norm(s["x"], rows, s.get("weight"), epsilon),)
+        return (lambda s: s), lambda s: aten.native_layer_norm(s["x"], rows, s.get("weight"), s.get("bias"), epsilon)[:3 if p["statistics"] else 1]
+    if layer:
+        wanted = [True, bool(p["dweight"]), bool(p["dbias"])]
+        return lambda s: {**s, "bias": s["weight"] if "weight" in s else s["x"].new_zeros(rows)}, \
+            lambda s: tuple(d for d in aten.native_layer_norm_backward(s["dy"], s["x"], rows, s["mean"], s["inverse"], s.get("weight"),
+                                                                       s["bias"], wanted) if d is not None)
+
+    def prepare(s):
+        # The graph of the given x; its own inverse takes the place of the one that is given.
+        x = s["x"].clone().requires_grad_()
+        weight = s["weight"].clone().requires_grad_() if "weight" in s else None
+        with torch.enable_grad():
+            return {"of": [x] + ([weight] if p["dweight"] else []), "y": F.rms_norm(x, rows, weight, epsilon), "dy": s["dy"]}
+    return prepare, lambda s: torch.autograd.grad(s["y"], s["of"], s["dy"], retain_graph=True)
+
+
 def lrn(p, inputs):
     if p["size"] % 2 == 0:
         raise Refusal(f"PyTorch's window of {p['size']} channels lies otherwise; odd ones lie alike")
@@ -232,8 +256,8 @@ def elementwise(p, inputs):
         lambda s: (function(**s).to(TYPES[p["y"]["type"]]),)
 
 
-SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": batchnorm, "lrn": lrn, "softmax": softmax,
-            "cross-entropy": cross_entropy, "reduce": reduce, "add": add, "transform": transform, "elementwise": elementwise}
+SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": batchnorm, "row-norm": row_norm, "lrn": lrn,
+            "softmax": softmax, "cross-entropy": cross_entropy, "reduce": reduce, "add": add, "transform": transform, "elementwise": elementwise}
 
 
 class Way:

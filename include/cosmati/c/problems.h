@@ -200,6 +200,36 @@ static inline cosmati_batch_norm cosmati_default_batch_norm(void) {
 COSMATI_API cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* batch_norm,
                                                       cosmati_problem_t* problem);
 
+/* ---- Layer normalization and RMS normalization of rows: the dimensions of x from `axis` on, n elements.
+ *   layer: mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon), u = (x - mean) *
+ * inverse RMS:   inverse = 1 / sqrt(sum of x^2 / n + epsilon), u = x * inverse FORWARD    y = u * weight +
+ * bias, and saved_mean (layer) and saved_inverse if statistics are described BACKWARD   dx = inverse * (g -
+ * mean of g - u * mean of g*u) with g = dy * weight (RMS: without the mean of g), and if described dweight =
+ * sum of dy * u, dbias = sum of dy over the rows, in a fixed order, from x, dy, weight, mean (layer) and
+ * inverse weight and bias have the shape of x from `axis` on; none: ones, zeros. RMS has no bias. */
+typedef struct cosmati_row_norm {
+  size_t size;
+  int32_t direction;             /* FORWARD */
+  int32_t axis;                  /* 1 */
+  cosmati_tensor x, y, dx;       /* y: y or dy; dx: of BACKWARD */
+  cosmati_tensor weight, bias;   /* or none; bias: of FORWARD */
+  cosmati_tensor dweight, dbias; /* of BACKWARD, or none */
+  cosmati_tensor statistics;     /* the shape of x with extents of 1 from `axis` on; of FORWARD: or none */
+  double epsilon;                /* 1e-5 */
+} cosmati_row_norm;
+static inline cosmati_row_norm cosmati_default_row_norm(void) {
+  cosmati_row_norm row_norm;
+  memset(&row_norm, 0, sizeof(row_norm));
+  row_norm.size = sizeof(row_norm);
+  row_norm.axis = 1;
+  row_norm.epsilon = 1e-5;
+  return row_norm;
+}
+COSMATI_API cosmati_status cosmati_layer_norm_problem(cosmati_row_norm const* layer_norm,
+                                                      cosmati_problem_t* problem);
+COSMATI_API cosmati_status cosmati_rms_norm_problem(cosmati_row_norm const* rms_norm,
+                                                    cosmati_problem_t* problem);
+
 /* ---- Softmax along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm.
  * backward, from y and dy: dx = y * (dy - sum of dy*y); of the logarithm: dx = dy - exp(y) * sum of dy. */
 typedef struct cosmati_softmax {

@@ -1,4 +1,4 @@
-// Batch normalization and local response normalization.
+// Batch normalization, layer and RMS normalization, and local response normalization.
 #pragma once
 #include "cosmati/ops/pooling.h"
 
@@ -69,6 +69,78 @@ struct BatchNormProblem {
   }
 };
 
+enum class RowNormMode : unsigned char { layer, rms };
+
+// Layer normalization and RMS normalization. The dimensions of x from `axis` on are normalized together: they
+// are a row of n elements, with one mean and one inverse for each index tuple of the dimensions before.
+//   layer:  mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon), u = (x - mean) *
+//   inverse rms:    inverse = 1 / sqrt(sum of x^2 / n + epsilon), u = x * inverse forward:   y = u * weight +
+//   bias; writes saved_mean (layer) and saved_inverse if `statistics` is present backward:  from x, dy,
+//   weight and the saved statistics, with g = dy * weight and means over the row:
+//              dx = inverse * (g - mean of g - u * mean of g*u), rms without the mean of g;
+//              dweight = sum of dy * u and dbias = sum of dy over all rows, in an order fixed by the plan
+// Absent weights are ones, an absent bias is zeros. NaN: docs/nonfinite.md
+struct RowNormProblem {
+  RowNormMode mode = RowNormMode::layer;
+  Direction direction = Direction::forward;
+  int axis = 1;
+  TensorDescription x;
+  TensorDescription y;               // y, or dy
+  TensorDescription dx;              // of backward
+  TensorDescription weight;          // the shape of x from `axis` on, or absent
+  TensorDescription bias;            // the same, of forward; not of rms
+  TensorDescription dweight, dbias;  // the same, of backward
+  TensorDescription statistics;      // the shape of x with extents of 1 from `axis` on: mean and inverse
+  double epsilon = 1e-5;
+
+  struct Arguments {
+    void const* x = nullptr;
+    void const* dy = nullptr;
+    void const* weight = nullptr;
+    void const* bias = nullptr;
+    void const* mean = nullptr;
+    void const* inverse = nullptr;
+    void* y = nullptr;
+    void* saved_mean = nullptr;
+    void* saved_inverse = nullptr;
+    void* dx = nullptr;
+    void* dweight = nullptr;
+    void* dbias = nullptr;
+  };
+
+  bool centered() const { return mode == RowNormMode::layer; }
+  // See ConvolutionProblem.
+  char const* sums_over_batch() const {
+    return dweight.present() || dbias.present() ? "the gradients of weight and bias are sums" : nullptr;
+  }
+
+  template <class Self, class Visit>
+  static void visit_tensors(Self& problem, Visit&& visit) {
+    bool const forward = problem.direction == Direction::forward;
+    auto const input = [&](char const* name, auto& tensor, auto member) {
+      if (tensor.present()) visit(name, Role::input, tensor, member);
+    };
+    auto const output = [&](char const* name, auto& tensor, auto member) {
+      if (tensor.present()) visit(name, Role::output, tensor, member);
+    };
+    visit("x", Role::input, problem.x, &Arguments::x);
+    if (!forward) visit("dy", Role::input, problem.y, &Arguments::dy);
+    input("weight", problem.weight, &Arguments::weight);
+    if (forward) {
+      input("bias", problem.bias, &Arguments::bias);
+      visit("y", Role::output, problem.y, &Arguments::y);
+      if (problem.centered()) output("saved_mean", problem.statistics, &Arguments::saved_mean);
+      output("saved_inverse", problem.statistics, &Arguments::saved_inverse);
+    } else {
+      if (problem.centered()) visit("mean", Role::input, problem.statistics, &Arguments::mean);
+      visit("inverse", Role::input, problem.statistics, &Arguments::inverse);
+      visit("dx", Role::output, problem.dx, &Arguments::dx);
+      output("dweight", problem.dweight, &Arguments::dweight);
+      output("dbias", problem.dbias, &Arguments::dbias);
+    }
+  }
+};
+
 // Across channels, x is (N, C, ...): y[n, c] = x[n, c] / base^beta; NaN stays within its windows;
 // base = k + alpha / size * sum of x[n, i]^2 over i in [c - (size-1)/2, c + size/2] (as ONNX).
 struct LrnProblem {
@@ -101,6 +173,7 @@ struct LrnProblem {
 };
 
 void validate(BatchNormProblem const& problem);  // throws Error(bad_request)
+void validate(RowNormProblem const& problem);    // throws Error(bad_request)
 void validate(LrnProblem const& problem);        // throws Error(bad_request)
 
 }  // namespace cosmati

@@ -38,6 +38,7 @@ inline std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; 
 // The order of dimensions that a fast kernel takes.
 inline Conversion::Order conversion_order(GemmProblem const&) { return Conversion::Order::first_slowest; }
 inline Conversion::Order conversion_order(BatchNormProblem const&) { return Conversion::Order::row_major; }
+inline Conversion::Order conversion_order(RowNormProblem const&) { return Conversion::Order::row_major; }
 inline Conversion::Order conversion_order(LrnProblem const&) { return Conversion::Order::row_major; }
 template <class Problem>
 Conversion::Order conversion_order(Problem const&) {

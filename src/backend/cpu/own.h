@@ -26,6 +26,7 @@ Candidate<DropoutProblem> dropout_candidate();
 Candidate<ReduceProblem> reduce_candidate();
 Candidate<OptimizerProblem> optimizer_candidate();
 Candidate<SoftmaxProblem> softmax_candidate();
+Candidate<RowNormProblem> row_norm_candidate();
 Candidate<LrnProblem> lrn_candidate();
 Candidate<CrossEntropyProblem> cross_entropy_candidate();
 Candidate<RbfProblem> rbf_candidate();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cosmati/epilogue/cuda_text.h"
+#include "cosmati/primitive/norm_operation.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
 
@@ -68,17 +69,23 @@ std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::s
 // Windows known at compile time have their own kernels.
 bool is_tiled(plan::PrimitivePass const& pass) { return pass.parameters.policy.window.columns > 0; }
 
+bool is_norm(plan::PrimitivePass const& pass) {
+  return pass.family == PrimitiveFamily::rows &&
+         (pass.parameters.policy.operation & NormOperation::norm) != 0;
+}
+
 char const* header_of(plan::PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
                                    "windows", "lrn",       "gather", "channels"};
   if (pass.family == PrimitiveFamily::windows && is_tiled(pass)) return "window_tiles";
+  if (is_norm(pass)) return "norm_rows";
   if (pass.family == PrimitiveFamily::rows && pass.parameters.policy.cluster > 1) return "row_clusters";
   return names[static_cast<int>(pass.family)];
 }
 std::string kernel_of(plan::PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",    "transpose", "reduce", "row",
                                    "window", "lrn",       "gather", "channels"};
-  std::string name = names[static_cast<int>(pass.family)];
+  std::string name = is_norm(pass) ? "norm_row" : names[static_cast<int>(pass.family)];
   if (is_tiled(pass)) name += "_tile";
   if (!pass.members.empty()) name += "_group";
   if (pass.parameters.policy.cluster > 1) name += "_cluster";

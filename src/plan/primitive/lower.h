@@ -23,6 +23,7 @@ PrimitiveProgram lower(ReduceProblem const& problem, PrimitiveTarget const& targ
 PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(OptimizerGroupProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& target);
+PrimitiveProgram lower(RowNormProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target);
 PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& target);

@@ -1,5 +1,6 @@
 // Reductions, row operations and channel statistics in the emulator.
 #include "cosmati/primitive/channels.h"
+#include "cosmati/primitive/norm_rows.h"
 #include "cosmati/primitive/row_clusters.h"
 #include "src/backend/emulator/catalogue/primitive_host.h"
 
@@ -17,6 +18,16 @@ template <int width, bool runs_of_terms, int cached, int cluster = 1, bool packe
 using Rows = HostTraits<width, runs_of_terms, cached, Row, Row, cluster, WindowPolicy{}, packed>;
 
 using Channel = HostTraits<4, true, 0, HostFunction<false, 5, 1>, HostFunction<true, 3, 2>, 2>;
+
+void launch_norms(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
+  PrimitivePolicy const& policy = parameters.policy;
+  if (policy.width == 1)
+    launch_pass<&norm_row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);
+  else if (policy.cached == 0)
+    launch_pass<&norm_row_kernel<Rows<4, true, 0>>>(pass, parameters, host_threads);
+  else
+    launch_pass<&norm_row_kernel<Rows<4, true, 2>>>(pass, parameters, host_threads);
+}
 
 }  // namespace
 
@@ -37,7 +48,9 @@ void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& p
 
 void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   PrimitivePolicy const& policy = parameters.policy;
-  if (policy.packed && policy.cluster > 1)
+  if ((policy.operation & NormOperation::norm) != 0)
+    launch_norms(pass, parameters, host_threads);
+  else if (policy.packed && policy.cluster > 1)
     launch_pass_clusters<&row_cluster_kernel<Rows<4, true, 2, 2, true>>>(pass, parameters, host_threads);
   else if (policy.packed)
     launch_pass<&row_kernel<Rows<4, true, 2, 1, true>>>(pass, parameters, host_threads);

@@ -1,0 +1,308 @@
+// Layer and RMS normalization and their gradients, row by row, for any types.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "src/backend/cpu/convert_row.h"
+#include "src/backend/cpu/converted.h"
+#include "src/backend/cpu/loop_nest.h"
+#include "src/backend/cpu/own.h"
+#include "src/backend/cpu/runtime/parallel.h"
+#include "src/backend/cpu/runtime/vector_clones.h"
+
+namespace cosmati::cpu {
+namespace {
+
+constexpr Index small_work = 1 << 12;  // elements processed in the time needed to start a second thread
+constexpr int lanes = 16;              // sums side by side, in a fixed order for every instruction set
+constexpr Index block = 1024;          // elements whose sums are in Real; those of blocks are in double
+
+// The sum of term(i) for i in [0, count).
+template <class Real, class Term>
+COSMATI_ALWAYS_INLINE double sum_of(Index count, Term const& term) {
+  double total = 0;
+  for (Index first = 0; first < count; first += block) {
+    Index const last = std::min(count, first + block);
+    Real lane[lanes] = {};
+    Index i = first;
+    for (; i + lanes <= last; i += lanes)
+      for (int l = 0; l < lanes; ++l) lane[l] += term(i + l);
+    for (int l = 0; i + l < last; ++l) lane[l] += term(i + l);
+    for (int l = 0; l < lanes; ++l) total += static_cast<double>(lane[l]);
+  }
+  return total;
+}
+
+template <class Real>
+COSMATI_ALWAYS_INLINE double sum_row(Real const* x, Index count) {
+  return sum_of<Real>(count, [=](Index i) { return x[i]; });
+}
+template <class Real>
+COSMATI_ALWAYS_INLINE double sum_differences(Real const* x, Real mean, Index count) {
+  return sum_of<Real>(count, [=](Index i) { return x[i] - mean; });
+}
+template <class Real>
+COSMATI_ALWAYS_INLINE double sum_squares(Real const* x, Real mean, Index count) {
+  return sum_of<Real>(count, [=](Index i) { return (x[i] - mean) * (x[i] - mean); });
+}
+
+// A row with its statistics; absent parameters are null.
+template <class Real>
+struct Row {
+  Real const* x;
+  Real const* dy;
+  Real const* weight;
+  Real const* bias;
+  // The mean is mean + correction: of large means the first rounds more than the deviations.
+  Real mean, correction, inverse;
+  Index count;
+};
+
+template <class Real>
+COSMATI_ALWAYS_INLINE void normalize(Row<Real> row, Real* y) {
+  if (row.weight == nullptr && row.bias == nullptr) {
+    COSMATI_INDEPENDENT
+    for (Index i = 0; i < row.count; ++i) y[i] = (row.x[i] - row.mean - row.correction) * row.inverse;
+  } else if (row.bias == nullptr) {
+    COSMATI_INDEPENDENT
+    for (Index i = 0; i < row.count; ++i)
+      y[i] = (row.x[i] - row.mean - row.correction) * row.inverse * row.weight[i];
+  } else if (row.weight == nullptr) {
+    COSMATI_INDEPENDENT
+    for (Index i = 0; i < row.count; ++i)
+      y[i] = (row.x[i] - row.mean - row.correction) * row.inverse + row.bias[i];
+  } else {
+    COSMATI_INDEPENDENT
+    for (Index i = 0; i < row.count; ++i)
+      y[i] = (row.x[i] - row.mean - row.correction) * row.inverse * row.weight[i] + row.bias[i];
+  }
+}
+
+// g = dy * weight, where there are weights
+template <class Real>
+COSMATI_ALWAYS_INLINE void weigh(Row<Real> row, Real* g) {
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < row.count; ++i) g[i] = row.dy[i] * row.weight[i];
+}
+template <class Real>
+COSMATI_ALWAYS_INLINE double sum_with_u(Row<Real> row, Real const* g) {
+  return sum_of<Real>(row.count, [=](Index i) { return g[i] * ((row.x[i] - row.mean) * row.inverse); });
+}
+template <class Real>
+COSMATI_ALWAYS_INLINE void add_parameters(Row<Real> row, Real* dweight, Real* dbias) {
+  if (dweight != nullptr) {
+    COSMATI_INDEPENDENT
+    for (Index i = 0; i < row.count; ++i) dweight[i] += row.dy[i] * ((row.x[i] - row.mean) * row.inverse);
+  }
+  if (dbias != nullptr) {
+    COSMATI_INDEPENDENT
+    for (Index i = 0; i < row.count; ++i) dbias[i] += row.dy[i];
+  }
+}
+template <class Real>
+COSMATI_ALWAYS_INLINE void gradient(Row<Real> row, Real const* g, Real mean, Real mean_with_u, Real* dx) {
+  COSMATI_INDEPENDENT
+  for (Index i = 0; i < row.count; ++i)
+    dx[i] = row.inverse * (g[i] - mean - (row.x[i] - row.mean) * row.inverse * mean_with_u);
+}
+
+Shape row_shape(RowNormProblem const& problem) {
+  Shape shape;
+  for (int d = problem.axis; d < problem.x.layout.rank(); ++d) shape[shape.rank++] = problem.x.extent(d);
+  return shape;
+}
+bool is_parameter(RowNormProblem const& problem, TensorDescription const& tensor) {
+  return &tensor == &problem.weight || &tensor == &problem.bias || &tensor == &problem.dweight ||
+         &tensor == &problem.dbias;
+}
+// The elements of a row, in row-major order, as one axis of the tensor; of rank 2 or more if there is none.
+LoopNest<2> nest_of_row(RowNormProblem const& problem, TensorDescription const& tensor) {
+  Layout layout = row_major(row_shape(problem));
+  int const skipped = is_parameter(problem, tensor) ? 0 : problem.axis;
+  for (int d = 0; d < layout.rank(); ++d) layout.stride[d] = tensor.layout.stride[d + skipped];
+  return make_loop_nest<2>({row_major(row_shape(problem)), layout});
+}
+
+template <class Real>
+class RowNormKernel final : public HostKernel<RowNormProblem> {
+ public:
+  RowNormKernel(RowNormProblem const& problem, int threads)
+      : problem_(problem),
+        forward_(problem.direction == Direction::forward),
+        length_(row_shape(problem).size()),
+        threads_(problem.x.layout.size() < small_work ? 1 : threads) {
+    nest_ =
+        make_loop_nest<4>({rows_of(problem.x), rows_of(problem.y), rows_of(forward_ ? problem.y : problem.dx),
+                           rows_of(problem.statistics.present() ? problem.statistics : problem.x)});
+    // The sums of the parameters' gradients: one for each of as many chunks of rows as the problem says,
+    // whatever the number of threads, then over the chunks in their order.
+    sums_ = (problem.dweight.present() ? 1 : 0) + (problem.dbias.present() ? 1 : 0);
+    chunks_ = sums_ > 0 ? std::clamp<Index>(nest_.size() / 4, 1, 64) : std::max<Index>(1, nest_.size());
+  }
+
+  std::size_t workspace_bytes() const {
+    std::size_t const sums = static_cast<std::size_t>(sums_ > 0 ? chunks_ * sums_ : 0);
+    return row_bytes() * (2 + sums + buffers * static_cast<std::size_t>(threads_));
+  }
+
+  void run(RowNormProblem::Arguments const& arguments, std::byte* workspace) const override {
+    Real* const parameters = reinterpret_cast<Real*>(workspace);
+    auto const room = [&](std::size_t row) {
+      return reinterpret_cast<Real*>(workspace + (2 + row) * row_bytes());
+    };
+    Row<Real> common{};
+    common.count = length_;
+    if (problem_.weight.present()) common.weight = read(problem_.weight, arguments.weight, 0, parameters);
+    if (problem_.bias.present())
+      common.bias = read(problem_.bias, arguments.bias, 0, reinterpret_cast<Real*>(workspace + row_bytes()));
+    std::size_t const first_sum = buffers * static_cast<std::size_t>(threads_);
+    parallel_parts(threads_, [&](int part, int parts) {
+      std::array<Real*, buffers> memory;
+      for (std::size_t b = 0; b < buffers; ++b)
+        memory[b] = room(static_cast<std::size_t>(part) * buffers + b);
+      auto const [first, last] = share(chunks_, part, parts);
+      for (Index chunk = first; chunk < last; ++chunk) {
+        Index const begin = nest_.size() * chunk / chunks_, end = nest_.size() * (chunk + 1) / chunks_;
+        Real *dweight = nullptr, *dbias = nullptr;
+        std::size_t const at = first_sum + static_cast<std::size_t>(chunk * sums_);
+        if (problem_.dweight.present()) dweight = room(at);
+        if (problem_.dbias.present()) dbias = room(at + (problem_.dweight.present() ? 1 : 0));
+        for (Real* sum : {dweight, dbias})
+          if (sum != nullptr) std::fill_n(sum, length_, Real(0));
+        for (Index row = begin; row < end; ++row)
+          forward_ ? forward(arguments, row, common, memory)
+                   : backward(arguments, row, common, memory, dweight, dbias);
+      }
+    });
+    for (int which = 0; which < sums_; ++which) {
+      Real* const total = room(first_sum + static_cast<std::size_t>(which));
+      for (Index chunk = 1; chunk < chunks_; ++chunk) {
+        Real const* const other = room(first_sum + static_cast<std::size_t>(chunk * sums_ + which));
+        for (Index i = 0; i < length_; ++i) total[i] += other[i];
+      }
+      bool const weight = which == 0 && problem_.dweight.present();
+      TensorDescription const& tensor = weight ? problem_.dweight : problem_.dbias;
+      write(total, tensor, weight ? arguments.dweight : arguments.dbias, 0);
+    }
+  }
+
+ private:
+  static constexpr std::size_t buffers = 3;
+
+  Layout rows_of(TensorDescription const& tensor) const {
+    Layout layout = tensor.layout;
+    for (int d = problem_.axis; d < layout.rank(); ++d) layout.shape[d] = 1;
+    return layout;
+  }
+  std::size_t row_bytes() const { return round_up(static_cast<std::size_t>(length_) * sizeof(Real)); }
+  Index step(TensorDescription const& tensor) const { return nest_of_row(problem_, tensor).inner_stride(1); }
+  bool as_it_is(TensorDescription const& tensor) const {
+    return tensor.type == type_of<Real> && (length_ == 1 || step(tensor) == 1);
+  }
+  // The row itself if it lies as it is needed, else a copy in `to`.
+  Real const* read(TensorDescription const& tensor, void const* data, Index offset, Real* to) const {
+    if (as_it_is(tensor)) return static_cast<Real const*>(data) + offset;
+    read_row(tensor.type, element(tensor.type, data, offset), step(tensor), to, length_);
+    return to;
+  }
+  Real* place(TensorDescription const& tensor, void* data, Index offset, Real* otherwise) const {
+    return as_it_is(tensor) ? static_cast<Real*>(data) + offset : otherwise;
+  }
+  void write(Real const* from, TensorDescription const& tensor, void* data, Index offset) const {
+    if (as_it_is(tensor) && from == static_cast<Real*>(data) + offset) return;
+    write_row(from, tensor.type, element(tensor.type, data, offset), step(tensor), length_);
+  }
+
+  void forward(RowNormProblem::Arguments const& arguments, Index number, Row<Real> row,
+               std::array<Real*, buffers> const& memory) const {
+    row.x = read(problem_.x, arguments.x, nest_.offset(0, number), memory[0]);
+    auto const count = static_cast<double>(length_);
+    double mean = 0, correction = 0;
+    if (problem_.centered()) {
+      row.mean = static_cast<Real>(Clones<sum_row<Real>>::call(row.x, length_) / count);
+      correction = Clones<sum_differences<Real>>::call(row.x, row.mean, length_) / count;
+      if (!std::isfinite(correction)) correction = 0;  // of an infinite mean
+      mean = static_cast<double>(row.mean) + correction;
+    }
+    row.correction = static_cast<Real>(correction);
+    double squares =
+        Clones<sum_squares<Real>>::call(row.x, row.mean, length_) - count * correction * correction;
+    if (squares < 0) squares = 0;
+    double const inverse = 1 / std::sqrt(squares / count + problem_.epsilon);
+    row.inverse = static_cast<Real>(inverse);
+    Index const offset = nest_.offset(1, number);
+    Real* const y = place(problem_.y, arguments.y, offset, memory[1]);
+    Clones<normalize<Real>>::call(row, y);
+    write(y, problem_.y, arguments.y, offset);
+    if (!problem_.statistics.present()) return;
+    Index const at = nest_.offset(3, number);
+    DataType const type = problem_.statistics.type;
+    if (problem_.centered()) store(type, arguments.saved_mean, at, mean);
+    store(type, arguments.saved_inverse, at, inverse);
+  }
+
+  void backward(RowNormProblem::Arguments const& arguments, Index number, Row<Real> row,
+                std::array<Real*, buffers> const& memory, Real* dweight, Real* dbias) const {
+    row.x = read(problem_.x, arguments.x, nest_.offset(0, number), memory[0]);
+    row.dy = read(problem_.y, arguments.dy, nest_.offset(1, number), memory[1]);
+    Index const at = nest_.offset(3, number);
+    DataType const type = problem_.statistics.type;
+    row.mean = problem_.centered() ? static_cast<Real>(load(type, arguments.mean, at)) : Real(0);
+    row.inverse = static_cast<Real>(load(type, arguments.inverse, at));
+    Clones<add_parameters<Real>>::call(row, dweight, dbias);
+    Real const* g = row.dy;
+    if (row.weight != nullptr) {
+      Clones<weigh<Real>>::call(row, memory[2]);
+      g = memory[2];
+    }
+    auto const count = static_cast<double>(length_);
+    double const mean = problem_.centered() ? Clones<sum_row<Real>>::call(g, length_) / count : 0;
+    double const mean_with_u = Clones<sum_with_u<Real>>::call(row, g) / count;
+    Index const offset = nest_.offset(2, number);
+    Real* const dx = place(problem_.dx, arguments.dx, offset, memory[1]);
+    Clones<gradient<Real>>::call(row, g, static_cast<Real>(mean), static_cast<Real>(mean_with_u), dx);
+    write(dx, problem_.dx, arguments.dx, offset);
+  }
+
+  RowNormProblem problem_;
+  bool forward_;
+  Index length_, chunks_ = 1;
+  int threads_, sums_ = 0;
+  LoopNest<4> nest_;  // over the rows: x, y or dy, y or dx, statistics
+};
+
+bool in_double(RowNormProblem const& problem) {
+  bool result = false;
+  RowNormProblem::visit_tensors(problem, [&](char const*, Role, TensorDescription const& tensor, auto) {
+    result = result || tensor.type == DataType::f64 || tensor.type == DataType::s32;
+  });
+  return result;
+}
+
+std::string violates_rows(RowNormProblem const& problem, Device const&) {
+  std::string violation;
+  RowNormProblem::visit_tensors(problem, [&](char const* name, Role, TensorDescription const& tensor, auto) {
+    if (&tensor != &problem.statistics && nest_of_row(problem, tensor).rank > 1 && violation.empty())
+      violation = std::string(name) + " is " + to_string(tensor) + "; a row must have one stride";
+  });
+  return violation;
+}
+
+}  // namespace
+
+Candidate<RowNormProblem> row_norm_candidate() {
+  return {"by_rows",
+          {{violates_rows}},
+          [](RowNormProblem const& problem, Device const& device) {
+            return in_double(problem) ? RowNormKernel<double>(problem, device.threads).workspace_bytes()
+                                      : RowNormKernel<float>(problem, device.threads).workspace_bytes();
+          },
+          [](Plan<RowNormProblem> const& plan) -> std::unique_ptr<Kernel<RowNormProblem>> {
+            if (in_double(plan.problem))
+              return std::make_unique<RowNormKernel<double>>(plan.problem, plan.device.threads);
+            return std::make_unique<RowNormKernel<float>>(plan.problem, plan.device.threads);
+          }};
+}
+
+}  // namespace cosmati::cpu
