@@ -4,9 +4,9 @@
 
 namespace cosmati::arch {
 
-// The lowest of them, 100 * major + 10 * minor, whose features every kernel of the program may use. nvcc
-// passes the same list to host and device compilation, so that all passes name the same kernels. The emulator
-// models an H200.
+// Returns the lowest of them, 100 * major + 10 * minor, whose features every kernel of the program may use.
+// nvcc passes the same list to host and device compilation, so that all passes name the same kernels. The
+// emulator models an H200.
 COSMATI_CONSTEXPR int least_architecture() {
 #if defined(__CUDA_ARCH_LIST__)
   constexpr int all[] = {__CUDA_ARCH_LIST__};

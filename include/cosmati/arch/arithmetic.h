@@ -38,7 +38,7 @@ COSMATI_DEVICE HalfPair multiply_add(HalfPair a, HalfPair b, HalfPair c) {
   return d;
 }
 
-// c + the sum of four products of the bytes of a and b, each signed or not.
+// Returns c + the sum of four products of the bytes of a and b, each signed or unsigned.
 template <bool signed_a, bool signed_b>
 COSMATI_DEVICE int dot4(unsigned a, unsigned b, int c) {
   int d;
@@ -53,14 +53,15 @@ COSMATI_DEVICE int dot4(unsigned a, unsigned b, int c) {
   return d;
 }
 
-// Byte i of the result is byte selector(i) of the eight bytes of low and high; selector(i): nibble i.
+// Byte i of the result is byte selector(i) of the eight bytes of low and high, where selector(i) is nibble i
+// of `selector`.
 COSMATI_DEVICE unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
   return __byte_perm(low, high, selector);
 }
 
 #else
 
-// The sum is exact in f64 but for products and addends more than 2^30 apart; it is then rounded to f16.
+// The sum is exact in f64, unless product and addend are more than 2^30 apart; it is then rounded to f16.
 COSMATI_DEVICE f16 multiply_add(f16 a, f16 b, f16 c) {
   return f16(__builtin_fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c)));
 }
@@ -91,7 +92,7 @@ COSMATI_DEVICE unsigned permute_bytes(unsigned low, unsigned high, unsigned sele
 
 #endif
 
-// Transposes 4 x 4 bytes: byte i of result[j] is byte j of rows[i].
+// Transposes 4 x 4 bytes: byte i of columns[j] is byte j of rows[i].
 COSMATI_DEVICE void transpose_bytes(unsigned const (&rows)[4], unsigned (&columns)[4]) {
   unsigned const low01 = permute_bytes(rows[0], rows[1], 0x5140);   // 00 10 01 11
   unsigned const high01 = permute_bytes(rows[0], rows[1], 0x7362);  // 02 12 03 13

@@ -14,7 +14,7 @@ struct alignas(8) Barrier {
 
 #if defined(__CUDACC__)
 
-// The address in the shared memory window, as used in descriptors.
+// The address in the shared-memory window, as used in descriptors.
 COSMATI_DEVICE unsigned shared_address(void const* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }

@@ -7,7 +7,7 @@
 #define COSMATI_DEVICE __device__ __forceinline__
 // A kernel with at most `threads` threads per block and registers for `blocks` resident blocks.
 #define COSMATI_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
-// The same, of clusters of `cluster` blocks along x.
+// Declares a kernel of clusters of `cluster` blocks along x.
 #define COSMATI_CLUSTER_KERNEL(threads, blocks, cluster) \
   __global__ void __launch_bounds__(threads, blocks) __cluster_dims__(cluster, 1, 1)
 #define COSMATI_PARAMETER const __grid_constant__

@@ -7,7 +7,7 @@
 namespace cosmati::arch {
 
 template <class From>
-struct Widen {  // to float, exactly where float holds From
+struct Widen {  // to float, exactly if float can represent From
   COSMATI_DEVICE static float of(From value) { return static_cast<float>(value); }
 };
 template <class To>
@@ -42,7 +42,7 @@ struct Widen<e5m2> {  // the upper half of an f16
   }
 };
 template <>
-struct Widen<e4m3> {  // f16's exponent has one bit more: scaled by 2^8 it is exact, subnormals included
+struct Widen<e4m3> {  // f16's exponent has one more bit: scaled by 2^8 it is exact, including subnormals
   COSMATI_DEVICE static float of(e4m3 value) {
     unsigned const bits = value.bits;
     if ((bits & 0x7f) == 0x7f) return __uint_as_float(0x7fc00000u);

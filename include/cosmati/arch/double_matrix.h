@@ -1,5 +1,5 @@
-// Tensor cores for f64 by PTX: a warp's 16 x 8 products of four depths. With g = lane / 4 and t = lane % 4,
-// a thread has of A rows g and g + 8 at depth t, of B column g at depth t, and of D
+// Tensor cores for f64 by PTX: a warp's 16 x 8 products of four depths. With g = lane / 4 and t = lane % 4, a
+// thread holds rows g and g + 8 of A at depth t, column g of B at depth t, and of D
 //   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2.
 #pragma once
 #include "cosmati/arch/config.h"

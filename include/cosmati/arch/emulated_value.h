@@ -6,7 +6,7 @@
 
 namespace cosmati::arch::emulated {
 
-// Exact products of these are ints or floats; of f64, doubles that are rounded once with the sum.
+// Exact products of these values are ints or floats; products of f64 are rounded once, with the sum.
 template <class Element>
 auto value_of(unsigned char const* bytes) {
   Element element;
@@ -15,7 +15,7 @@ auto value_of(unsigned char const* bytes) {
     return element;
   } else if constexpr (is_same<Element, s8> || is_same<Element, u8>) {
     return static_cast<int>(element);
-  } else if constexpr (is_same<Element, tf32>) {  // the lower bits of an f32 are not looked at
+  } else if constexpr (is_same<Element, tf32>) {  // tensor cores ignore the lower bits of an f32
     return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, element) & 0xffffe000u);
   } else {
     return static_cast<float>(element);

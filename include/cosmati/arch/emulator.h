@@ -29,33 +29,33 @@ void block_barrier();
 bool block_any(bool mine);
 
 // A rendezvous of the lanes in `mask` (bit i: lane i) of the running thread's warp at the collective `name`:
-// the last to arrive calls compute(lanes, context), where lanes[i] is what lane i passed as `lane`, null
-// outside the mask; all go on after it. Lanes that come with another name or mask, or never, are an error
-// that names them.
+// the last lane to arrive calls compute(lanes, context), where lanes[i] is the `lane` argument of lane i,
+// null outside the mask; then all continue. If lanes arrive with another name or mask, or never, the error
+// names them.
 void warp_collective(char const* name, unsigned mask, void* lane,
                      void (*compute)(void* const* lanes, void* context), void* context = nullptr);
 
-// Lets other threads of the block, other blocks of the launch too, run until ready(context) is true. `what`
-// is named where a deadlock is reported.
+// Lets other threads of the block, and other blocks of the launch, run until ready(context) is true. `what`
+// appears in the report of a deadlock.
 void wait(char const* what, bool (*ready)(void* context), void* context);
 
-// cp.async: copies `valid` bytes and writes zeros up to `bytes` (4, 8 or 16; shared and global address are
-// multiples of it). Until wait_copies() the destination is poisoned.
+// cp.async: copies `valid` bytes and writes zeros up to `bytes` (4, 8 or 16; both addresses are multiples of
+// it). The destination is poisoned until wait_copies().
 void copy_async(void* shared, void const* global, int bytes, int valid);
-void commit_copies();             // closes a group of the calling thread
-void wait_copies(int in_flight);  // all but the latest `in_flight` groups of the calling thread have arrived
+void commit_copies();  // closes a group of the calling thread
+// Until all but the latest `in_flight` groups of the calling thread are complete.
+void wait_copies(int in_flight);
 
-// Checks that [address, address + bytes) is a multiple of `bytes` and, where it lies in shared memory's
-// reservation, inside the part that the launch asked for.
+// Checks that `address` is a multiple of `bytes` and, if it is in shared memory, that the range is inside the
+// part that the launch requested.
 void check_access(void const* address, int bytes);
 
-// Runs body(params) for every thread of `grid` blocks of `threads` (1 to 1024) threads, blocks spread over
-// `host_threads` host threads (0: one for each core). Blocks may wait for each other in any order. Throws
-// Error(wrong_result) with thread coordinates for divergence, deadlock, a damaged guard or a misaligned
-// access; for an exception that leaves the kernel, an Error with its text and coordinates, in which it is
-// nested. All threads are taken out of the kernel first, by an exception of the emulator's own: what a kernel
-// calls must not be noexcept, or catch (...), where it may stop. Destructors run; a collective or wait in one
-// does nothing then.
+// Runs body(params) for every thread of `grid` blocks of `threads` (1 to 1024) threads, on `host_threads`
+// host threads (0: one per core). Blocks may wait for each other in any order. Throws Error(wrong_result)
+// with thread coordinates for divergence, deadlock, damaged guard bytes or a misaligned access. An exception
+// that leaves the kernel is rethrown nested in an Error with its text and coordinates. First, all threads are
+// unwound by an internal exception of the emulator: functions called by a kernel that may block must not be
+// noexcept and must not catch (...). Destructors run; a collective or wait in a destructor then does nothing.
 void launch(Grid grid, int threads, unsigned shared_bytes, void (*body)(void const* params),
             void const* params, int host_threads = 0);
 

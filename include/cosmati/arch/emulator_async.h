@@ -20,10 +20,10 @@ struct TiledTensor {
   long long extent[5] = {};  // in elements
   long long stride[5] = {};  // in bytes, multiples of 16; stride[0] is not used
   int box[5] = {};           // in elements, 1 to 256; box[0] is a multiple of 16 bytes
-  int swizzle_bytes = 0;     // 0, 32, 64 or 128: then box[0] is as many bytes
+  int swizzle_bytes = 0;     // 0, 32, 64 or 128: then box[0] has this many bytes
 };
-// Images for the im2col mode: dimensions are (channel, column, row, image). The corners of windows, from
-// `lower` to `upper` beyond the last column and row, `step` from each other, are walked along rows.
+// Images for the im2col mode: dimensions are (channel, column, row, image). The corners of the windows range
+// from `lower` to `upper` beyond the last column and row, `step` apart, in row order.
 struct WindowedTensor {
   void* address = nullptr;           // a multiple of 16
   int element_bytes = 0;             // 1, 2, 4 or 8
@@ -31,14 +31,14 @@ struct WindowedTensor {
   long long stride[4] = {};          // in bytes, multiples of 16; stride[0] is not used
   int lower[2] = {}, upper[2] = {};  // column, row: -128 to 127
   int step[2] = {1, 1};              // 1 to 8
-  int channels = 0, windows = 0;     // of a box: at most 256 and 1024
-  int swizzle_bytes = 0;             // 0, 32, 64 or 128: then a box has so many bytes of channels
+  int channels = 0, windows = 0;     // per box: at most 256 and 1024
+  int swizzle_bytes = 0;             // 0, 32, 64 or 128: then a box has this many bytes of channels
 };
 // Host functions. They throw Error(bad_request) with the valid values.
 arch::TensorMap encode_tensor_map(TiledTensor const& tensor);
 arch::TensorMap encode_tensor_map(WindowedTensor const& tensor);
 
-// The offset in the block's shared memory: what descriptors hold.
+// Returns the offset in the block's shared memory, as used in descriptors.
 unsigned shared_address(void const* shared);
 
 // mbarrier. `block` is a rank in the cluster; -1: the caller's own.
@@ -59,13 +59,13 @@ void commit_stores();
 void wait_stores(int in_flight, bool only_read);
 void publish_to_async();
 
-// Maps in global memory that a kernel changes.
+// Tensor maps in global memory that a kernel modifies.
 void replace_address(arch::TensorMap& map, void* address);
 void release_maps();
 void acquire_map(arch::TensorMap const& map);
 
-// wgmma. compute(a, b, d, accumulate): a holds 64 rows of 32 bytes of depth, b n columns of them, d[i] the
-// registers of thread i of the warpgroup.
+// wgmma. compute(a, b, d, accumulate): a contains 64 rows of 32 bytes of depth, b n columns of 32 bytes of
+// depth; d[i] points to the registers of thread i of the warpgroup.
 struct WarpgroupProduct {
   using Compute = void (*)(unsigned char const* a, unsigned char const* b, unsigned* const* d,
                            bool accumulate);
@@ -74,7 +74,7 @@ struct WarpgroupProduct {
   int n, element_bytes, registers;  // registers: of d, 32 bits each
   bool a_along_outer, b_along_outer;
 };
-// Collective of 128 threads. `a_registers`: null where `a` is a descriptor.
+// A collective of 128 threads. `a_registers`: null if `a` is a descriptor.
 void multiply_warpgroup(WarpgroupProduct const& product, void* d, unsigned const* a_registers,
                         unsigned long long a, unsigned long long b, bool accumulate);
 void warpgroup_begin();
@@ -89,8 +89,8 @@ void cluster_arrive();
 void cluster_wait();
 void* in_block(void* shared, int block_of_cluster);
 
-// launch() of clusters of `cluster` neighboring blocks, at most 16, which run at the same time and reach
-// each other's shared memory; `grid` is a multiple of it.
+// Like launch(), with clusters of `cluster` adjacent blocks, at most 16, which run concurrently and can
+// access each other's shared memory; `grid` is a multiple of it.
 void launch_clusters(Grid grid, Grid cluster, int threads, unsigned shared_bytes,
                      void (*body)(void const* params), void const* params, int host_threads = 0);
 

@@ -7,13 +7,13 @@
 
 namespace cosmati::emulator {
 
-// A matrix in shared memory that a warp loads into a fragment, or stores from one: `lines` of `line_bytes`,
-// each `stride_bytes` behind the one before.
+// A matrix in shared memory that a warp loads into a fragment or stores from one: `lines` of `line_bytes`,
+// `stride_bytes` apart.
 struct WmmaMatrix {
-  char const* name;  // of the instruction
+  char const* name;  // name of the instruction
   void const* address;
   int lines, line_bytes, stride_bytes;
-  int alignment;  // of the address, in bytes
+  int alignment;  // required alignment of the address in bytes
 };
 
 // Fails for the running lane if the address is misaligned or outside shared memory, if the stride is not a

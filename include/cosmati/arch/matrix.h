@@ -1,10 +1,10 @@
-// Tensor cores by PTX: a warp's 16 x 8 products of 32 bytes of depth, and the loads of 8 x 8 matrices that
-// feed them. Layouts are PTX's, "matrix fragments for mma" and "ldmatrix": with g = lane / 4 and t = lane %
-// 4, of operands of E bytes an element,
+// Tensor cores by PTX: a warp's 16 x 8 products of 32 bytes of depth, and the loads of 8 x 8 matrices for
+// them. The layouts are those of PTX, "matrix fragments for mma" and "ldmatrix": with g = lane / 4 and t =
+// lane % 4, for operands with E bytes per element,
 //   a[r]: row g + 8 * (r % 2), the four bytes of depth from 16 * (r / 2) + 4 * t;
 //   b[r]: column g, the four bytes of depth from 16 * r + 4 * t;
-//   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2; f16 sums of neighboring columns share a HalfPair: d[r]:
-//         row g + 8 * r, columns 2 * t and 2 * t + 1.
+//   d[r]: row g + 8 * (r / 2), column 2 * t + r % 2; f16 sums of adjacent columns share a HalfPair: d[r]: row
+//   g + 8 * r, columns 2 * t and 2 * t + 1.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/config.h"
@@ -17,9 +17,9 @@ namespace cosmati::arch {
 
 #if defined(__CUDACC__)
 
-// Four matrices of 8 rows of 16 bytes in shared memory: lane l brings the address of row l % 8 of matrix l /
-// 8, and gets from matrix i the four bytes at 4 * t of row g; transposed, of 16-bit elements, column g of
-// rows 2 * t and 2 * t + 1.
+// Loads four matrices of 8 rows of 16 bytes from shared memory: lane l passes the address of row l % 8 of
+// matrix l / 8, and receives from matrix i the four bytes at 4 * t of row g; if transposed, with 16-bit
+// elements, column g of rows 2 * t and 2 * t + 1.
 template <bool transposed>
 COSMATI_DEVICE void load_matrices(unsigned (&r)[4], void const* row) {
   unsigned const from = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -35,7 +35,7 @@ COSMATI_DEVICE void load_matrices(unsigned (&r)[4], void const* row) {
                  : "memory");
 }
 
-// The reverse, with the same places (sm_90): lane l brings the address of row l % 8 of matrix l / 8.
+// The inverse, with the same layout (sm_90): lane l passes the address of row l % 8 of matrix l / 8.
 template <bool transposed>
 COSMATI_DEVICE void store_matrices(void* row, unsigned const (&r)[4]) {
   unsigned const to = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -84,10 +84,12 @@ COSMATI_DEVICE void multiply_matrices(Sum (&d)[4], unsigned const (&a)[4], unsig
 }
 #undef COSMATI_MMA
 
-// The same of f16, with sums in f16.
+// The same for f16 with f16 sums.
 template <class ElementA, class ElementB>
 COSMATI_DEVICE void multiply_matrices(HalfPair (&d)[2], unsigned const (&a)[4], unsigned const (&b)[2]) {
-  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>, "mma.sync sums f16 alone in f16");
+  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>,
+                "mma.sync accumulates only products of "
+                "f16 in f16");
   asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
       : "+r"(d[0].bits), "+r"(d[1].bits)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -203,7 +205,9 @@ COSMATI_DEVICE void multiply_matrices(Sum (&d)[4], unsigned const (&a)[4], unsig
 // The sum of sixteen products is rounded once.
 template <class ElementA, class ElementB>
 COSMATI_DEVICE void multiply_matrices(HalfPair (&d)[2], unsigned const (&a)[4], unsigned const (&b)[2]) {
-  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>, "mma.sync sums f16 alone in f16");
+  static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>,
+                "mma.sync accumulates only products of "
+                "f16 in f16");
   float sums[4];
   for (int r = 0; r < 4; ++r)
     sums[r] = static_cast<float>(r % 2 != 0 ? high_half(d[r / 2]) : low_half(d[r / 2]));

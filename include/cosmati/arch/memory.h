@@ -1,4 +1,4 @@
-// Memory accesses beyond C++: asynchronous copies, non-coherent loads, flags between blocks.
+// Memory accesses that C++ does not provide: asynchronous copies, non-coherent loads, flags between blocks.
 #pragma once
 #include "cosmati/arch/vector.h"
 #if !defined(__CUDACC__)

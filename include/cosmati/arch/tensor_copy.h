@@ -61,7 +61,7 @@ COSMATI_DEVICE void copy_tile_to_blocks(void* shared, TensorMap const& map, Barr
   if constexpr (rank == 4) COSMATI_LOAD_TO_BLOCKS(4, "%4, %5, %6, %7");
   if constexpr (rank == 5) COSMATI_LOAD_TO_BLOCKS(5, "%4, %5, %6, %7, %8");
 }
-// Shared to global memory, in the calling thread's open group of stores.
+// Copies a box from shared to global memory, in the calling thread's open group of stores.
 template <int rank>
 COSMATI_DEVICE void store_tile(TensorMap const& map, void const* shared, int const (&c)[rank]) {
   unsigned const from = shared_address(shared);
@@ -88,7 +88,7 @@ template <int in_flight>
 COSMATI_DEVICE void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(in_flight) : "memory");
 }
-// Waits until they have also written global memory.
+// The same, until they have also written to global memory.
 template <int in_flight>
 COSMATI_DEVICE void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(in_flight) : "memory");

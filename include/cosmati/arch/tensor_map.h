@@ -6,7 +6,7 @@
 
 namespace cosmati::arch {
 
-// In global memory, at a multiple of the size that the fences name.
+// A map in global memory, aligned to the size that the fences name.
 struct alignas(128) TensorMapOfDevice {
   TensorMap map;
 };
@@ -35,7 +35,7 @@ COSMATI_DEVICE void replace_address(TensorMap& map, void* address) {
   emulator::replace_address(map, address);
 }
 COSMATI_DEVICE void release_maps() { emulator::release_maps(); }
-// The emulator wants it from each thread that uses the map.
+// The emulator requires it of each thread that uses the map.
 COSMATI_DEVICE void acquire(TensorMap const& map) { emulator::acquire_map(map); }
 
 #endif

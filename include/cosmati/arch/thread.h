@@ -9,7 +9,8 @@ namespace cosmati::arch {
 
 #if defined(__CUDACC__)
 
-COSMATI_DEVICE int thread() { return static_cast<int>(threadIdx.x); }  // in the block, along x alone
+// Index in the block, which is one-dimensional.
+COSMATI_DEVICE int thread() { return static_cast<int>(threadIdx.x); }
 COSMATI_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
 COSMATI_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
 COSMATI_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
@@ -33,7 +34,7 @@ COSMATI_DEVICE T exchange(T value, int mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }
 
-// Forces the value to be computed here, not again or later at its use.
+// Forces the value to be computed here, rather than recomputed or moved to its use.
 COSMATI_DEVICE void hold(float& value) { asm volatile("" : "+f"(value)); }
 COSMATI_DEVICE void hold(double& value) { asm volatile("" : "+d"(value)); }
 COSMATI_DEVICE void hold(int& value) { asm volatile("" : "+r"(value)); }

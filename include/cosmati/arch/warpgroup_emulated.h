@@ -12,7 +12,7 @@ namespace cosmati::arch {
 
 namespace emulated {
 
-// One thread computes for all; ThreadSanitizer shall not take its accesses for the kernel's.
+// One thread computes for the warpgroup; ThreadSanitizer must not attribute its accesses to the kernel.
 template <class Sum, class Value>
 __attribute__((no_sanitize("thread"))) Value sum_at(unsigned const* d, int row, int column) {
   if constexpr (is_same<Sum, HalfPair>) {
@@ -33,7 +33,7 @@ __attribute__((no_sanitize("thread"))) void set_sum(unsigned* d, int row, int co
   }
 }
 
-// d[i]: the registers of thread i, of the layout in arch/warpgroup.h.
+// d[i]: the registers of thread i, in the layout of arch/warpgroup.h.
 template <class ElementA, class ElementB, int n, class Sum>
 void multiply_of_warpgroup(unsigned char const* a, unsigned char const* b, unsigned* const* d,
                            bool accumulate) {
@@ -79,7 +79,7 @@ COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned long long a, un
 template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
 COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned const (&a)[4], unsigned long long b,
                                        bool accumulate) {
-  static_assert(!a_along_outer, "registers of A hold runs of depth");
+  static_assert(!a_along_outer, "A in registers must be K-major");
   check_warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum, count>();
   emulator::multiply_warpgroup(
       emulated::warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum>, d, a, 0, b,

@@ -1,6 +1,6 @@
-// Operands of wgmma, whose numbers cannot be computed: for each count of registers that hold sums, the names
-// of these, the sums d[i] (of which `bits` is the register, by the constraint `kind`), and the names of the
-// twelve inputs behind them.
+// Operands of wgmma, whose numbers cannot be computed by the preprocessor: for each number of sum registers,
+// the names of these registers, the sums d[i] (`bits` is the register of a sum, `kind` its constraint), and
+// the names of the twelve inputs that follow.
 #pragma once
 #include "cosmati/core/cxx20.h"
 

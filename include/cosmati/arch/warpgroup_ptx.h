@@ -1,5 +1,5 @@
-// The PTX of arch/warpgroup.h, by which it is included. Words of the instruction's name are operands too
-// (constraint "C"), so that one asm serves all types.
+// The PTX of arch/warpgroup.h, which includes this file. Parts of the instruction's name are operands too
+// (constraint "C"), so that one asm statement serves all types.
 #pragma once
 #include "cosmati/arch/warpgroup.h"
 #include "cosmati/arch/warpgroup_operands.h"
@@ -28,7 +28,8 @@ COSMATI_WORD(int, "s32", "");
 COSMATI_WORD(HalfPair, "f16", "");
 #undef COSMATI_WORD
 
-// What follows the operands: the signs of floats; the majors of 16-bit operands that descriptors point to.
+// The part after the operands: the signs for floating-point types, and the major orders of 16-bit operands in
+// shared memory.
 template <class Element, bool from_registers, bool a_along_outer, bool b_along_outer>
 struct WarpgroupTail {
   static constexpr bool is_integer = is_same<Element, s8> || is_same<Element, u8>;
@@ -46,8 +47,8 @@ struct WarpgroupTail {
                                           '\0'};
 };
 
-// The instruction for `count` registers of sums; A by DESCRIPTOR or in REGISTERS.
-#define COSMATI_WGMMA(...) COSMATI_WGMMA_AT(__VA_ARGS__)  // after COSMATI_INPUTS has become twelve names
+// The instruction with `count` sum registers; A by DESCRIPTOR or in REGISTERS.
+#define COSMATI_WGMMA(...) COSMATI_WGMMA_AT(__VA_ARGS__)  // after COSMATI_INPUTS has expanded to twelve names
 #define COSMATI_WGMMA_AT(n, count, kind, bits, A, b_, flag_, k_, sum_, left_, right_, signs_, majors_, ...) \
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " flag_                                                    \
                ", 0;\n"                                                                                     \
@@ -83,7 +84,7 @@ struct WarpgroupTail {
   COSMATI_WGMMA_OF(224, 112, 56, A) \
   COSMATI_WGMMA_OF(256, 128, 64, A)
 
-// d = a * b, plus d where `accumulate`, of operands in shared memory.
+// d = a * b, plus d if `accumulate`, with both operands in shared memory.
 template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
 COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned long long a, unsigned long long b,
                                        bool accumulate) {
@@ -91,11 +92,11 @@ COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned long long a, un
   using Tail = WarpgroupTail<ElementA, false, a_along_outer, b_along_outer>;
   COSMATI_WGMMA_OF_EACH(DESCRIPTOR)
 }
-// Multiplies A in registers, which hold runs along k.
+// The same with A in registers, which must be K-major.
 template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
 COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned const (&a)[4], unsigned long long b,
                                        bool accumulate) {
-  static_assert(!a_along_outer, "registers of A hold runs of depth");
+  static_assert(!a_along_outer, "A in registers must be K-major");
   check_warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum, count>();
   using Tail = WarpgroupTail<ElementA, true, a_along_outer, b_along_outer>;
   COSMATI_WGMMA_OF_EACH(REGISTERS)

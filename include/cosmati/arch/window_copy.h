@@ -1,14 +1,14 @@
-// Copies in the im2col mode of the copy engine (TMA): rows of the matrix that unrolling images would write,
-// from an NHWC array to shared memory. PTX ISA, "im2col mode"; what a map holds: cuTensorMapEncodeIm2col.
+// TMA copies in im2col mode: rows of the unrolled matrix, copied from an NHWC array to shared memory. PTX
+// ISA, "im2col mode"; for the contents of a map see cuTensorMapEncodeIm2col.
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
 
 namespace cosmati::arch {
 
-// Global to shared memory; brings the box's bytes, all of them, to the barrier. `c`: the channel, column, row
-// and image of the first window's corner, from which the map's walk goes on, along rows, then images, for as
-// many windows as the map says; `offset`: how far right and down of its corner each window is read, 0 to 255.
-// What lies outside the array is read as zeros.
+// Copies from global to shared memory and completes all bytes of the box on the barrier. `c`: channel,
+// column, row and image of the first window's corner; the following windows of the box, as many as the map
+// specifies, advance along rows, then images. `offset`: the distance, 0 to 255, right and down from each
+// window's corner to the element that is read. Elements outside the array are read as zeros.
 COSMATI_DEVICE void copy_windows(void* shared, TensorMap const& map, Barrier& barrier, int const (&c)[4],
                                  int const (&offset)[2]) {
 #if defined(__CUDACC__)

@@ -1,11 +1,12 @@
-// Tensor cores by WMMA (sm_75; of bf16, tf32 and f64 sm_80): the fragments of a warp, loaded from shared
-// memory, multiplied, and stored there. Which thread holds which element PTX leaves open, so nothing here
-// tells: equal fragments may be added register by register, and that is all.
-//   A (m, k), B (k, n), D (m, n); `by_depth`: the operand's neighbors in memory lie along k, so that A is
-//   row-major and B column-major; else the other way round. The instruction has all four combinations.
-// In memory, a line of neighbors begins `stride` elements after the one before: CUDA's guide ("wmma::
-// load_matrix_sync") wants a multiple of 16 bytes. Where a matrix begins, PTX ("wmma.load") wants a multiple
-// of its fragment's bytes in a thread. All lanes of the warp bring the same address.
+// Tensor cores by WMMA (sm_75; bf16, tf32 and f64: sm_80): the fragments of a warp are loaded from shared
+// memory, multiplied, and stored there. PTX does not specify which thread holds which element, and neither
+// does this file: the only permitted access is to add equal fragments register by register.
+//   A (m, k), B (k, n), D (m, n); `by_depth`: the operand is contiguous along k, so that A is row-major and B
+//   column-major; otherwise A is column-major and B row-major. The instruction supports all four
+//   combinations.
+// Lines of contiguous elements begin `stride` elements apart: CUDA's guide ("wmma::load_matrix_sync")
+// requires a multiple of 16 bytes. PTX ("wmma.load") requires the address of a matrix to be a multiple of the
+// bytes of its fragment in a thread. All lanes of the warp pass the same address.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/config.h"
@@ -23,8 +24,7 @@ inline constexpr WmmaShape wmma_shape = sizeof(Element) == 8   ? WmmaShape{8, 8,
                                         : sizeof(Element) == 4 ? WmmaShape{16, 16, 8}
                                                                : WmmaShape{16, 16, 16};
 
-// The registers of a thread that hold its part of an operand. PTX gives f16 twice as many as its elements
-// fill.
+// A thread's registers for an operand. For f16, PTX uses twice as many registers as the elements fill.
 template <class Element>
 struct WmmaOperand {
   static constexpr int registers = is_same<Element, f16> ? 8 : sizeof(Element) == 1 ? 2 : 4;
@@ -36,7 +36,7 @@ struct WmmaOperand<f64> {
   double value[registers];
 };
 
-// Those of sums: of f16 two share a register.
+// A thread's registers for sums; two f16 sums share a register.
 template <class Sum>
 struct WmmaSums {
   using Register = Sum;

@@ -1,6 +1,6 @@
-// Emulation for arch/wmma.h, which includes this file. The layout of a fragment is another one for each
-// operand, direction and kind of sums, and none of them is mma.sync's: what relies on one, or loads along
-// another direction than it multiplies, has a wrong result here.
+// Emulation for arch/wmma.h, which includes this file. The layout of a fragment differs for each operand,
+// direction and kind of sums, and none is the layout of mma.sync: code that relies on a layout, or loads in
+// one direction and multiplies in another, gets wrong results here.
 #pragma once
 #include "cosmati/arch/wmma.h"
 
@@ -13,7 +13,7 @@ namespace cosmati::arch {
 
 namespace emulated {
 
-// Element `element` of a fragment, counted along rows: who has it, and how far into its registers.
+// The lane and register position of element `element` of a fragment, in row-major order.
 struct WmmaPlace {
   int lane, slot;
 };
@@ -35,8 +35,8 @@ unsigned char* in_fragment(void* const* lanes, int element, int kind) {
          place.slot * static_cast<int>(sizeof(Element));
 }
 
-// Calls move(in memory, in the fragment) for each element of a matrix of rows and columns; `by_row`: a line
-// in memory is a row.
+// Calls move(memory, fragment) for each element of a matrix of rows and columns; `by_row`: lines in memory
+// are rows.
 template <class Element, class Move>
 void for_each_of_wmma(void* const* lanes, emulator::WmmaMatrix const& matrix, int rows, int columns, int kind,
                       bool by_row, Move const& move) {
@@ -127,7 +127,7 @@ COSMATI_DEVICE void load_wmma(WmmaOperand<Element>& to, void const* matrix) {
 template <class Element, bool a_by_depth, bool b_by_depth, class Sum>
 COSMATI_DEVICE void multiply_wmma(WmmaSums<Sum>& d, WmmaOperand<Element> const& a,
                                   WmmaOperand<Element> const& b) {
-  static_assert(wmma_takes<Element, Sum>, "wmma has no such product: see arch/wmma.h");
+  static_assert(wmma_takes<Element, Sum>, "wmma does not support this product: see arch/wmma.h");
   emulated::WmmaProductLane lane{reinterpret_cast<unsigned char*>(d.value),
                                  reinterpret_cast<unsigned char const*>(a.value),
                                  reinterpret_cast<unsigned char const*>(b.value)};

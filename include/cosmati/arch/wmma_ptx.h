@@ -1,5 +1,5 @@
-// The PTX of arch/wmma.h, by which it is included. Words of the instruction's name are operands too
-// (constraint "C"), so that one asm serves all types with as many registers.
+// The PTX of arch/wmma.h, which includes this file. Parts of the instruction's name are operands too
+// (constraint "C"), so that one asm statement serves all types with the same number of registers.
 #pragma once
 #include "cosmati/arch/wmma.h"
 
@@ -7,7 +7,7 @@
 
 namespace cosmati::arch {
 
-// The words behind the layouts: of wmma.load, then of wmma.mma and wmma.store, which have sums.
+// The parts after the layouts: for wmma.load, and for wmma.mma and wmma.store, which have sums.
 template <class Element>
 struct WmmaLoadWord;
 template <class Element, class Sum>
@@ -61,7 +61,7 @@ struct WmmaName<false> {
 #define COSMATI_IN_8(kind, x) COSMATI_IN_4(kind, x), kind(x[4]), kind(x[5]), kind(x[6]), kind(x[7])
 #define COSMATI_BITS_4(kind, x) kind(x[0].bits), kind(x[1].bits), kind(x[2].bits), kind(x[3].bits)
 
-// A matrix that begins at `matrix`, in shared memory, with lines of neighbors `stride` elements apart.
+// Loads a matrix that begins at `matrix` in shared memory; its lines are `stride` elements apart.
 template <bool is_a, bool by_depth, int stride, class Element>
 COSMATI_DEVICE void load_wmma(WmmaOperand<Element>& to, void const* matrix) {
   unsigned const from = static_cast<unsigned>(__cvta_generic_to_shared(matrix));
@@ -88,7 +88,7 @@ COSMATI_DEVICE void load_wmma(WmmaOperand<Element>& to, void const* matrix) {
 template <class Element, bool a_by_depth, bool b_by_depth, class Sum>
 COSMATI_DEVICE void multiply_wmma(WmmaSums<Sum>& sums, WmmaOperand<Element> const& of_a,
                                   WmmaOperand<Element> const& of_b) {
-  static_assert(wmma_takes<Element, Sum>, "wmma has no such product: see arch/wmma.h");
+  static_assert(wmma_takes<Element, Sum>, "wmma does not support this product: see arch/wmma.h");
   auto& d = sums.value;
   auto const& a = of_a.value;
   auto const& b = of_b.value;
@@ -119,7 +119,7 @@ COSMATI_DEVICE void multiply_wmma(WmmaSums<Sum>& sums, WmmaOperand<Element> cons
 #undef COSMATI_EIGHT_SUMS
 }
 
-// Rows of sums to shared memory, `stride` elements apart.
+// Stores rows of sums to shared memory, `stride` elements apart.
 template <class Element, int stride, class Sum>
 COSMATI_DEVICE void store_wmma(Sum* matrix, WmmaSums<Sum> const& sums) {
   unsigned const to = static_cast<unsigned>(__cvta_generic_to_shared(matrix));

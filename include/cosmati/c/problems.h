@@ -1,13 +1,14 @@
 /* The problems of Cosmati's C interface. Included by cosmati.h.
  *
- * Each cosmati_..._problem validates what its struct says and makes a problem, for any device; no device is
- * touched. Errors: COSMATI_BAD_REQUEST with the tensor, its value and what would be legal,
- * COSMATI_OUT_OF_MEMORY. The struct and what it points to may go when the call returns.
+ * Each function cosmati_..._problem validates its struct and creates a problem, for any device; it accesses
+ * no device. Errors: COSMATI_BAD_REQUEST with the tensor, its value and the valid values,
+ * COSMATI_OUT_OF_MEMORY. The struct and what it points to need not outlive the call.
  *
- * The names in a formula are those of the arguments of cosmati_run: inputs on its right, outputs on its left.
- * A tensor of rank 0 is absent, as all tensors of the defaults are. Those marked "or none" may be absent;
- * those of another direction or mode must be. Extents of 0 are legal where a formula makes sense of them.
- * Sums are in f32; in f64 if an input is f64; in s32 if all are integers.
+ * The names in a formula are the names of the arguments of cosmati_run: inputs on the right-hand side,
+ * outputs on the left-hand side. A tensor of rank 0 is absent; in the defaults all tensors are. Tensors
+ * marked "optional" may be absent; those of another direction or mode must be. Extents of 0 are valid
+ * wherever the formula is defined. Sums are accumulated in f32; in f64 if an input is f64; in s32 if all are
+ * integers.
  *
  * Comments beside fields give the default, or the tensor's dimensions.
  */
@@ -22,16 +23,17 @@
 extern "C" {
 #endif
 
-/* ---- Epilogues: what becomes of a sum before it is stored, computed within the kernel. A text such as
+/* ---- Epilogues: an expression applied to the accumulator before it is stored, fused into the kernel, e.g.
  * "relu(alpha*acc + beta*c + bias[n])" or "let t = acc + bias[k]; store(before, t); gelu(t)".
- *   acc              the sum
- *   c                the tensor c, of a matrix product
- *   bias[n]          a tensor, described in epilogue_tensors, with one dimension for each letter in the
- *                    brackets: batch, m, n of a matrix product; n, k, p, q of a convolution, those of its
- *                    output, k being its channels
- *   alpha            any other name: a scalar, given to run by cosmati_number
- *   store(x, v);     one more output, described in epilogue_tensors, of the shape of the output
- * Operators are + - * / and comparisons; functions: `cosmati list epilogue-functions`. Null: "acc". */
+ *   acc              the accumulator
+ *   c                the tensor c of a matrix product
+ *   bias[n]          a tensor described in epilogue_tensors, with one dimension per letter in the brackets:
+ *                    batch, m, n of a matrix product; n, k, p, q of the output of a convolution, whose
+ *                    channels are k
+ *   alpha            any other name: a scalar, passed to run by cosmati_number
+ *   store(x, v);     an additional output with the shape of the output, described in epilogue_tensors
+ * Operators are + - * / and comparisons; `cosmati list epilogue-functions` lists the functions. Null: "acc".
+ */
 typedef struct cosmati_named_tensor {
   char const* name;
   cosmati_tensor tensor;
@@ -40,15 +42,15 @@ typedef struct cosmati_named_tensor {
 /* ---- Matrix products: d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n]) */
 typedef struct cosmati_gemm {
   size_t size;
-  /* (batch, m, k), (batch, k, n), (batch, m, n) or none, (batch, m, n). Of rank 2: batch is 1, or where d has
-   * rank 3 the same matrix in each. */
+  /* (batch, m, k), (batch, k, n), (batch, m, n) or absent, (batch, m, n). A tensor of rank 2 has batch 1; if
+   * d has rank 3, all matrices of the batch share it. */
   cosmati_tensor a, b, c, d;
   char const* epilogue;
   cosmati_named_tensor const* epilogue_tensors;
   size_t epilogue_tensor_count;
-  int32_t accumulate_in_f16; /* not 0: legal for f16 a and b; a backend may answer with a wider type */
-  /* Not 0: the arguments a, b, c and d are arrays of `batch` pointers, one for each matrix (on cuda: arrays
-   * in device memory), each aligned as its tensor promises; batch strides mean nothing. */
+  int32_t accumulate_in_f16; /* not 0: permitted for f16 a and b; a backend may use a wider type */
+  /* Not 0: the arguments a, b, c and d are arrays of `batch` pointers, one per matrix (on cuda: arrays in
+   * device memory), each with the alignment of its tensor; batch strides are ignored. */
   int32_t by_pointers;
 } cosmati_gemm;
 static inline cosmati_gemm cosmati_default_gemm(void) {
@@ -59,15 +61,15 @@ static inline cosmati_gemm cosmati_default_gemm(void) {
 }
 COSMATI_API cosmati_status cosmati_gemm_problem(cosmati_gemm const* gemm, cosmati_problem_t* problem);
 
-/* ---- Convolutions. With h = p*stride[0] + r*dilation[0] - pad_begin[0], w likewise, and c running over the
- * channels of k's group:
+/* ---- Convolutions. With h = p*stride[0] + r*dilation[0] - pad_begin[0], likewise for w, and c running over
+ * the channels of k's group:
  *   FORWARD      y[n, k, p, q]  = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s])
  *   DATA         dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s])
- *   FILTER       dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w]; db too if it is there
+ *   FILTER       dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w], and db if present
  *   BIAS         db[k] = sum over n, p, q of dy[n, k, p, q]
  *   TRANSPOSED   y[n, k, h, w]  = epilogue(sum over c, r, s of x[n, c, p, q] * w[c, k, r, s])
- * TRANSPOSED is DATA with x and y in each other's place: no inserted zero is multiplied. Its gradients are
- * FORWARD, for x, and FILTER, with its dy as x. One-dimensional: extents of 1. */
+ * TRANSPOSED is DATA with x and y exchanged; it does not multiply by inserted zeros. Its gradients are
+ * FORWARD, for x, and FILTER, with its dy as x. One-dimensional convolutions have extents of 1. */
 typedef enum cosmati_convolution_direction {
   COSMATI_CONVOLUTION_FORWARD = 0,
   COSMATI_CONVOLUTION_DATA = 1,
@@ -79,13 +81,13 @@ typedef enum cosmati_convolution_direction {
 typedef struct cosmati_convolution {
   size_t size;
   int32_t direction; /* FORWARD */
-  cosmati_tensor x;  /* x or dx: (N, C, H, W); of BIAS: none */
-  cosmati_tensor w;  /* w or dw: (K, C / groups, R, S); TRANSPOSED: (C, K / groups, R, S); of BIAS: none */
+  cosmati_tensor x;  /* x or dx: (N, C, H, W); BIAS: absent */
+  cosmati_tensor w;  /* w or dw: (K, C / groups, R, S); TRANSPOSED: (C, K / groups, R, S); BIAS: absent */
   cosmati_tensor y;  /* y or dy: (N, K, P, Q) */
-  cosmati_tensor db; /* (K) or none; of FILTER and BIAS */
+  cosmati_tensor db; /* (K), for FILTER (optional) and BIAS */
   int64_t stride[2], pad_begin[2], pad_end[2], dilation[2]; /* vertical, horizontal; 1, 0, 0, 1 */
   int64_t groups;                                           /* 1 */
-  char const* epilogue;                                     /* of FORWARD, DATA and TRANSPOSED */
+  char const* epilogue;                                     /* for FORWARD, DATA and TRANSPOSED */
   cosmati_named_tensor const* epilogue_tensors;
   size_t epilogue_tensor_count;
 } cosmati_convolution;
@@ -99,16 +101,16 @@ static inline cosmati_convolution cosmati_default_convolution(void) {
 }
 COSMATI_API cosmati_status cosmati_convolution_problem(cosmati_convolution const* convolution,
                                                        cosmati_problem_t* problem);
-/* P of H, or Q of W: floor((input + pads - dilation*(filter - 1) - 1) / stride) + 1; 0 where the filter does
- * not fit, or if stride is below 1. */
+/* Returns P for H, or Q for W: floor((input + pads - dilation*(filter - 1) - 1) / stride) + 1; 0 if the
+ * filter does not fit or stride is less than 1. */
 COSMATI_API int64_t cosmati_convolution_extent(int64_t input, int64_t filter, int64_t stride,
                                                int64_t pad_begin, int64_t pad_end, int64_t dilation);
 
-/* ---- Pooling: over the taps of a window that lie inside the image,
- *   MAX                    y[n, c, p, q] = the maximum of x[n, c, h, w]; the first counts; NaN wins
+/* ---- Pooling over the taps of a window that lie inside the image:
+ *   MAX                    y[n, c, p, q] = max of x[n, c, h, w]; the first maximum counts; NaN is propagated
  *   AVERAGE                their mean
  *   AVERAGE_WITH_PADDING   their sum, divided by the number of taps that lie in the padded image
- * backward: dx from dy; of MAX from dy and x, or dy and indices. dx is overwritten. */
+ * backward: dx from dy; MAX also requires x or indices. dx is overwritten, not added to. */
 typedef enum cosmati_direction { COSMATI_FORWARD = 0, COSMATI_BACKWARD = 1 } cosmati_direction;
 typedef enum cosmati_pooling_mode {
   COSMATI_POOLING_MAX = 0,
@@ -122,7 +124,7 @@ typedef struct cosmati_pooling {
   int32_t mode;      /* MAX */
   cosmati_tensor x;  /* x or dx: (N, C, H, W) */
   cosmati_tensor y;  /* y or dy: (N, C, P, Q) */
-  /* (N, C, P, Q) or none; of MAX: s32, h*W + w in the plane, or u8, r*S + s in the window. */
+  /* (N, C, P, Q), optional, for MAX: s32, h*W + w within the plane, or u8, r*S + s within the window. */
   cosmati_tensor indices;
   int64_t window[2], stride[2], pad_begin[2], pad_end[2], dilation[2]; /* 2, 2, 0, 0, 1 */
 } cosmati_pooling;
@@ -135,13 +137,13 @@ static inline cosmati_pooling cosmati_default_pooling(void) {
 }
 COSMATI_API cosmati_status cosmati_pooling_problem(cosmati_pooling const* pooling,
                                                    cosmati_problem_t* problem);
-/* P of H: as of a convolution; with ceil_mode not 0 rounded up, without windows that begin in the right
- * padding. */
+/* Returns P for H like cosmati_convolution_extent; if ceil_mode is not 0, rounded up, but without windows
+ * that begin in the right padding. */
 COSMATI_API int64_t cosmati_pooling_extent(int64_t input, int64_t window, int64_t stride, int64_t pad_begin,
                                            int64_t pad_end, int64_t dilation, int ceil_mode);
 
-/* ---- Activations: y = f(x); backward: dx = dy * f'(x), from x and dy; at 0, f' is 0 of RELU and alpha of
- * LEAKY_RELU and ELU. y may be x, dx may be dy. One shape for all. */
+/* ---- Activations: y = f(x); backward: dx = dy * f'(x), from x and dy. At 0, f' is 0 for RELU and alpha for
+ * LEAKY_RELU and ELU. y may be x, dx may be dy. All tensors have the same shape. */
 typedef enum cosmati_function {
   COSMATI_ACTIVATION_RELU = 0,        /* max(x, 0) */
   COSMATI_ACTIVATION_LEAKY_RELU = 1,  /* x < 0 ? alpha*x : x; alpha 0.01 */
@@ -158,9 +160,9 @@ typedef struct cosmati_activation {
   size_t size;
   int32_t direction;  /* FORWARD */
   int32_t function;   /* RELU */
-  int32_t parameters; /* not 0: alpha and beta are as given; 0: as above */
+  int32_t parameters; /* not 0: use alpha and beta; 0: the defaults above */
   double alpha, beta;
-  cosmati_tensor x, y, dx; /* y: y or dy; dx: none of FORWARD */
+  cosmati_tensor x, y, dx; /* y: y or dy; dx: absent for FORWARD */
 } cosmati_activation;
 static inline cosmati_activation cosmati_default_activation(void) {
   cosmati_activation activation;
@@ -172,11 +174,11 @@ COSMATI_API cosmati_status cosmati_activation_problem(cosmati_activation const* 
                                                       cosmati_problem_t* problem);
 
 /* ---- Batch normalization. x, y, dx are (N, C, ...) of rank 2 to 5; scale, bias, mean, variance and their
- * gradients are (C), of the type and stride of `statistics`; mean and variance (divided by the count) are
- * over all but c.
+ * gradients are (C), with the type and stride of `statistics`; mean and variance (divided by the count) are
+ * over all dimensions but c.
  *   INFERENCE   y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
  *   TRAINING    y, saved_mean, saved_variance from x, scale, bias: the same with the batch's own statistics
- *   BACKWARD    dx, dscale, dbias from x, dy, scale, mean, variance: those that training saved */
+ *   BACKWARD    dx, dscale, dbias from x, dy, scale, and the mean and variance saved by training */
 typedef enum cosmati_batch_norm_mode {
   COSMATI_BATCH_NORM_INFERENCE = 0,
   COSMATI_BATCH_NORM_TRAINING = 1,
@@ -186,7 +188,7 @@ typedef enum cosmati_batch_norm_mode {
 typedef struct cosmati_batch_norm {
   size_t size;
   int32_t mode;            /* INFERENCE */
-  cosmati_tensor x, y, dx; /* y: y or dy; dx: of BACKWARD */
+  cosmati_tensor x, y, dx; /* y: y or dy; dx: for BACKWARD */
   cosmati_tensor statistics;
   double epsilon; /* 1e-5 */
 } cosmati_batch_norm;
@@ -237,7 +239,7 @@ typedef struct cosmati_softmax {
   int32_t direction;       /* FORWARD */
   int32_t logarithm;       /* 0 */
   int32_t axis;            /* 1 */
-  cosmati_tensor x, y, dy; /* x: x or dx; dy: none of FORWARD */
+  cosmati_tensor x, y, dy; /* x: x or dx; dy: absent for FORWARD */
 } cosmati_softmax;
 static inline cosmati_softmax cosmati_default_softmax(void) {
   cosmati_softmax softmax;
@@ -250,15 +252,16 @@ COSMATI_API cosmati_status cosmati_softmax_problem(cosmati_softmax const* softma
                                                    cosmati_problem_t* problem);
 
 /* ---- Cross-entropy: loss[0] = mean over n of -log softmax(x[n])[labels[n]],
- * dx = (softmax(x) - one hot of labels) / N. FORWARD gives the loss, and dx if it is there; BACKWARD dx.
- * A label outside [0, classes) is refused by run on the host. */
+ * dx = (softmax(x) - one_hot(labels)) / N. FORWARD computes the loss, and dx if present; BACKWARD computes
+ * dx.
+ * On the host, run rejects labels outside [0, classes). */
 typedef struct cosmati_cross_entropy {
   size_t size;
   int32_t direction;     /* FORWARD */
   cosmati_tensor x;      /* (N, classes) */
   cosmati_tensor labels; /* (N), s32 */
-  cosmati_tensor loss;   /* (1); of BACKWARD: none */
-  cosmati_tensor dx;     /* (N, classes); of FORWARD: or none */
+  cosmati_tensor loss;   /* (1); BACKWARD: absent */
+  cosmati_tensor dx;     /* (N, classes); FORWARD: optional */
 } cosmati_cross_entropy;
 static inline cosmati_cross_entropy cosmati_default_cross_entropy(void) {
   cosmati_cross_entropy cross_entropy;
@@ -269,22 +272,22 @@ static inline cosmati_cross_entropy cosmati_default_cross_entropy(void) {
 COSMATI_API cosmati_status cosmati_cross_entropy_problem(cosmati_cross_entropy const* cross_entropy,
                                                          cosmati_problem_t* problem);
 
-/* ---- Gaussian units, LeNet-5's last layer: distances[n, i] = sum over f of (x[n, f] - centres[i, f])^2;
- * unit i answers exp(-distance). With labels also loss[0] = mean over n of distances[n, label] +
+/* ---- Gaussian (RBF) units, LeNet-5's last layer: distances[n, i] = sum over f of (x[n, f] - centres[i,
+ * f])^2; unit i outputs exp(-distance). With labels also loss[0] = mean over n of distances[n, label] +
  * log(exp(-rubbish) + sum over i of exp(-distances[n, i])) (LeCun et al. 1998, eq. 9); rubbish = infinity
- * leaves the constant out.
- *   FORWARD    distances, and with labels the loss, from x and centres; distances may then be none
- *   BACKWARD   dx, and dcentres if present: of the loss if there are labels, else from ddistances
- * A label outside [0, classes) is refused by run on the host. */
+ * omits the constant.
+ *   FORWARD    distances, and with labels the loss, from x and centres; distances may then be absent
+ *   BACKWARD   dx, and dcentres if present: of the loss if there are labels, otherwise from ddistances
+ * On the host, run rejects labels outside [0, classes). */
 typedef struct cosmati_rbf {
   size_t size;
   int32_t direction;        /* FORWARD */
   cosmati_tensor x;         /* x or dx: (N, F) */
   cosmati_tensor centres;   /* (classes, F) */
-  cosmati_tensor labels;    /* (N), s32, or none */
-  cosmati_tensor distances; /* distances or ddistances: (N, classes), or none with labels; BACKWARD: none */
-  cosmati_tensor loss;      /* (1), of FORWARD with labels */
-  cosmati_tensor dcentres;  /* (classes, F) or none; of BACKWARD */
+  cosmati_tensor labels;    /* (N), s32, optional */
+  cosmati_tensor distances; /* distances or ddistances: (N, classes); optional with labels; else required */
+  cosmati_tensor loss;      /* (1), for FORWARD with labels */
+  cosmati_tensor dcentres;  /* (classes, F), optional; for BACKWARD */
   double rubbish;           /* infinity */
 } cosmati_rbf;
 static inline cosmati_rbf cosmati_default_rbf(void) {
@@ -296,10 +299,11 @@ static inline cosmati_rbf cosmati_default_rbf(void) {
 }
 COSMATI_API cosmati_status cosmati_rbf_problem(cosmati_rbf const* rbf, cosmati_problem_t* problem);
 
-/* ---- y = alpha*a + beta*b, or without b y = alpha*a; y may be a or b. One shape for all. */
+/* ---- Scaled addition: y = alpha*a + beta*b; without b: y = alpha*a. y may be a or b. All have the same
+ * shape. */
 typedef struct cosmati_add {
   size_t size;
-  cosmati_tensor a, b, y; /* b or none */
+  cosmati_tensor a, b, y; /* b is optional */
   double alpha, beta;     /* 1, 1 */
 } cosmati_add;
 static inline cosmati_add cosmati_default_add(void) {
@@ -311,7 +315,7 @@ static inline cosmati_add cosmati_default_add(void) {
 }
 COSMATI_API cosmati_status cosmati_add_problem(cosmati_add const* add, cosmati_problem_t* problem);
 
-/* ---- Layout transform: y = x, in another layout or type; a copy of the numbers, each rounded once. */
+/* ---- Layout transform: y = x in another layout or type; each element is rounded once. */
 typedef struct cosmati_transform {
   size_t size;
   cosmati_tensor x, y;
@@ -325,8 +329,8 @@ static inline cosmati_transform cosmati_default_transform(void) {
 COSMATI_API cosmati_status cosmati_transform_problem(cosmati_transform const* transform,
                                                      cosmati_problem_t* problem);
 
-/* ---- Reduction: y = operation over the axes in which y's extent is 1 and x's is not. Same rank. NaN wins in
- * MAX and MIN. */
+/* ---- Reduction: y = operation over the axes in which y's extent is 1 and x's is not. x and y have the same
+ * rank. MAX and MIN propagate NaN. */
 typedef enum cosmati_reduction {
   COSMATI_REDUCE_SUM = 0,
   COSMATI_REDUCE_MEAN = 1,
@@ -347,9 +351,9 @@ static inline cosmati_reduce cosmati_default_reduce(void) {
 }
 COSMATI_API cosmati_status cosmati_reduce_problem(cosmati_reduce const* reduce, cosmati_problem_t* problem);
 
-/* ---- Dropout: y = kept ? x / (1 - probability) : 0, decided by Philox4x32-10 of (seed, step, place): the
- * same mask on every backend. `step`, a whole number, is a scalar argument of run. Backward: the same, on
- * dy. */
+/* ---- Dropout: y = kept ? x / (1 - probability) : 0, decided by Philox4x32-10 of (seed, step, index): the
+ * same mask on every backend. `step`, an integer, is a scalar argument of run. Backward: the same operation
+ * on dy. */
 typedef struct cosmati_dropout {
   size_t size;
   cosmati_tensor x, y;
@@ -372,7 +376,7 @@ COSMATI_API cosmati_status cosmati_dropout_problem(cosmati_dropout const* dropou
 typedef struct cosmati_lrn {
   size_t size;
   int32_t direction;       /* FORWARD */
-  cosmati_tensor x, y, dx; /* y: y or dy; dx: none of FORWARD */
+  cosmati_tensor x, y, dx; /* y: y or dy; dx: absent for FORWARD */
   int64_t window;          /* 5 */
   double alpha, beta, k;   /* 1e-4, 0.75, 1 */
 } cosmati_lrn;
@@ -386,20 +390,21 @@ static inline cosmati_lrn cosmati_default_lrn(void) {
 }
 COSMATI_API cosmati_status cosmati_lrn_problem(cosmati_lrn const* lrn, cosmati_problem_t* problem);
 
-/* ---- One step of an optimizer, in place, with g = gradient + weight_decay * parameter:
+/* ---- One optimizer step, in place, with g = gradient + weight_decay * parameter:
  *   SGD    velocity = momentum*velocity + g
  *          parameter -= rate*velocity; with nesterov: rate * (g + momentum*velocity)
  *   ADAM   velocity = beta1*velocity + (1-beta1)*g; second = beta2*second + (1-beta2)*g*g
  *          parameter -= rate * (velocity/(1-beta1^step)) / (sqrt(second/(1-beta2^step)) + epsilon)
- * Arguments: parameter, gradient, velocity (not of SGD without momentum), second (of ADAM), and the scalars
- * rate and, of ADAM, step (from 1). velocity and second begin as zeros. One shape for all. */
+ * Arguments: parameter, gradient, velocity (except for SGD without momentum), second (ADAM), and the scalars
+ * rate and, for ADAM, step (from 1). velocity and second are initially zero. All tensors have the same shape.
+ */
 typedef enum cosmati_optimizer_kind { COSMATI_SGD = 0, COSMATI_ADAM = 1 } cosmati_optimizer_kind;
 typedef struct cosmati_optimizer {
   size_t size;
   int32_t kind;     /* SGD */
   int32_t nesterov; /* 0 */
   cosmati_tensor parameter, gradient;
-  cosmati_tensor state;          /* of velocity and second; none of SGD without momentum */
+  cosmati_tensor state;          /* velocity and second; absent for SGD without momentum */
   double momentum, weight_decay; /* 0, 0 */
   double beta1, beta2, epsilon;  /* 0.9, 0.999, 1e-8 */
 } cosmati_optimizer;

@@ -1,6 +1,6 @@
 // Launch parameters of kernels that compute a convolution as a matrix product. An index m, n or k of the
-// product has up to three digits: of the pixels (image, row, column), of the taps and channels (r, s,
-// channel), or of one index alone.
+// product has up to three digits: (image, row, column) for pixels, (r, s, channel) for taps and channels, or
+// a single digit.
 #pragma once
 #include "cosmati/core/divisor.h"
 #include "cosmati/gemm/arguments.h"
@@ -20,7 +20,7 @@ struct DigitExtents {
   }
 };
 
-// The effect of incrementing a digit: offset in elements, and offset down and right in the image.
+// The effect of incrementing a digit: the offset in elements, and the movement down and right in the image.
 struct DigitStep {
   Index stride = 0;
   int down = 0, right = 0;
@@ -41,18 +41,18 @@ struct DigitSteps {
   }
 };
 
-// An operand, for whose elements (outer, depth) outer is m or n and depth is k. An element exists if its
-// position in the image, top + down of both indices and left + right, is inside height x width.
+// An operand, indexed (outer, depth), where outer is m or n and depth is k. An element exists if its position
+// in the image, top + down of both indices and left + right, is inside height x width.
 struct WindowArguments {
-  void* data = nullptr;    // where both indices are 0, which may lie before the tensor; read only
-  Index batch_stride = 0;  // from group to group, in elements
+  void* data = nullptr;    // the element at indices (0, 0), which may precede the tensor; read only
+  Index batch_stride = 0;  // elements between groups
   DigitSteps outer, depth;
   int top = 0, left = 0, height = 1, width = 1;
-  int depth_extent = 0;  // that exists of the depth's last digit, which may be padded to whole steps
+  int depth_extent = 0;  // valid extent of the depth's last digit, which may be padded to full steps
 };
 
-// The result, or an operand of the epilogue of its shape: element (m, n) of group g lies at
-// data[g * batch_stride + rows' offset of m + columns' offset of n].
+// The result, or an epilogue operand of its shape: element (m, n) of group g is at data[g * batch_stride +
+// row offset of m + column offset of n].
 struct DigitArguments {
   void* data = nullptr;
   Index batch_stride = 0;
@@ -68,6 +68,6 @@ using ManyConvolutionArguments =
 template <class Epilogue>
 using ConvolutionParameters = GemmParameters<WindowArguments, WindowArguments, Epilogue, DigitArguments>;
 static_assert(sizeof(ConvolutionParameters<ManyConvolutionArguments>) <= 4096,
-              "what every driver passes to a kernel");
+              "kernel parameters are limited to 4096 bytes");
 
 }  // namespace cosmati

@@ -1,7 +1,6 @@
-// Depthwise convolution (groups = C, any number K / C of filters per channel). It is bound by memory
-// bandwidth, so everything is read once. A thread computes `run` adjacent outputs of `vector` channels and
-// keeps the image elements shared by their windows in registers; the filters of the block's channels are in
-// shared memory.
+// Depthwise convolution (groups = C, any number K / C of filters per channel). It is memory-bound, so each
+// element is read once. A thread computes `run` adjacent outputs of `vector` channels and keeps the image
+// elements shared by their windows in registers; the filters of the block's channels are in shared memory.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -13,8 +12,8 @@
 
 namespace cosmati {
 
-// `taps` > 0: of the axis along which runs lie, whose steps are then known, too; 0: known to the host only.
-// `uneven`: some places between the strides have a tap less than that, or none.
+// `taps` > 0: the compile-time number of taps along the axis of the runs, whose steps are then compile-time
+// constants as well; 0: known only at run time. `uneven`: some phases have one tap less, or none.
 template <class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
           bool channels_last_, int vector_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1,
           bool uneven_ = false>
@@ -49,8 +48,9 @@ struct DepthwiseSums {
     for (int v = 0; v < vector; ++v) to[v] = arch::number_cast<Sum>(value[v]);
   }
 
-  // All taps of `along` for one tap of the other axis. `image`: place 0 of the axis; `first`: the place of
-  // the first output's tap 0; `filter`: tap 0 in shared memory, the next one `pitch` further.
+  // Adds all taps of `along` for one tap of the other axis. `image`: position 0 of the axis; `first`: the
+  // position of the first output's tap 0; `filter`: tap 0 in shared memory, with `pitch` elements between
+  // taps.
   COSMATI_DEVICE void add(WindowAxis const& along, ElementA const* image, int first, Sum const* filter,
                           int pitch) {
     if (!Traits::uneven || along.taps == Traits::taps)
@@ -101,7 +101,8 @@ struct DepthwiseSums {
   }
 };
 
-// The filters of the channels from `first` on, (input, row, column, channel), as sums are.
+// Loads the filters of the channels from `first` on as (input, row, column, channel), converted to the type
+// of the sums.
 template <class Traits>
 COSMATI_DEVICE void load_filters(SlidingArguments const& window, DepthwiseSchedule const& schedule, int first,
                                  int channels, typename Traits::Sum* shared) {
@@ -122,7 +123,7 @@ COSMATI_DEVICE void load_filters(SlidingArguments const& window, DepthwiseSchedu
   }
 }
 
-// Block `block` of channel tiles * (items / items_of_block, rounded up).
+// Computes block `block` of channel tiles * ceil(items / items_of_block).
 template <class Traits>
 COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int block) {
   using Sum = typename Traits::Sum;
@@ -187,14 +188,15 @@ COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int
   }
 }
 
-// Grid: the blocks; block: threads; dynamic shared memory: the filters, inputs * taps * channels of a tile.
+// Grid: channel tiles * ceil(items / items_of_block); block: Traits::threads; dynamic shared memory: the
+// filters, inputs * taps * channels of a tile.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 3)
 depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   compute_depthwise<Traits>(params, arch::block_x());
 }
 
-// The same for a strided data gradient: blocks of all phases.
+// The same for a strided data gradient: the blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, 3)
 depthwise_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {

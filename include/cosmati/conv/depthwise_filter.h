@@ -1,13 +1,13 @@
-// The filter's gradient of a depthwise convolution: for each channel and tap the sum over all images and
+// The filter gradient of a depthwise convolution: for each channel and tap the sum over all images and
 // outputs, dw[k, r, s] = sum of dy[n, k, p, q] * x[n, k / outputs, h, w]. A block sums a part of the images'
-// rows for some channels and adjacent taps; a second kernel adds the parts in order, so that the result is
-// deterministic.
+// rows for some channels and adjacent taps; a second kernel adds the parts in a fixed order, so that the
+// result is deterministic.
 #pragma once
 #include "cosmati/conv/depthwise.h"
 
 namespace cosmati {
 
-// `taps` > 0 neighbors of a row of the filter are summed by a thread.
+// Each thread sums `taps` > 0 adjacent taps of a row of the filter.
 template <class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_, class Destination_,
           bool channels_last_, int vector_, int taps_, bool swapped_>
 struct DepthwiseFilterTraits {
@@ -91,7 +91,7 @@ depthwise_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   }
   arch::block_barrier();
 
-  // One thread adds what the block has for a channel and tap, in the threads' order.
+  // One thread adds the block's sums for a channel and tap, in thread order.
   int const channels = last ? lanes * vector : 1, all_taps = window.rows.taps * window.columns.taps;
   Sum* const partials = static_cast<Sum*>(params.partials) + Index{part} * schedule.channels * all_taps;
   for (int i = arch::thread(); i < channels * taps; i += Traits::threads) {
@@ -104,7 +104,7 @@ depthwise_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   }
 }
 
-// Grid: channels * taps / threads, rounded up.
+// Adds the parts. Grid: ceil(channels * taps / threads).
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 depthwise_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {

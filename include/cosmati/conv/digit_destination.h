@@ -5,7 +5,7 @@
 
 namespace cosmati {
 
-// Like MatrixTile. With width > 1 a run is within the last digit of n, whose stride is 1.
+// Like MatrixTile. With width > 1 a run lies within the last digit of n, whose stride is 1.
 template <class Element, int width>
 class DigitTile {
  public:
@@ -87,7 +87,7 @@ struct DigitGeometry::EpilogueArguments<false> {
   using type = ManyConvolutionArguments;
 };
 
-// `along`: as of a StridedDestination.
+// `along`: see StridedDestination.
 template <class Element_, int width_, Along along_ = Along::depth>
 struct DigitDestination {
   using Element = Element_;

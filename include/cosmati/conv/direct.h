@@ -23,7 +23,7 @@ struct DirectTraits {
   static constexpr int threads = 128;
 };
 
-// One operand: iterates over its depths from a fixed outer position.
+// One operand at a fixed outer position, accessed by depth.
 template <class Element>
 struct DirectOperand {
   WindowArguments const& arguments;
@@ -47,7 +47,7 @@ struct DirectOperand {
   }
 };
 
-// Block `block` of those that compute a group's result.
+// Computes block `block` of the result of a group.
 template <class Traits>
 COSMATI_DEVICE void compute_direct(typename Traits::Params const& params, int block) {
   using Sum = typename Traits::Sum;
@@ -76,14 +76,14 @@ COSMATI_DEVICE void compute_direct(typename Traits::Params const& params, int bl
   d.store(0, 0, 1, value);
 }
 
-// Grid: (elements of a group's result / threads, rounded up, 1, groups); block: threads. m * n < 2^31.
+// Grid: (ceil(elements of a group's result / threads), 1, groups); block: threads. m * n < 2^31.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 1)
 direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   compute_direct<Traits>(params, arch::block_x());
 }
 
-// The same for a strided data gradient: blocks of all phases.
+// The same for a strided data gradient: the blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, 1)
 direct_of_places_kernel(COSMATI_PARAMETER PlacesParameters<typename Traits::Params, most> places) {

@@ -13,7 +13,7 @@
 
 namespace cosmati {
 
-// `fixed`: shape_ is what the launch has; else only its number of threads is.
+// `fixed`: shape_ is the shape of the launch; otherwise only its number of threads is.
 template <MergedShape shape_, bool fixed_, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
           class Destination_>
 struct DirectMergedTraits {
@@ -40,7 +40,7 @@ struct DirectMerged {
   using Sum = typename Traits::Sum;
   static constexpr MergedBound bound = Traits::bound;
   static constexpr int vector = Traits::vector;
-  // (cell, row and column between the strides, channel)
+  // (cell, row and column within the cell, channel)
   using Sums = Sum[bound.cells][bound.stride_rows][bound.stride_columns][bound.channels];
 
   MergedArguments const& window;
@@ -49,15 +49,15 @@ struct DirectMerged {
   ElementB const* filter;       // of this group
   int first_row, first_column;  // cells
   int first_channel;
-  Sum* weights;  // (input, row of taps, column of taps and channel)
+  Sum* weights;  // (input, row of taps, column of taps, channel)
   Sum* values;   // (input, halo row, halo column)
 
-  // Where an item, an access of `vector` channels of a place, comes from and goes to.
+  // The source and destination of an item: an access to `vector` channels of one pixel.
   struct Item {
     ElementA const* from;
     Sum* to;
-    int input;      // its first channel; far beyond all if there is no such item
-    bool is_image;  // else zeros
+    int input;      // its first channel; far beyond all channels if the item does not exist
+    bool is_image;  // otherwise zeros
   };
   COSMATI_DEVICE Item item(int number, int first) const {
     int const at = number / shape.pieces, input = (number - at * shape.pieces) * vector;
@@ -73,8 +73,8 @@ struct DirectMerged {
             exists ? input : far, is_image};
   }
 
-  // `count` channels of dy from `first` on; places outside it are zeros. A few items at a time, so that their
-  // loads are in flight together.
+  // Loads `count` channels of dy from `first` on; pixels outside it are zero. Several items are processed
+  // together, so that their loads are in flight at the same time.
   COSMATI_DEVICE void load_values(int first, int count) const {
     int const items = shape.halo() * shape.pieces, step = shape.pieces * vector;
     constexpr int together = is_copied ? 1 : 4, steps_together = is_copied ? 8 : 1;
@@ -144,7 +144,7 @@ struct DirectMerged {
     }
   }
 
-  // Multiplies the channels of part `part`, `count` in number.
+  // Multiplies the channels of part `part`; `count` is the number of channels of all parts.
   COSMATI_DEVICE void multiply(int row, int column, int part, int count, Sums& sum) const {
     constexpr int together = 16 / static_cast<int>(sizeof(Sum));
     COSMATI_NO_UNROLL
@@ -183,7 +183,7 @@ struct DirectMerged {
     }
   }
 
-  // Sums to shared memory, number by thread.
+  // Writes the sums to shared memory as (sum, thread).
   COSMATI_DEVICE void stage(Sums const& sum, Sum* staged) const {
     int number = 0;
     COSMATI_UNROLL
@@ -201,8 +201,8 @@ struct DirectMerged {
   }
 };
 
-// Grid: (images * tiles down * tiles across, channels of dx / shape.channels rounded up, groups); dynamic
-// shared memory: shape.shared_values() of Sum.
+// Grid: (images * tiles down * tiles across, ceil(channels of dx / shape.channels), groups); dynamic shared
+// memory: shape.shared_values() of Sum.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 direct_merged_kernel(COSMATI_PARAMETER typename Traits::Params params) {
@@ -234,7 +234,7 @@ direct_merged_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   for (int first = 0; first < window.inputs; first += shape.inputs) {
     int const left = window.inputs - first, count = left < shape.inputs ? left : shape.inputs;
     if (first > 0) arch::block_barrier();
-    block.load_values(first, count);  // where they are copies, they are in flight while weights are loaded
+    block.load_values(first, count);  // asynchronous copies are in flight while the weights are loaded
     block.load_weights(first, count);
     if (shape.async) arch::commit_copies(), arch::wait_copies<0>();
     arch::block_barrier();
@@ -244,7 +244,7 @@ direct_merged_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   block.stage(sum, shared);
   arch::block_barrier();
 
-  // The parts share the stores; a rolled loop, so that the epilogue stands in the code once.
+  // The parts share the stores. The loop is rolled, so that the epilogue appears in the code once.
   int const first_h = (block.first_row + row * shape.cells) * shape.rows.stride,
             first_w = (block.first_column + column) * shape.columns.stride;
   bool const along_columns = shape.run == MergedRun::columns,

@@ -4,8 +4,9 @@
 
 namespace cosmati {
 
-// rows x columns outputs of an image, or of each of several, for `filters` filters of one group; a thread,
-// thread_rows rows of one column for thread_filters of them. threads(): for one image.
+// rows x columns outputs of an image, or of each of several images, for `filters` filters of one group. Each
+// thread computes thread_rows rows of one column for thread_filters of them; threads() is the number for one
+// image.
 struct DirectTile {
   int rows = 16, columns = 16, filters = 16;
   int thread_rows = 4, thread_filters = 8;

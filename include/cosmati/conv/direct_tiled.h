@@ -1,7 +1,7 @@
 // The direct convolution with parts of the images and the filters in shared memory (Kirk and Hwu, figure
-// 16.13, with the tile's own indices, strides, padding, dilation and groups): every element that a block
-// needs is read from memory once. A block processes several images if they are small; a thread keeps the sums
-// of neighboring outputs of a column for some filters in registers, and the places that their windows share.
+// 16.13, with the tile's own indices, strides, padding, dilation and groups): each block reads every element
+// that it needs once. A block processes several images if they are small; a thread keeps the sums of adjacent
+// outputs of a column for some filters in registers, and the image elements that their windows share.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/digit_destination.h"
@@ -12,9 +12,9 @@
 
 namespace cosmati {
 
-// `taps` > 0: of a column of the filter, whose steps are then known, too; 0: known to the host only.
-// `swapped`: the result's m are filters and its n pixels. `uneven`: some places between the strides have a
-// tap less in a column, or none.
+// `taps` > 0: the compile-time number of taps of a filter column, whose steps are then compile-time constants
+// as well; 0: known only at run time. `swapped`: the result's m are filters and its n pixels. `uneven`: some
+// phases have one tap less in a column, or none.
 template <DirectTile tile_, int threads_, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
           class Destination_, bool swapped_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1,
           bool uneven_ = false>
@@ -28,11 +28,11 @@ struct DirectTiledTraits {
   static constexpr DirectTile tile = tile_;
   static constexpr bool swapped = swapped_;
   static constexpr int threads = threads_;
-  static constexpr int blocks = threads <= 256 ? 512 / threads : 1;  // 128 registers a thread
+  static constexpr int blocks = threads <= 256 ? 512 / threads : 1;  // 128 registers per thread
   static constexpr int taps = taps_, output_step = output_step_, tap_step = tap_step_;
   static constexpr bool uneven = uneven_;
   static_assert(taps > 0 || !uneven);
-  static constexpr int filter_pitch = filter_pitch_of(tile);  // values from tap to tap in shared memory
+  static constexpr int filter_pitch = filter_pitch_of(tile);  // values between taps in shared memory
 };
 
 template <class Traits>
@@ -50,8 +50,8 @@ struct DirectTiled {
   Sum* weights;  // (channels, columns of taps, rows of taps, filters)
   Sum* planes;
 
-  // Those of `channels` channels from `first` on, taps fastest, which lie together in most memories. Filters
-  // that do not exist are zero.
+  // Loads the weights of `channels` channels from `first` on, taps fastest, which is their order in most
+  // layouts. Filters that do not exist are zero.
   COSMATI_DEVICE void load_weights(int first, int channels) const {
     constexpr int batch = 4;
     int const taps = schedule.taps.divisor, all = tile.filters * schedule.planes.channels.divisor * taps;
@@ -79,7 +79,7 @@ struct DirectTiled {
     }
   }
 
-  // The place of a tile's first row or column: the lowest that its windows reach.
+  // The position of a tile's first row or column: the lowest that its windows reach.
   COSMATI_DEVICE static int origin(WindowAxis const& axis, int output) {
     return axis.origin + output * axis.output_step +
            (axis.tap_step < 0 ? (axis.taps - 1) * axis.tap_step : 0);
@@ -98,7 +98,7 @@ struct DirectTiled {
     }
   }
 
-  // All taps of one column of the window. `place`: of the first output's tap 0; `weight`: of tap 0.
+  // Adds all taps of one column of the window. `place`: the first output's tap 0; `weight`: tap 0.
   template <int taps>
   COSMATI_DEVICE void add_column(Sum const* place, Sum const* weight, Sum (&sum)[filters][rows]) const {
     constexpr auto known = known_window(taps, Traits::output_step, Traits::tap_step, rows);
@@ -157,7 +157,7 @@ struct DirectTiled {
   }
 };
 
-// A thread's results: from pixel number `pixel` and filter `filter` on.
+// Stores a thread's results from pixel number `pixel` and filter `filter` on.
 template <class Traits>
 COSMATI_DEVICE void store_results(
     typename Traits::Params const& params, Index group, int pixel, int present_rows, int filter,
@@ -186,7 +186,7 @@ COSMATI_DEVICE void store_results(
   }
 }
 
-// Block `block_of_tiles` of parts of images * tiles down * tiles across.
+// Computes block `block_of_tiles` of parts of images * tiles down * tiles across.
 template <class Traits>
 COSMATI_DEVICE void compute_direct_tiled(typename Traits::Params const& params, int block_of_tiles) {
   using Block = DirectTiled<Traits>;
@@ -261,7 +261,7 @@ direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   compute_direct_tiled<Traits>(params, arch::block_x());
 }
 
-// The same of a data gradient with strides: blocks of all places between them.
+// The same for a strided data gradient: the blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 direct_tiled_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {

@@ -1,8 +1,8 @@
-// The kernels of the convolution by Fourier transforms (Mathieu, Henaff and LeCun 2014), around transforms by
-// a library and a batch of matrix products that gemm/ computes: tensors into planes, planes into the
-// product's factors, its sums into planes, planes into results. Every kernel moves tiles of fft_side planes
-// by fft_side positions; grid: (chunk.tiles * (planes / fft_side, rounded up)); block: fft_threads; dynamic
-// shared memory: the traits' SharedStorage.
+// The kernels of the convolution by Fourier transforms (Mathieu, Henaff and LeCun 2014). The transforms are a
+// library's, and the batch of matrix products is computed by gemm/; these kernels copy tensors into planes,
+// planes into the product's factors, its sums into planes, and planes into results. Each of them moves tiles
+// of fft_side planes by fft_side positions; grid: (chunk.tiles * ceil(planes / fft_side)); block:
+// fft_threads; dynamic shared memory: the traits' SharedStorage.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/digit_destination.h"
@@ -13,7 +13,7 @@
 
 namespace cosmati {
 
-// Planes to a factor. `twice`: each line is written twice, as the doubled factor's are.
+// Copies planes to a factor. `twice`: each line is written twice, as for the doubled factor.
 template <class Real_, class Factor_, bool twice_, FftDoubled doubled_>
 struct FftFactorTraits {
   using Real = Real_;
@@ -73,7 +73,7 @@ fft_factor_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
   });
 }
 
-// Sums to planes.
+// Copies sums to planes.
 template <class Real_, FftDoubled doubled_>
 struct FftSumsTraits {
   using Real = Real_;
@@ -115,7 +115,7 @@ fft_sums_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
   });
 }
 
-// Planes times conjugates of the filters' planes, in place.
+// Multiplies planes by the conjugates of the filters' planes, in place.
 template <class Real_>
 struct FftProductTraits {
   using Real = Real_;
@@ -141,11 +141,11 @@ fft_product_kernel(COSMATI_PARAMETER FftProductParameters params) {
   });
 }
 
-// Planes to results, with the epilogue. `across`: lanes lie along the planes when they write. Blocks of
-// fft_positions outputs.
+// Copies planes to results, with the epilogue. `across`: the lanes of a warp write across planes. Each block
+// processes fft_positions outputs.
 struct FftResultStart {
   int group = 0, other = 0, pixel = 0;
-  int row = 0, column = 0;  // of the first output; beyond all if there is no such plane
+  int row = 0, column = 0;  // of the first output; beyond all outputs if the plane does not exist
 };
 template <class Real_, bool across_, bool image_is_a_, class Epilogue_, class Destination_>
 struct FftResultTraits {

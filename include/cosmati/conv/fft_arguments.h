@@ -6,53 +6,56 @@
 namespace cosmati {
 
 inline constexpr int fft_threads = 256;
-inline constexpr int fft_side = 32;  // of a tile: planes, and positions or frequencies
-// Positions of a block that reads tensors or writes results, tile by tile; other blocks have one tile.
+inline constexpr int fft_side = 32;  // side of a tile: planes, and positions or frequencies
+// Positions per block of the kernels that read tensors or write results; other blocks process one tile.
 inline constexpr int fft_positions = 4 * fft_side;
 
-// Dynamic shared memory of a block whose tile has `numbers` real numbers of `real_bytes` for each place.
+// Returns the dynamic shared memory of a block whose tile has `numbers` real numbers of `real_bytes` per
+// position.
 COSMATI_CONSTEXPR int fft_shared_bytes(int real_bytes, int numbers) {
-  constexpr int start_bytes = 24;  // what is known of a plane
+  constexpr int start_bytes = 24;  // bytes of a plane's start
   return fft_side * (start_bytes + numbers * (fft_side + 1) * real_bytes);
 }
 
-// A chunk of the planes that are transformed, one behind the other in the workspace: number (group * outers +
+// A chunk of the planes that are transformed, consecutive in the workspace: plane number (group * outers +
 // outer) * depths + depth, from `first` on. A plane has `rows` rows of `pitch` real numbers, of which
-// `columns` exist; transformed in place, of pitch / 2 complex ones, its frequencies.
+// `columns` are used; the transform is in place, so a row holds pitch / 2 complex frequencies.
 struct FftChunk {
   void* planes = nullptr;
   int first = 0, count = 0;
   Divisor outers, depths;
   int rows = 1, columns = 1;
   Divisor pitch;
-  Divisor tiles;  // of a plane, in the grid
+  Divisor tiles;  // tiles per plane in the grid
 
   COSMATI_CONSTEXPR int frequencies() const { return rows * (pitch.divisor / 2); }
   COSMATI_CONSTEXPR Index plane_reals() const { return Index{rows} * pitch.divisor; }
 };
 
-// Position j of a plane along one axis holds element i = j / step of a tensor if step divides j and i < most,
-// from place origin + i on as far as the tile lies along: 0 if that is not in [0, size).
+// Position j of a plane along one axis holds element i = j / step of a tensor if step divides j and i < most.
+// The element is at coordinate origin + i, plus the tile's offset, and is 0 if that is not in [0, size).
 struct FftAxis {
   Divisor step;
   int most = 0;
   int origin = 0, size = 0;
-  Index stride = 0;  // from place to place; in elements, as all strides
+  Index stride = 0;  // elements between coordinates
 };
 
-// `stride` of the digits leads to the tensor's image or channel, `down` and `right` along the places.
+// `stride` of a digit leads to the tensor's image or channel; `down` and `right` are offsets along its rows
+// and columns.
 struct FftPlanesParameters {
   FftChunk chunk;
-  void const* from = nullptr;  // place (0, 0)
+  void const* from = nullptr;  // element (0, 0)
   DataType type = DataType::f32;
   DigitSteps outer, depth;
   Index group_stride = 0;
   FftAxis row, column;
 };
 
-// Between planes and the matrices of the product. Number `place` of line `line` of frequency f and group g
-// lies at data[(f * groups + g) * matrix_pitch + line * pitch + place]; lines are of the planes' outer
-// numbers, twice as many of the factor that is doubled; complex numbers of the depths lie along a line.
+// Copies between planes and the matrices of the product. Number `place` of line `line` of frequency f and
+// group g is at data[(f * groups + g) * matrix_pitch + line * pitch + place]. A line belongs to an outer
+// number of the planes (two lines in the factor that is doubled); along it are the complex numbers of the
+// depths.
 struct FftMatrixParameters {
   FftChunk chunk;
   void* data = nullptr;
@@ -60,24 +63,24 @@ struct FftMatrixParameters {
   Index pitch = 0, matrix_pitch = 0;
 };
 
-// Where a group has one channel on either side there are no matrices: frequency f of each plane is multiplied
-// by the conjugate of number group * frequencies + f of the filters' planes.
+// If a group has one channel on either side there are no matrices: frequency f of each plane is multiplied by
+// the conjugate of number group * frequencies + f of the filters' planes.
 struct FftProductParameters {
   FftChunk chunk;
   void const* filter = nullptr;
 };
 
-// `stride` of the outer digits leads to the pixel's number, m or n of the result; `down` and `right` are
+// `stride` of the outer digits leads to the pixel's number, m or n of the result; `down` and `right` are in
 // outputs. The depth is the number of the other index.
 template <class Epilogue, class Destination>
 struct FftResultParameters {
-  FftChunk chunk;  // tiles: of `outputs`
+  FftChunk chunk;  // tiles of outputs
   double scale = 1;
   DigitSteps outer;
-  Divisor tile_columns;  // outputs of a tile in a row,
-  int tile_outputs = 1;  // and in all
+  Divisor tile_columns;  // outputs per row of a tile,
+  int tile_outputs = 1;  // and per tile
   int rows = 1, columns = 1;
-  int row_step = 1, column_step = 1;  // from output to output, in positions
+  int row_step = 1, column_step = 1;  // positions between outputs
   int first_pixel = 0, row_number = 0, column_number = 0;
   Destination d;
   Epilogue epilogue;

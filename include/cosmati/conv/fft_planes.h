@@ -5,7 +5,7 @@
 
 namespace cosmati {
 
-// How the kernels read elements of one type, and the matrices of the product.
+// Loads elements of a compile-time type.
 template <class Element>
 struct FftElements {
   template <class Real>
@@ -15,11 +15,11 @@ struct FftElements {
   }
 };
 
-// Tensor to planes, zeros where it has nothing. `across`: lanes lie along the planes when they read. Blocks
-// of fft_positions.
+// Copies a tensor to planes, with zeros where it has no elements. `across`: the lanes of a warp read across
+// planes. Each block processes fft_positions positions.
 struct FftPlaneStart {
   Index offset = 0;
-  int down = 0, right = 0;  // of the plane's first element; far outside if there is no such plane
+  int down = 0, right = 0;  // position of the plane's first element; far outside if the plane does not exist
 };
 template <class From_, class Real_, bool across_>
 struct FftPlanesTraits {
@@ -40,7 +40,7 @@ COSMATI_DEVICE FftPlaneStart fft_plane_start(FftPlanesParameters const& params, 
           params.column.origin + params.outer.right(outer) + params.depth.right(depth)};
 }
 
-// The element of each axis at a position; far outside the tensor if there is none.
+// The tensor element at a position, relative to the plane's first; far outside the tensor if there is none.
 struct FftSpot {
   int down, right;
 };

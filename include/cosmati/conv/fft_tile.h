@@ -25,29 +25,29 @@ COSMATI_DEVICE FftTile fft_tile(FftChunk const& chunk) {
   return {planes * fft_side, (arch::block_x() - planes * chunk.tiles.divisor) * positions};
 }
 
-// A tile of which a warp writes lines and reads columns; the odd pitch keeps lanes in banks of their own.
+// A tile of which a warp writes lines and reads columns; the odd pitch avoids bank conflicts.
 template <class Value>
 struct FftTransposed {
   Value value[fft_side][fft_side + 1];
 };
-// With what is known of the tile's planes, found once.
+// The same, with the starts of the tile's planes, computed once.
 template <class Value, class Start>
 struct FftShared {
   Start start[fft_side];
   Value value[fft_side][fft_side + 1];
 };
 
-inline constexpr int fft_warps = fft_threads / 32, fft_lines = fft_side / fft_warps;  // of a thread
+inline constexpr int fft_warps = fft_threads / 32, fft_lines = fft_side / fft_warps;  // lines per thread
 static_assert(fft_side == 32);
 
-// Calls use(line, lane) for each place of a tile, lanes along a warp.
+// Calls use(line, lane) for each element of a tile; a warp has the lanes of a line.
 template <class Use>
 COSMATI_DEVICE void for_each_of_tile(Use const& use) {
   COSMATI_UNROLL
   for (int i = 0; i < fft_lines; ++i) use(arch::thread() / 32 + i * fft_warps, arch::thread() % 32);
 }
 
-// Lines become columns: value[i] is that of (line, lane) before and of (lane, line) after.
+// Transposes a tile: value[i] belongs to (line, lane) before and to (lane, line) after the call.
 template <class Shared, class Value>
 COSMATI_DEVICE void fft_transpose(Shared& shared, Value (&value)[fft_lines]) {
   int const warp = arch::thread() / 32, lane = arch::thread() % 32;

@@ -1,8 +1,7 @@
 // The filter gradient for small filters and many images: dw[k, c, r, s] = sum of dy[n, k, p, q] * x[n, c, h,
-// w]. A block keeps the sums of all its filters in registers, each thread those of a row of taps of one
-// channel for some filters, and iterates over images that it loads into shared memory. What the blocks have
-// is added by a second kernel, always in the same order. The sum of dy, the bias's gradient, may be made on
-// the way.
+// w]. A block keeps the sums of all its filters in registers (each thread those of a row of taps of one
+// channel for some filters) and iterates over images that it loads into shared memory. A second kernel adds
+// the blocks' sums in a fixed order. The sum of dy, the bias gradient, can be computed along with it.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/digit_destination.h"
@@ -11,7 +10,8 @@
 
 namespace cosmati {
 
-// A thread takes `run` outputs of a row for `filters` filters at a time; `taps`: of a row of the filter.
+// A thread processes `run` outputs of a row for `filters` filters at a time; `taps`: taps per row of the
+// filter.
 template <int threads_, int run_, int filters_, class ElementImage_, class ElementGradient_, class Sum_,
           class Epilogue_, class Destination_, bool swapped_, int taps_, int output_step_, int tap_step_>
 struct FilterTiledTraits {
@@ -39,8 +39,8 @@ struct FilterTiled {
   static constexpr int run = Traits::run, filters = Traits::filters;
   static constexpr int taps = Traits::taps, vector = Traits::vector;
 
-  // One row of outputs. `x`: the first output's tap 0; `dy`: of the first filter, the next one `pitch`
-  // further.
+  // Adds one row of outputs. `x`: the first output's tap 0; `dy`: the row of the first filter; the rows of
+  // the filters are `pitch` apart.
   COSMATI_DEVICE static void add_row(int outputs, Sum const* x, Sum const* dy, int pitch,
                                      Sum (&sum)[filters][taps]) {
     int q = 0;
@@ -76,8 +76,8 @@ struct FilterTiled {
   }
 };
 
-// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: x's planes and dy's,
-// then in their place the threads' sums.
+// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: the planes of x and
+// dy, later the threads' sums in the same space.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 filter_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
@@ -173,7 +173,7 @@ filter_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     }
   }
 
-  // The parts of a weight are added in their order.
+  // The parts of a weight are added in order.
   int const row_taps = window.inputs * window.rows.taps * taps, all = schedule.filters * row_taps;
   arch::block_barrier();
   if (part < schedule.parts) {
@@ -202,7 +202,7 @@ filter_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   }
 }
 
-// Grid: (weights / sum_lanes rounded up, 1, groups); block: sum_threads; dynamic shared memory: SumStorage.
+// Grid: (ceil(weights / sum_lanes), 1, groups); block: sum_threads; dynamic shared memory: SumStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::sum_threads, 2)
 filter_tiled_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
@@ -219,7 +219,7 @@ filter_tiled_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   if (index < schedule.weights) {
     Sum const* const partials = static_cast<Sum const*>(params.partials) + group * schedule.weights + index;
     Index const pitch = schedule.groups * schedule.weights;
-    constexpr int batch = 4;  // loads that are under way at a time
+    constexpr int batch = 4;  // loads in flight
     int block = part;
     for (; block + (batch - 1) * parts < params.blocks; block += batch * parts) {
       Sum value[batch];

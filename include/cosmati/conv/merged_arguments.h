@@ -9,18 +9,19 @@ namespace cosmati {
 struct MergedArguments {
   void const* image = nullptr;   // dy
   void const* filter = nullptr;  // tap (0, 0)
-  int inputs = 1, outputs = 1;   // channels of a group, of dy and of dx
+  int inputs = 1, outputs = 1;   // channels per group of dy and dx
   Index image_stride = 0, image_group = 0, filter_group = 0;
   int image_input = 0, image_row = 0, image_column = 0;  // within an image
   int filter_input = 0, filter_output = 0, filter_row = 0, filter_column = 0;
-  int image_rows = 0, image_columns = 0;                    // of dy
-  int top = 0, left = 0;                                    // the lowest place of dy that cell (0, 0) sees
+  int image_rows = 0, image_columns = 0;  // of dy
+  // The first position of dy in the window of cell (0, 0).
+  int top = 0, left = 0;
   int height = 0, width = 0;                                // of dx
-  int number_image = 0, number_row = 0, number_column = 0;  // what one more adds to the pixel's index, m or n
+  int number_image = 0, number_row = 0, number_column = 0;  // increments of the pixel's index, m or n
   bool swapped = false;                                     // the result's m are channels and its n pixels
   Divisor tiles_down, tiles_across;
   Index first_group = 0;
-  MergedShape shape;  // for a kernel that was compiled without it
+  MergedShape shape;  // for a kernel compiled without a fixed shape
 };
 
 template <class Epilogue, class Destination>

@@ -9,31 +9,32 @@ COSMATI_CONSTEXPR int floor_divide(int value, int by) {
   return value >= 0 ? value / by : -((by - 1 - value) / by);
 }
 
-// Place h = cell * stride + place of dx gets tap t from place cell + step of dy (and a constant that the
-// launch adds), where h + pad - t * dilation is a multiple of the stride: one place for each tap.
+// Position h = cell * stride + place of dx receives tap t from position cell + step of dy (plus a constant
+// that the launch adds), where h + pad - t * dilation is a multiple of the stride: one `place` for each tap.
 struct MergedAxis {
   int stride = 1, taps = 1, dilation = 1;
   int pad = 0;  // 0 <= pad < stride
   COSMATI_CONSTEXPR int step(int tap) const { return -floor_divide(tap * dilation - pad, stride); }
   COSMATI_CONSTEXPR int place(int tap) const { return tap * dilation - pad + step(tap) * stride; }
   COSMATI_CONSTEXPR int lowest() const { return step(taps - 1); }
-  COSMATI_CONSTEXPR int reach() const { return step(0) - lowest() + 1; }  // places of dy that a cell sees
+  // Positions of dy in a cell's window.
+  COSMATI_CONSTEXPR int reach() const { return step(0) - lowest() + 1; }
   COSMATI_CONSTEXPR int window(int tap) const { return step(tap) - lowest(); }
   friend COSMATI_CONSTEXPR bool operator==(MergedAxis const&, MergedAxis const&) = default;
 };
 
-// Which results of a thread are neighbors along n.
+// Which results of a thread are contiguous along n.
 enum class MergedRun : unsigned char { columns, channels, none };
 
 struct MergedShape {
   MergedAxis rows, columns;
-  int channels = 1;  // of dx, that a thread computes
-  // A thread has `cells` cells of a column; a block, threads_down * threads_across times `parts` threads,
-  // each part a share of dy's channels, of which `inputs` are in shared memory at a time.
+  int channels = 1;  // of dx per thread
+  // A thread computes `cells` cells of a column; a block has threads_down * threads_across * `parts` threads.
+  // Each part sums a share of dy's channels, of which `inputs` are in shared memory at a time.
   int cells = 1, threads_down = 4, threads_across = 32, parts = 1, inputs = 1;
-  int blocks = 1;              // resident on a multiprocessor
-  int vector = 1, pieces = 1;  // channels of an access of dy; accesses side by side
-  bool async = false;          // by cp.async
+  int blocks = 1;              // resident blocks per multiprocessor
+  int vector = 1, pieces = 1;  // channels per access to dy; adjacent accesses
+  bool async = false;          // copies dy by cp.async
   MergedRun run = MergedRun::none;
   friend COSMATI_CONSTEXPR bool operator==(MergedShape const&, MergedShape const&) = default;
 
@@ -52,7 +53,7 @@ struct MergedShape {
   COSMATI_CONSTEXPR int run_length() const {
     return run == MergedRun::columns ? columns.stride : run == MergedRun::channels ? channels : 1;
   }
-  // Shared-memory values of a block; the sums reuse the space of weights and values.
+  // Shared-memory values per block; the sums reuse the space of weights and values.
   COSMATI_CONSTEXPR int shared_values() const {
     int const loop = weights() + inputs * pitch(), end = sums() * threads();
     return loop > end ? loop : end;

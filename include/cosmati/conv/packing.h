@@ -15,8 +15,9 @@ struct PackTraits {
   static constexpr int width = 16 / static_cast<int>(sizeof(Bits));
 };
 
-// Grid: (places / pack_threads, runs / pack_runs_of_thread), rounded up; block: pack_threads. Neighboring
-// threads have neighboring columns. Types of one size share a kernel: all bits zero are 0 in each.
+// Grid: (ceil(places / pack_threads), ceil(runs / pack_runs_of_thread)); block: pack_threads. Adjacent
+// threads process adjacent columns. Types of the same size share a kernel, since the bit pattern of zero is
+// the same.
 template <class Traits>
 COSMATI_KERNEL(pack_threads, 8)
 pack_kernel(COSMATI_PARAMETER PackParameters params) {
@@ -35,7 +36,8 @@ pack_kernel(COSMATI_PARAMETER PackParameters params) {
   Index const pixel = image * params.image_stride + row * params.row_stride + column * params.column_stride;
   Element* const to =
       arch::as_global(static_cast<Element*>(params.to)) + (place * params.runs + first) * width;
-  // All loads are asked for before the first is waited for; what does not exist is read elsewhere.
+  // All loads are issued before the first one is waited for; elements that do not exist are loaded from
+  // offset 0.
   Vector<Element, width> value[pack_runs_of_thread];
   COSMATI_UNROLL
   for (int run = 0; run < pack_runs_of_thread; ++run) {
@@ -54,8 +56,7 @@ pack_kernel(COSMATI_PARAMETER PackParameters params) {
     if (first + run < params.runs) arch::store_global(to + run * width, value[run]);
 }
 
-// Grid: elements / pack_threads, rounded up; block: pack_threads. Neighboring threads have neighboring
-// channels.
+// Grid: ceil(elements / pack_threads); block: pack_threads. Adjacent threads process adjacent channels.
 template <class Bits>
 COSMATI_KERNEL(pack_threads, 8)
 unpack_kernel(COSMATI_PARAMETER UnpackParameters params) {

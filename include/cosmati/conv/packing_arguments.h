@@ -6,13 +6,14 @@
 
 namespace cosmati {
 
-// to[place][u] with place = (image, row, column) and u < runs * width, width being the elements of 16 bytes:
+// With place = (image, row, column), u < runs * width and width elements in 16 bytes, to[place][u] =
 //   channel u % channels of from[image] at row top + row * row_step + u / channels, column left + column,
-// and zero where there is none, or u >= rows_of_place * channels. Filters are images whose pixels are taps.
+// and zero if that element does not exist or u >= rows_of_place * channels. Filters are images whose pixels
+// are taps.
 struct PackParameters {
   void const* from = nullptr;
   void* to = nullptr;
-  Index image_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;  // of `from`, in elements
+  Index image_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;  // of `from`
   Divisor channels;
   int height = 1, width = 1;  // of `from`
   int top = 0, left = 0, row_step = 1, rows_of_place = 1;
@@ -20,7 +21,7 @@ struct PackParameters {
   int places = 0, runs = 1;
 };
 
-// The other way, of a filter's gradient for such an image: to[k, c, r, s] of the strides of `to` =
+// The inverse for the filter gradient of such an image: to[k, c, r, s], in the strides of `to`, =
 //   from[k * filter + r / rows_of_place * row + s * column + r % rows_of_place * channels + c].
 struct UnpackParameters {
   void const* from = nullptr;
@@ -32,6 +33,6 @@ struct UnpackParameters {
 };
 
 inline constexpr int pack_threads = 128;
-inline constexpr int pack_runs_of_thread = 2;  // of 16 bytes: a sector
+inline constexpr int pack_runs_of_thread = 2;  // 16-byte runs per thread: a sector
 
 }  // namespace cosmati

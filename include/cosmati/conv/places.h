@@ -1,13 +1,13 @@
-// The products of a strided data gradient, one per phase, in one launch: together their tiles fill the
-// machine, and the longest sums begin first.
+// The products of a strided data gradient, one per phase, in one launch: together their tiles fill the GPU,
+// and the longest sums start first.
 #pragma once
 #include "cosmati/conv/places_arguments.h"
 #include "cosmati/gemm/kernel.h"
 
 namespace cosmati {
 
-// As gemm_kernel, whose functions it is made of: one that finds its parameters by a number costs instructions
-// in the loops of one product's. Grid: (tiles of all places, parts of k, groups); no place is streamed.
+// Like gemm_kernel, and built from the same functions. It is separate because indexing the parameters costs
+// instructions in the main loop. Grid: (tiles of all phases, parts of k, groups); stream-K is not supported.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
 gemm_of_places_kernel(COSMATI_PARAMETER PlacesParameters<typename Traits::Params, most> places) {

@@ -6,11 +6,11 @@ namespace cosmati {
 
 inline constexpr int most_places_of_launch = 16;
 
-// place[i] is computed by blocks first_block[i] to first_block[i + 1] of the grid's x. A launch hands over as
-// much of place[] as there is.
+// place[i] is computed by blocks first_block[i] to first_block[i + 1] - 1 of the grid's x. A launch passes
+// only the used elements of place[].
 template <class Params, int most>
 struct PlacesParameters {
-  int count = 0, blocks = 0;  // blocks: of all places
+  int count = 0, blocks = 0;  // blocks: of all phases
   int first_block[most_places_of_launch] = {};
   Params place[most];
 };

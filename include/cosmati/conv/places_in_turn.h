@@ -8,13 +8,13 @@ namespace cosmati {
 
 inline constexpr int most_places_in_turn = 64;
 
-// Block b of the grid's x, b < count * turns, is block b / count of place b mod count; behind them come what
-// blocks the places have left, place by place. A launch hands over as much of place[] as there is.
+// Block b < count * turns of the grid's x is block b / count of phase b mod count; the remaining blocks of
+// the phases follow, phase by phase. A launch passes only the used elements of place[].
 template <class Params, int most>
 struct PlacesInTurn {
   struct Place {
     Params params;
-    int rest = 0;  // the first block of the grid behind all turns that is this place's, or a later one's
+    int rest = 0;  // the first block after the turns that belongs to this phase (or to a later one)
   };
   Divisor count;
   int turns = 0;
@@ -34,7 +34,7 @@ COSMATI_CONSTEXPR PlaceBlock place_and_block(Places const& places, int block) {
   return {place, places.turns + block - places.place[place].rest};
 }
 
-// `blocks`: of each of `count` places. Returns the blocks of the grid's x; at most 2^31 - 1.
+// `blocks`: the blocks of each of `count` phases. Returns the blocks of the grid's x; at most 2^31 - 1.
 template <class Places>
 COSMATI_CONSTEXPR Index take_turns(Places& places, Index const* blocks, int count) {
   Index turns = blocks[0];

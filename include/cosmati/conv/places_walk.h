@@ -1,18 +1,19 @@
-// The tiles of a block in warp_specialized_kernel: like TileWalk (gemm/persistent.h), over the phases of a
-// strided data gradient, those with the longest sums first.
+// The tiles of a block in warp_specialized_kernel: like TileWalk (gemm/persistent.h), but over the phases of
+// a strided data gradient, those with the longest sums first.
 #pragma once
 #include "cosmati/conv/places_arguments.h"
 #include "cosmati/gemm/persistent.h"
 
 namespace cosmati {
 
-// first_block counts clusters; launch.blocks of them have a tile, or with split-K a part of one.
+// first_block counts clusters; launch.blocks is the number of clusters with a tile, or with split-K with a
+// part of one.
 template <class Traits, int most>
 class WalkOfPlaces {
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int cluster = policy.cluster();
   static constexpr bool splits_k = policy.partition == Partition::split_k;
-  static_assert(policy.partition != Partition::stream_k, "ranges of steps do not go from place to place");
+  static_assert(policy.partition != Partition::stream_k, "stream-K ranges of steps cannot span phases");
 
  public:
   using Launch = PlacesParameters<typename Traits::Params, most>;
@@ -21,7 +22,7 @@ class WalkOfPlaces {
       : launch_(launch), place_(place), index_(arch::block_x() / cluster) {
     find();
   }
-  COSMATI_DEVICE static void prefetch(Launch const&) {}  // which maps come first is found by then
+  COSMATI_DEVICE static void prefetch(Launch const&) {}  // the first maps are not known yet
 
   COSMATI_DEVICE typename Traits::Params const& problem() const { return launch_.place[number_]; }
   COSMATI_DEVICE bool more() const { return index_ < launch_.blocks; }

@@ -1,5 +1,5 @@
 // Parts of images in shared memory, (image, channel, row, column): data that a block of a sliding kernel
-// reads repeatedly are loaded once, converted to the accumulator type.
+// reads repeatedly are loaded once and converted to the accumulator type.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"
@@ -8,23 +8,23 @@
 
 namespace cosmati {
 
-// A tensor of images of one group in global memory; strides in elements.
+// The images of one group in global memory; strides in elements.
 template <class Element>
 struct PlaneSource {
   Element const* data;
   Index image, channel, row, column;
-  int rows, columns;  // that exist
+  int rows, columns;  // existing rows and columns
 };
 
-// Zero in `values` values from `to` on, in runs of 16 bytes: a multiple of them.
+// Sets `values` values from `to` on to zero, in 16-byte runs; `values` is a multiple of a run.
 template <int threads, class Sum>
 COSMATI_DEVICE void fill_planes(Sum* to, int values) {
   constexpr int run = 16 / static_cast<int>(sizeof(Sum));
   for (int i = arch::thread() * run; i < values; i += threads * run) arch::store(to + i, Vector<Sum, run>{});
 }
 
-// The first `images` images and `channels` channels, rows from `top` and columns from `left` on: what exists
-// of them. Lanes lie along what lies together in memory; four loads of a thread are under way at a time.
+// Loads the first `images` images and `channels` channels, rows from `top` and columns from `left` on, as far
+// as they exist. The lanes of a warp read contiguous elements; each thread has four loads in flight.
 template <int threads, class Element, class Sum>
 COSMATI_DEVICE void load_planes(PlaneSchedule const& schedule, PlaneSource<Element> const& source, int images,
                                 int channels, int top, int left, Sum* to) {

@@ -1,24 +1,24 @@
-// Launch parameters of the kernels that slide windows over an image instead of forming a matrix product:
-// depthwise and direct_tiled. Forward, and the data gradient, whose windows of dy slide in the same way for
-// each phase.
+// Launch parameters of the kernels that slide windows over an image instead of computing a matrix product:
+// depthwise and direct_tiled, for the forward direction and for the data gradient, whose windows of dy slide
+// in the same way for each phase.
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/conv/direct_tile.h"
 
 namespace cosmati {
 
-// Rows or columns. A tap's place in the image is origin + output * output_step + tap * tap_step; elements
-// exist in [0, size).
+// Rows or columns. The position of a tap in the image is origin + output * output_step + tap * tap_step;
+// elements exist in [0, size).
 struct WindowAxis {
   int outputs = 1, taps = 1;
   int origin = 0, size = 1;
   int output_step = 1, tap_step = 1;
-  int number = 0;                             // what one output adds to the pixel's index, m or n
-  Index image_stride = 0, filter_stride = 0;  // a place, a tap further; in elements, as all strides
+  int number = 0;                             // increment of the pixel's index, m or n, per output
+  Index image_stride = 0, filter_stride = 0;  // elements per position, per tap
 };
 
-// The places that `outputs` neighboring outputs see along an axis whose taps and steps a kernel knows, from
-// `lowest`, relative to the first output's tap 0. taps = 0: those of one tap.
+// The range of positions that `outputs` adjacent outputs read along an axis with compile-time taps and steps:
+// `places` positions from `lowest`, relative to the first output's tap 0. taps = 0: the positions of one tap.
 struct KnownWindow {
   int lowest, places;
 };
@@ -28,14 +28,14 @@ COSMATI_CONSTEXPR KnownWindow known_window(int taps, int output_step, int tap_st
   return {reach < 0 ? reach : 0, (outputs - 1) * output_step + (reach < 0 ? -reach : reach) + 1};
 }
 
-// Output channel j of group g sums `inputs` channels of the image.
+// Output channel j of group g is a sum over `inputs` channels of the image.
 struct SlidingArguments {
-  void const* image = nullptr;  // place (0, 0)
+  void const* image = nullptr;  // element (0, 0)
   void const* filter = nullptr;
   WindowAxis rows, columns;
   int images = 1, image_number = 0;
-  int inputs = 1, outputs = 1;  // channels of a group
-  Index image_stride = 0;       // from image to image
+  int inputs = 1, outputs = 1;  // channels per group
+  Index image_stride = 0;       // between images
   Index image_input = 0, filter_input = 0, filter_output = 0;
   Index image_group = 0, filter_group = 0;
 };
@@ -46,8 +46,8 @@ struct DepthwiseSchedule {
   int lanes_shift = 5;
   int items_of_block = 1;
   int items = 1;          // images * across * runs
-  int channels = 1;       // of all groups' results
-  Divisor channel_tiles;  // blocks along the channels; the fastest of the grid
+  int channels = 1;       // of the result, all groups
+  Divisor channel_tiles;  // blocks along the channels; fastest in the grid
   Divisor runs, across, outputs;
 };
 
@@ -59,25 +59,25 @@ struct DepthwiseParameters {
   DepthwiseSchedule schedule;
 };
 
-// How a block's part of some images lies in shared memory, (image, channel, row, column).
+// The layout of a block's part of some images in shared memory, (image, channel, row, column).
 struct PlaneSchedule {
   int row_pitch = 1, channel_pitch = 1, image_pitch = 1;  // values
-  int rows = 1, columns = 1;                              // with what the windows reach
+  int rows = 1, columns = 1;                              // including the extent of the windows
   int lanes_shift = 5;                                    // 2^lanes_shift threads load a line
-  bool channels_last = false;                             // the image's neighbors are channels
-  bool fill = false;                                      // some places are outside of the image
-  Divisor loaded_rows;                                    // of a plane: as many as can exist
-  Divisor channels;                                       // at a time
+  bool channels_last = false;                             // channels are contiguous in the image
+  bool fill = false;                                      // some positions are outside the image
+  Divisor loaded_rows;                                    // per plane: the maximum that can exist
+  Divisor channels;                                       // loaded at a time
 };
 
-// Neighbors of a run of values that one access of shared memory brings.
+// Returns how many contiguous values of a run one shared-memory access reads.
 COSMATI_CONSTEXPR int vector_of_run(int run, int value_bytes) {
   int vector = 1;
   while (run % (2 * vector) == 0 && 2 * vector * value_bytes <= 16) vector *= 2;
   return vector;
 }
-// Values from tap to tap of direct_tiled's filters: of stores with a multiple of 8 between them more meet one
-// bank.
+// Returns the values between taps of direct_tiled's filters: with a multiple of 8, more stores would access
+// the same bank.
 COSMATI_CONSTEXPR int filter_pitch_of(DirectTile const& tile) {
   return tile.filters % 8 == 0 ? tile.filters + 4 : tile.filters;
 }
@@ -87,8 +87,8 @@ struct DirectTileSchedule {
   Index first_group = 0;
   PlaneSchedule planes;
   int images = 1;
-  int weights = 0;                   // values of the filters, which are before the planes
-  Divisor tiles_down, tiles_across;  // blocks
+  int weights = 0;                   // values of the filters, which precede the planes
+  Divisor tiles_down, tiles_across;  // in blocks
   Divisor taps, taps_across;
 };
 
@@ -102,14 +102,14 @@ struct DirectTiledParameters {
 
 // The schedule of the filter gradient of depthwise.
 struct DepthwiseFilterSchedule {
-  int lanes_shift = 5;  // 2^lanes_shift lanes: channels where those lie together, else columns
+  int lanes_shift = 5;  // 2^lanes_shift lanes: along the channels if they are contiguous, else columns
   int channels = 1;     // of all groups
   int rows = 1;         // images * rows of outputs
   int rows_of_part = 1;
   int parts = 1;
-  Divisor channel_tiles;  // of the grid: the fastest,
+  Divisor channel_tiles;  // fastest in the grid,
   Divisor tap_groups;     // then groups of taps, then parts
-  Divisor taps_across;    // groups of taps in a row of the filter
+  Divisor taps_across;    // groups of taps per row of the filter
   Divisor image_rows, outputs;
 };
 
@@ -120,7 +120,7 @@ struct DepthwiseFilterParameters {
   void const* gradient = nullptr;
   Index gradient_image = 0, gradient_channel = 0, gradient_row = 0, gradient_column = 0;
   void* partials = nullptr;                       // (parts, channels, rows * columns of taps), of type Sum
-  int tap_row_number = 0, tap_column_number = 0;  // what a tap adds to its index in the result, m or n
+  int tap_row_number = 0, tap_column_number = 0;  // increments of the result's index, m or n, per tap
   Destination d;
   Epilogue epilogue;
   DepthwiseFilterSchedule schedule;
@@ -131,11 +131,11 @@ struct DepthwiseFilterParameters {
 struct FilterTileSchedule {
   Index first_group = 0, groups = 1;
   PlaneSchedule image, gradient;
-  int gradient_at = 0;  // values of shared memory before the gradient's planes
+  int gradient_at = 0;  // values in shared memory before the gradient's planes
   int images = 1, rows = 1, passes = 1;
-  int parts = 1, bias_parts = 1;  // of a pass's rows, to threads
-  int filters = 1;                // of a block
-  int weights = 0;                // of a group, with its sums for the bias
+  int parts = 1, bias_parts = 1;  // parts of a pass's rows, one per thread
+  int filters = 1;                // per block
+  int weights = 0;                // per group, including the bias sums
   Divisor tiles_down, tile_rows, slots, channels, taps_down, block_filters;
   Divisor taps, taps_across;
 };
@@ -147,11 +147,11 @@ struct FilterTiledParameters {
   void const* gradient = nullptr;
   Index gradient_group = 0, gradient_image = 0, gradient_channel = 0, gradient_row = 0, gradient_column = 0;
   void* partials = nullptr;  // (blocks along x, groups, weights), of type Sum
-  // What one more adds to the number of a weight in the result's m or n.
+  // The increments of a weight's index in the result's m or n.
   int channel_number = 0, tap_row_number = 0, tap_column_number = 0;
   void* bias = nullptr;
   Index bias_stride = 0;
-  int blocks = 1;  // that left partial sums
+  int blocks = 1;  // blocks that wrote partial sums
   Destination d;
   Epilogue epilogue;
   FilterTileSchedule schedule;

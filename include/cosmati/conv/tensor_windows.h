@@ -11,24 +11,26 @@ namespace cosmati {
 // covers one tap; channels beyond the last are zero in both. For the filter gradient k = (image, row,
 // column), and a box along n covers one tap.
 
-// x of the forward pass, dy of the data gradient, along depth: outer is a window, (image, row, column). x of
-// a filter's gradient, along outer, which is (r, s, channel): the depth is a window. Encoded with boxes of so
-// many windows by 128 bytes of channels; windows step as the product's pixels do.
+// The image, by windows: x of the forward direction or dy of the data gradient, K-major, whose outer index is
+// a window (image, row, column); or x of the filter gradient, MN-major, whose outer index is (r, s, channel)
+// and whose depth is a window. The map's box is a number of windows by 128 bytes of channels; windows advance
+// like the product's pixels.
 struct ImageArguments : TensorArguments {
   DigitExtents pixels, taps;
-  int last_tap = 0;                    // of all values of (r, s, channel)
-  int top = 0, left = 0;               // the first window's corner
-  int down = 1, right = 1;             // from window to window
-  int first_down = 0, tap_down = 1;    // a tap's distance from the corner, not negative:
+  int last_tap = 0;                    // the last value of (r, s, channel)
+  int top = 0, left = 0;               // the corner of the first window
+  int down = 1, right = 1;             // steps between windows
+  int first_down = 0, tap_down = 1;    // a tap's non-negative distance from the corner:
   int first_right = 0, tap_right = 1;  // first + tap * step
 };
 
-// w(line, r, s, neighbor): neighbors are channels of the depth, or where `along` is outer, of the result.
+// w(line, r, s, element): contiguous elements are channels of the depth or, if `along` is outer, of the
+// result.
 struct FilterArguments : TensorArguments {
   DigitExtents depth;
 };
 
-// A box of windows, of one tap.
+// A box of windows for one tap.
 struct WindowPlace {
   int image, row, column;
   COSMATI_DEVICE WindowPlace(ImageArguments const& all, int first_window) {
@@ -51,7 +53,7 @@ struct WindowBoxes {
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
     static_assert(along == Along::depth && !many,
-                  "the windows of an image are a tile of its own for each block: cluster_n = 1");
+                  "each block loads its own windows of the image: cluster_n must be 1");
     place.copy(arguments, tap, neighbour, to, barrier);
   }
 };
@@ -63,8 +65,8 @@ struct TapBoxes {
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
     static_assert(along == Along::outer && !many,
-                  "the windows of an image are a tile of its own for each block: cluster_m = 1");
-    // What lies beyond n is some tap's, and not stored; boxes begin at multiples of 16 bytes.
+                  "each block loads its own windows of the image: cluster_m must be 1");
+    // Beyond n any tap is loaded, since the results are not stored; boxes begin at multiples of 16 bytes.
     int const tap = first_outer + neighbour;
     place.copy(arguments, arguments.taps.digits(tap <= arguments.last_tap ? tap : 0), 0, to, barrier);
   }

@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// To the nearest, ties to even; of tf32 in a few instructions on the bits.
+// Rounds to nearest, ties to even; for tf32 in a few instructions on the bits.
 template <class Element>
 COSMATI_DEVICE Element rounded_to(float value) {
   return arch::number_cast<Element>(value);

@@ -8,8 +8,8 @@
 
 namespace cosmati {
 
-// Grid: (blocks of a line * lines / (other threads * unroll_lines_of_thread), 1, groups), each rounded up;
-// block: unroll_threads. Types of one size share a kernel: all bits zero are 0 in each.
+// Grid: (ceil(blocks of a line * lines / (other threads * unroll_lines_of_thread)), 1, groups); block:
+// unroll_threads. Types of the same size share a kernel, since the bit pattern of zero is the same.
 template <class Source>
 COSMATI_KERNEL(unroll_threads, 4)
 unroll_kernel(COSMATI_PARAMETER UnrollParameters params) {
@@ -29,7 +29,7 @@ unroll_kernel(COSMATI_PARAMETER UnrollParameters params) {
   int line = lines_of_block * others * unroll_lines_of_thread + (arch::thread() >> params.lanes_shift);
   Element* to = arch::as_global(static_cast<Element*>(params.to)) + batch * params.matrix_pitch +
                 line * params.pitch + place;
-  // One of both indices stays: what belongs to it is found once.
+  // One of the two indices is fixed; its part of the address is computed once.
   auto const kept = source.row(deep ? 0 : place, 0);
   COSMATI_UNROLL
   for (int i = 0; i < unroll_lines_of_thread; ++i, line += others, to += others * params.pitch) {

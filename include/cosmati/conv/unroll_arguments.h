@@ -5,15 +5,15 @@
 namespace cosmati {
 
 // Element (outer, depth) of group g is written to to[g * matrix_pitch + line * pitch + place], with (line,
-// place) = (outer, depth) if the lines run along the depth and (depth, outer) otherwise: neighbors of the
-// source stay neighbors. A pitch is a multiple of the width.
+// place) = (outer, depth) if lines run along the depth and (depth, outer) otherwise, so that elements that
+// are contiguous in the source remain contiguous. A pitch is a multiple of the width.
 struct UnrollParameters {
   WindowArguments from;
   void* to = nullptr;
   int outer = 0, depth = 0;
   Index pitch = 0, matrix_pitch = 0;
   Index first_batch = 0;
-  int lanes_shift = 5;  // 2^lanes_shift threads of a block stand along a line, the others on further lines
+  int lanes_shift = 5;  // 2^lanes_shift threads of a block process a line, the others further lines
   Divisor blocks_of_line;
 };
 

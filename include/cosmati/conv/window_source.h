@@ -7,13 +7,13 @@
 
 namespace cosmati {
 
-// How depths are found. `stepwise`: a step of the main loop has one value of the first two digits (one tap of
-// the filter) and block_k of the last (channels), which is padded to whole steps; its place is found once for
-// all threads. `each`: every run finds its own.
+// How depths are decomposed. `stepwise`: a step of the main loop covers one value of the first two digits
+// (one tap of the filter) and block_k of the last (channels), which is padded to full steps; its position is
+// computed once for all threads. `each`: every run computes its own position.
 enum class DepthDigits : unsigned char { stepwise, each };
 
 // An OperandSource (gemm/source.h). `windowed`: elements may lie outside the image. With width > 1 a run lies
-// within the last digit of the index along it, and all of it is in the image or none.
+// within the last digit of the index along it, and is entirely inside or outside the image.
 template <class Element_, Along along_, int width_, DepthDigits depth_digits, bool windowed>
 struct WindowSource {
   using Element = Element_;
@@ -30,7 +30,7 @@ struct WindowSource {
   };
   struct Step {
     Index offset;
-    int depth, depth_left;  // first; existing ones from it on
+    int depth, depth_left;  // first depth; remaining depths from it on
     int down, right;
   };
 

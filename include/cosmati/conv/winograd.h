@@ -1,5 +1,5 @@
-// The transforms of Winograd's convolution, around a batch of matrix products that gemm/ computes: filters
-// and tiles of the image into matrices of the products' factors, sums into results (Lavin and Gray 2016).
+// The transforms of Winograd's convolution (Lavin and Gray 2016): from filters and tiles of the image to the
+// factors of a batch of matrix products, which gemm/ computes, and from its sums to results.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -13,7 +13,7 @@
 
 namespace cosmati {
 
-// How the kernels read and write elements of one type. With width > 1 whole runs are aligned.
+// Loads and stores elements of a compile-time type. With width > 1 complete runs are aligned.
 template <class Element>
 struct WinogradElements {
   template <int width>
@@ -38,7 +38,7 @@ struct WinogradElements {
   }
 };
 
-// Where a thread is in a matrix: at the first of `width` places of a line.
+// The position of a thread in a matrix: the first of `width` elements of a line.
 struct WinogradPlace {
   int line, place;
 };
@@ -54,7 +54,7 @@ COSMATI_DEVICE bool exists(WinogradMatrix const& matrix, WinogradPlace const& at
   return at.line < matrix.lines && at.place < matrix.places;
 }
 
-// sum += factor * value, of which a factor of 0, known to the compiler, makes nothing.
+// sum += factor * value; generates no code for a compile-time factor of 0.
 template <int width>
 COSMATI_DEVICE void add_product(float factor, float const (&value)[width], float (&sum)[width]) {
   if (factor == 0) return;
@@ -62,8 +62,8 @@ COSMATI_DEVICE void add_product(float factor, float const (&value)[width], float
   for (int i = 0; i < width; ++i) sum[i] = arch::multiply_add(factor, value[i], sum[i]);
 }
 
-// Filters: G g G^T. Grid: blocks_of_line * lines / (other threads), rounded up; block: winograd_threads; so
-// for all.
+// Transforms filters: G g G^T. The grid of all these kernels is ceil(blocks_of_line * lines / (other
+// threads)), their block winograd_threads.
 template <int tile_, class From_, class To_>
 struct WinogradFilterTraits {
   static constexpr int tile = tile_;
@@ -99,8 +99,9 @@ winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
   }
 }
 
-// Tiles of the image: B d B^T, zeros outside. `channels_last`: lines are tiles, places channels, `channels`
-// of them a thread, which are read together if `together`; else lines are channels and places tiles.
+// Transforms tiles of the image: B d B^T, zeros outside. `channels_last`: lines are tiles and places
+// channels, `channels` per thread, loaded as vectors if `together`; otherwise lines are channels and places
+// tiles.
 template <int tile_, class From_, class To_, bool channels_last_, int channels_, bool together_>
 struct WinogradImageTraits {
   static_assert(channels_last_ || channels_ == 1);
@@ -159,7 +160,7 @@ winograd_image_kernel(COSMATI_PARAMETER WinogradImageParameters params) {
   }
 }
 
-// Sums: A m A^T, the epilogue, the store.
+// Transforms sums: A m A^T; applies the epilogue and stores the results.
 template <int tile_, WinogradRun run_, class Epilogue_, class Destination_>
 struct WinogradResultTraits {
   static constexpr int tile = tile_;
@@ -171,7 +172,7 @@ struct WinogradResultTraits {
   using Params = WinogradResultParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
 };
 
-// `count` neighbors of the result from (m, n) on, of which `valid` exist.
+// Stores `count` contiguous results from (m, n) on, of which `valid` exist.
 template <class Traits, int count>
 COSMATI_DEVICE void winograd_store(typename Traits::Params const& params, int m, int n, int valid,
                                    float const (&sum)[count]) {

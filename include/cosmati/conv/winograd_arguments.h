@@ -6,11 +6,11 @@
 namespace cosmati {
 
 // A batch of matrices in the workspace, one for each position (i, j) in a tile, number i * size + j: element
-// (line, place) of a matrix lies at data[position * matrix_pitch + line * pitch + place]. The threads of a
-// block stand along a line, 2^lanes_shift of them, or on further lines. A pitch is a multiple of 32 bytes.
+// (line, place) of a matrix is at data[position * matrix_pitch + line * pitch + place]. 2^lanes_shift threads
+// of a block process a line, the others further lines. A pitch is a multiple of 32 bytes.
 struct WinogradMatrix {
   void* data = nullptr;
-  DataType type = DataType::f32;  // for kernels that know their types only when they run
+  DataType type = DataType::f32;  // for kernels whose types are known only at run time
   int lines = 0, places = 0;
   Index pitch = 0, matrix_pitch = 0;
   int lanes_shift = 5;
@@ -19,22 +19,22 @@ struct WinogradMatrix {
 
 inline constexpr int winograd_threads = 128;
 
-// Element (line, place) of every matrix is one of the filter of channels (line, place).
+// Element (line, place) of every matrix comes from the filter of channels (line, place).
 struct WinogradFilterParameters {
   void const* filter = nullptr;  // tap (0, 0)
   DataType type = DataType::f32;
-  Index row_stride = 0, column_stride = 0;  // from tap to tap; in elements, as all strides
+  Index row_stride = 0, column_stride = 0;  // elements between taps
   Index line_stride = 0, place_stride = 0;
   WinogradMatrix to;
 };
 
 // Tiles are numbers of three digits: image, and row and column of tiles, in any order. `stride` of a digit
-// leads to the image, `down` and `right` are rows and columns of its outputs.
+// leads to the image; `down` and `right` are rows and columns of its outputs.
 struct WinogradImageParameters {
-  void const* image = nullptr;  // place (0, 0) of the slice's first image
+  void const* image = nullptr;  // element (0, 0) of the slice's first image
   DataType type = DataType::f32;
   DigitSteps tiles;
-  int top = 0, left = 0;  // of the first tile's first window
+  int top = 0, left = 0;  // the corner of the first tile's first window
   int height = 0, width = 0;
   Index row_stride = 0, column_stride = 0, channel_stride = 0;
   WinogradMatrix to;
@@ -45,7 +45,7 @@ template <class Epilogue, class Destination>
 struct WinogradResultParameters {
   WinogradMatrix from;
   DigitSteps tiles;
-  int first_pixel = 0;  // the number of the slice's first
+  int first_pixel = 0;  // the number of the slice's first pixel
   int rows = 0, columns = 0;
   int row_number = 0, column_number = 0;
   Destination d;

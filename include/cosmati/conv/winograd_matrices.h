@@ -1,18 +1,18 @@
 // The matrices of Winograd's short convolutions F(2, 3) and F(4, 3): with a = tile + 2 values d of an image
-// and 3 taps g, y = A ((G g) * (B d)) are `tile` neighboring outputs, where * multiplies element by element:
-// a products instead of 3 tile. In two dimensions A ((G g G^T) * (B d B^T)) A^T (Winograd 1980; Lavin and
-// Gray 2016, "Fast Algorithms for Convolutional Neural Networks").
+// and 3 taps g, y = A ((G g) * (B d)) are `tile` adjacent outputs, where * multiplies element by element: a
+// products instead of 3 tile. In two dimensions A ((G g G^T) * (B d B^T)) A^T (Winograd 1980; Lavin and Gray
+// 2016, "Fast Algorithms for Convolutional Neural Networks").
 #pragma once
 #include "cosmati/core/config.h"
 
 namespace cosmati {
 
-// By interpolation of polynomials at 0, +-p, +-q and infinity. Both points are sums of few powers of two, so
-// that A and B are exact; of all such pairs with denominators up to 8 this one has the least error
+// They interpolate polynomials at 0, +-p, +-q and infinity. Both points are sums of few powers of two, so
+// that A and B are exact; among all such pairs with denominators up to 8 this one has the smallest error
 // (docs/decisions/0015-winograd.md).
 template <int tile>
 struct WinogradMatrices {
-  static_assert(tile == 2 || tile == 4, "tiles of 2x2 or 4x4 outputs");
+  static_assert(tile == 2 || tile == 4, "a tile must have 2x2 or 4x4 outputs");
   static constexpr int size = tile + 2, taps = 3;
 
   COSMATI_CONSTEXPR static float input(int row, int column) {  // B, size x size

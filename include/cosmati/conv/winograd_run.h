@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// Neighbors of the result's row: channels, where those are n; columns of a tile, or single pixels, where
+// Contiguous elements of the result's row: channels, if those are n; columns of a tile or single pixels, if
 // pixels are n.
 enum class WinogradRun : unsigned char { channels, columns, pixel };
 

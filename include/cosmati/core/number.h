@@ -221,7 +221,7 @@ COSMATI_CONSTEXPR char const* name_of(DataType type) {
   return names[static_cast<int>(type)];
 }
 
-// Element `index` of the array of `type` at `data`, as a double (exact).
+// Returns element `index` of the array of `type` at `data`, as a double (exact).
 COSMATI_CONSTEXPR double load(DataType type, void const* data, Index index) {
   return visit_type(type, visitors::Load{data, index});
 }

@@ -18,7 +18,7 @@ COSMATI_CONSTEXPR PhiloxBlock philox(PhiloxBlock counter, unsigned key0, unsigne
     counter = {
         {static_cast<unsigned>(product1 >> 32) ^ counter.word[1] ^ key0, static_cast<unsigned>(product1),
          static_cast<unsigned>(product0 >> 32) ^ counter.word[3] ^ key1, static_cast<unsigned>(product0)}};
-    key0 += 0x9E3779B9u;  // the golden ratio
+    key0 += 0x9E3779B9u;  // fractional part of the golden ratio
     key1 += 0xBB67AE85u;  // sqrt(3) - 1
   }
   return counter;

@@ -158,7 +158,7 @@ COSMATI_CONSTEXPR Layout image_layout(TensorFormat format, Index n, Index c, Ind
   return row_major({n, c, h, w});
 }
 
-// Elements of one type at `data`, laid out by `layout`; owns nothing.
+// Elements of one type at `data` with layout `layout`; non-owning.
 template <class Element>
 struct TensorView {
   Element* data = nullptr;

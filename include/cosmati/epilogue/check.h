@@ -13,8 +13,8 @@ namespace cosmati::epilogue {
 struct Provided {
   std::set<std::string> scalars;
   std::map<std::string, Shape> operands;
-  std::map<std::string, Index>
-      extents;         // of each index: {{"m", 127}, {"n", 65}}; an index not listed is not compared
+  // The extent of each index: {{"m", 127}, {"n", 65}}; an index not listed is not compared.
+  std::map<std::string, Index> extents;
   bool source = true;  // `c` is available
 };
 

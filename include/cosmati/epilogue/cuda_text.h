@@ -6,12 +6,12 @@
 
 namespace cosmati::epilogue {
 
-// The body of
+// Returns the body of
 // Real epilogue(Real acc, Real c, Real const* scalar, Real const* operand, Real* store) { ... } where Real is
-// float or double; scalar, operand and store are indexed by slot with constants only. It calls abs as fabs,
-// and rint, sqrt, exp, expm1, log, tanh, erf, erfc and pow, unqualified: CUDA has overloads of these built
-// in, host code brings std's into scope. No name from the expression's text appears in it. With `coarse`, for
-// 16-bit results, exp and gelu become exponential and coarse_gelu of primitive/math.h.
+// float or double; scalar, operand and store are indexed by slot, with constants only. It calls abs as fabs,
+// and rint, sqrt, exp, expm1, log, tanh, erf, erfc and pow, unqualified: CUDA has these overloads built in,
+// and host code imports std's. No name from the expression's text appears in it. With `coarse`, for 16-bit
+// results, exp and gelu become exponential and coarse_gelu of primitive/math.h.
 std::string to_cuda(Expression const& expression, bool coarse = false);
 
 }  // namespace cosmati::epilogue

@@ -53,7 +53,7 @@ enum class Op : unsigned char {
   pow,
 };
 
-int arity(Op op);  // 0 for a leaf
+int arity(Op op);  // number of operands; 0 for a leaf
 inline bool is_leaf(Op op) { return op <= Op::operand; }
 
 // One value. Its operands are earlier nodes; those past the arity are -1.

@@ -1,4 +1,4 @@
-// From the text of an epilogue to an Expression.
+// Parses the text of an epilogue into an Expression.
 //   program    := { "let" name "=" value ";" | "store" "(" name "," value ")" ";" } value
 //   value      := sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
 //   sum        := product { ("+" | "-") product }        product := unary { ("*" | "/") unary }

@@ -46,8 +46,8 @@ class VectorProgram {
 
   std::size_t scratch_bytes() const;
 
-  // Elements 0 to count - 1. `scratch` holds scratch_bytes() bytes of any alignment and content. Allocates
-  // nothing.
+  // Computes elements 0 to count - 1. `scratch` holds scratch_bytes() bytes of any alignment and content.
+  // Allocates nothing.
   void run(Index count, VectorArguments<Real> const& arguments, void* scratch) const noexcept;
 
  private:

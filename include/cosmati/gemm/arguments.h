@@ -8,7 +8,7 @@ namespace cosmati {
 // A batch of matrices in device memory, strides in elements: element (i, j) of matrix b is base(b)[i *
 // row_stride + j * column_stride], base(b) = pointers ? pointers[b] : data + b * batch_stride.
 struct MatrixArguments {
-  void* data = nullptr;             // not written if it is an operand
+  void* data = nullptr;             // only read if it is an operand
   void* const* pointers = nullptr;  // an array in device memory
   Index row_stride = 0;
   Index column_stride = 0;
@@ -80,6 +80,6 @@ template <class Epilogue>
 using MatrixGemmParameters = GemmParameters<MatrixArguments, MatrixArguments, Epilogue, MatrixArguments>;
 
 static_assert(sizeof(MatrixGemmParameters<ManyEpilogueArguments>) <= 4096,
-              "what every driver passes to a kernel");
+              "kernel parameters are limited to 4096 bytes");
 
 }  // namespace cosmati

@@ -15,7 +15,7 @@ COSMATI_DEVICE void bind_map(arch::TensorMap const& model, void* address, arch::
   arch::release_maps();
 }
 
-// Grid: records; block: bind_threads.
+// Copies records and inserts the pointers of the launch. Grid: records; block: bind_threads.
 template <bool with_maps>
 COSMATI_KERNEL(bind_threads, 1)
 bind_kernel(COSMATI_PARAMETER BindParameters params) {
@@ -42,7 +42,8 @@ bind_kernel(COSMATI_PARAMETER BindParameters params) {
   }
 }
 
-// Grid: (matrices / bind_threads, operands); block: bind_threads.
+// Writes the tensor maps of a batch of matrices. Grid: (matrices / bind_threads, operands); block:
+// bind_threads.
 template <int threads>
 COSMATI_KERNEL(threads, 1)
 bind_maps_kernel(COSMATI_PARAMETER MapParameters params) {

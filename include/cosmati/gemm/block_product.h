@@ -48,9 +48,9 @@ class BlockProduct {
   // elements beyond the edge of D.
   template <class Visit>
   COSMATI_DEVICE void for_each(Sums const& sums, Visit&& visit) const {
-    static_assert(
-        Traits::policy.multiply != Multiply::wmma,
-        "multiply wmma does not say which thread holds which element: Sums::store_row() stores them");
+    static_assert(Traits::policy.multiply != Multiply::wmma,
+                  "multiply wmma: the thread that holds an element is unspecified; store the sums with "
+                  "Sums::store_row()");
     constexpr LinePartition partition_m = Traits::partition_m, partition_n = Traits::partition_n;
     ThreadPlace const place = Traits::place(arch::thread());
     COSMATI_UNROLL

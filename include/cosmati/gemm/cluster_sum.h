@@ -25,7 +25,8 @@ struct ClusterSum {
     arch::init(shared.empty, parts * threads / 32);
   }
 
-  // Slice `block`, a share of each row's columns, of all parts' sums. `round` counts the calls.
+  // Returns slice `block` (an equal share of each row's columns) of the total of all parts. `round` counts
+  // the calls.
   COSMATI_DEVICE static Slice slice(Product const& sums, SharedStorage& shared, int block, int round) {
     int const thread = arch::thread(), lane = thread % 32;
     arch::acquire(shared.empty, round % 2 ^ 1);

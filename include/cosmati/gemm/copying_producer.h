@@ -9,7 +9,7 @@
 
 namespace cosmati {
 
-// Registers of a copying thread; unaligned elements pass through registers.
+// Registers per copying thread; unaligned elements pass through registers.
 template <class SourceA, class SourceB>
 struct CopiedOperands {
   template <class Source>
@@ -34,7 +34,7 @@ struct CopyingProducer {
   static constexpr int threads = 128, stages = policy.stages;
   static constexpr int lag = least(stages / 2, stages - 2);
 
-  // The index of an operand's tile in the work.
+  // Loads the tiles of one operand: by copies of all threads or, in the specialization, by TMA.
   template <class Source, class Tile>
   struct Operand {
     TileCopier<Source, Tile, threads> copier;

@@ -24,8 +24,8 @@ class MatrixTile {
         row_stride_(matrix.row_stride),
         column_stride_(width > 1 ? 1 : matrix.column_stride) {}
 
-  // Elements (m, n) to (m, n + count - 1) of which the first `valid` exist, as Real; n is a multiple of
-  // count.
+  // Loads elements (m, n) to (m, n + count - 1), of which the first `valid` exist, converted to Real; n is a
+  // multiple of count.
   template <class Real, int count>
   COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[count]) const {
     constexpr int step = width < count ? width : count;
@@ -46,7 +46,7 @@ class MatrixTile {
 
   COSMATI_DEVICE void prefetch(int m, int n) const { arch::prefetch(data_ + m * row_stride_ + n); }
 
-  // Stores them, rounded to Element.
+  // Stores the same elements, rounded to Element.
   template <class Real, int count>
   COSMATI_DEVICE void store(int m, int n, int valid, Real const (&from)[count]) const {
     constexpr int step = width < count ? width : count;
@@ -102,24 +102,26 @@ COSMATI_CONSTEXPR bool lies_along_m() {
   return false;
 }
 
-// Requirements on the destination of a kernel's D, with values of type Real, as messages.
+// Requirements on the destination of a kernel's D, with values of type Real, as static_assert messages.
 template <class Destination, class Real>
 struct DestinationRequirements {
   static_assert(
       requires { typename Destination::Arguments; },
-      "a destination names the type of what a launch hands to it: using Arguments = ...;");
+      "a destination must define the type of its kernel parameters: using Arguments = ...;");
   static_assert(
       requires { typename Destination::Tile; },
-      "a destination has a Tile: the part of D that a block stores");
+      "a destination must define Tile, the part of D that a block stores");
   static_assert(
       requires { requires Destination::width >= 1; },
-      "a destination says how many neighbours along n it stores together: static constexpr int width");
+      "a destination must define the number of contiguous elements along n of a store: static constexpr "
+      "int width");
   static_assert(
       required::MadeFrom<typename Destination::Tile, typename Destination::Arguments, Index, Index, Index>,
-      "a destination's tile is made by Tile(Arguments const&, Index batch, Index first_m, Index first_n)");
+      "a destination's tile must be constructible: Tile(Arguments const&, Index batch, Index first_m, "
+      "Index first_n)");
   static_assert(
       requires(typename Destination::Tile const tile, Real const (&value)[4]) { tile.store(0, 0, 4, value); },
-      "a destination's tile has template <int count> void store(int m, int n, int valid, Real const "
+      "a destination's tile must have template <int count> void store(int m, int n, int valid, Real const "
       "(&value)[count]) const");
   static constexpr bool satisfied = true;
 };

@@ -43,7 +43,8 @@ template <class Real_, class Callable>
 struct CallableEpilogue {
   static_assert(
       EpilogueCallable<Callable, Real_>,
-      "an epilogue callable takes (Real sum, Index m, Index n), is const, and returns the value of d(m, n)");
+      "an epilogue callable must be const, take (Real sum, Index m, Index n) and return the value of d(m, "
+      "n)");
   using Real = Real_;
   using Arguments = Callable;
   struct Tile {
@@ -199,25 +200,25 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
   }
 };
 
-// Requirements on an epilogue, as messages.
+// Requirements on an epilogue, as static_assert messages.
 template <class Epilogue>
 struct EpilogueRequirements {
   static_assert(
       requires { typename Epilogue::Real; },
-      "an epilogue names the type that it computes in: using Real = ...; a plain callable becomes an "
-      "epilogue "
-      "by CallableEpilogue<Real, Callable>");
+      "an epilogue must define the type in which it is evaluated: using Real = ...; wrap a plain callable "
+      "in CallableEpilogue<Real, Callable>");
   static_assert(
       requires { typename Epilogue::Arguments; },
-      "an epilogue names the type of what a launch hands to it: using Arguments = ...;");
+      "an epilogue must define the type of its kernel parameters: using Arguments = ...;");
   static_assert(
       required::MadeFrom<typename Epilogue::Tile, typename Epilogue::Arguments, Index, Index, Index>,
-      "an epilogue has a Tile(Arguments const&, Index batch, Index first_m, Index first_n)");
+      "an epilogue must have a Tile(Arguments const&, Index batch, Index first_m, Index first_n)");
   static_assert(
       requires(typename Epilogue::Tile const tile, typename Epilogue::Real (&value)[4]) {
         Epilogue::apply(tile, 0, 0, 4, value);
       },
-      "an epilogue has template <int count> static void apply(Tile const&, int m, int n, int valid, Real "
+      "an epilogue must have template <int count> static void apply(Tile const&, int m, int n, int valid, "
+      "Real "
       "(&value)[count])");
   static constexpr bool satisfied = true;
 };

@@ -14,7 +14,7 @@ struct TileOfResult {
 
 template <EpilogueSchedule schedule, class Traits, class Epilogue, class Destination>
 struct EpilogueScheduleOf {
-  static_assert(!is_same<Traits, Traits>, "no such epilogue schedule: the policy names direct or staged");
+  static_assert(!is_same<Traits, Traits>, "unknown epilogue schedule; valid values: direct, staged");
 };
 
 // Direct schedule: each thread applies the epilogue to its accumulators in registers and stores them.

@@ -21,8 +21,9 @@ inline constexpr int max_bound_slots = 4 + 2 * max_kernel_operands + max_kernel_
 inline constexpr int max_bound_values = 400;
 inline constexpr int bind_threads = 64;  // threads per block of the binding kernels
 
-// Record r of the launch: `to` + r * record_bytes becomes a copy of `image` + r * record_bytes, in which
-// value [r * slots + s] stands at offset[s]; the first `maps` of them as the address of the tensor map there.
+// Record r of the launch: `to` + r * record_bytes receives a copy of `image` + r * record_bytes in which
+// value [r * slots + s] is stored at offset[s]; the first `maps` values become the addresses of the tensor
+// maps there.
 struct BindParameters {
   void const* image = nullptr;  // both in device memory, as aligned as the records
   void* to = nullptr;
@@ -31,9 +32,9 @@ struct BindParameters {
   unsigned short offset[max_bound_slots] = {};
   unsigned long long value[max_bound_values] = {};
 };
-static_assert(sizeof(BindParameters) <= 4096, "what every driver passes to a kernel");
+static_assert(sizeof(BindParameters) <= 4096, "kernel parameters are limited to 4096 bytes");
 
-// Map i of operand o of `count` matrices: maps[o][i] = model[o], of the matrix at pointers[o][i].
+// For each of `count` matrices, map i of operand o: maps[o][i] = model[o] with the address pointers[o][i].
 inline constexpr int most_mapped_operands = 3;
 struct MapParameters {
   arch::TensorMap model[most_mapped_operands] = {};

@@ -14,7 +14,7 @@ enum class LaunchStatus : unsigned char {
 
 namespace launching {
 
-inline constexpr Index most_matrices = 65535;  // in z of a grid
+inline constexpr Index most_matrices = 65535;  // the largest z extent of a grid
 
 COSMATI_CONSTEXPR Index padded_to_256(Index bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -56,7 +56,8 @@ Index prepare(typename Traits::Params& params, Index first, Index matrices) {
   return schedule.blocks;
 }
 
-// Runs of `width` elements of `bytes` start at multiples of their size; `pitch` leads from run to run.
+// Returns true if runs of `width` elements of `bytes` bytes begin at multiples of their size. `unit` is the
+// stride within a run, `pitch` the stride between runs.
 inline bool is_aligned(MatrixArguments const& matrix, Index unit, Index pitch, int width, Index bytes) {
   if (width == 1) return true;
   bool const base =
@@ -107,7 +108,7 @@ LaunchStatus check(typename Traits::Params const& params, Index batch) {
 
 }  // namespace launching
 
-// Bytes of device workspace, aligned to 256, for `splits` parts of k; 0 for one part.
+// Returns the bytes of device workspace, 256-byte aligned, for `splits` parts of k; 0 for one part.
 template <class Traits>
 COSMATI_CONSTEXPR Index gemm_workspace_bytes(Index m, Index n, Index batch, int splits) {
   return splits <= 1 ? 0 : launching::slot_bytes<Traits>(launching::slots<Traits>(m, n, batch, splits));
@@ -118,7 +119,7 @@ COSMATI_CONSTEXPR Index stream_workspace_bytes(int blocks) {
   return launching::slot_bytes<Traits>(blocks);
 }
 
-// Params::schedule for `splits` parts of k, each computed by blocks of their own; the policy's partition is
+// Returns Params::schedule for `splits` parts of k, each computed by different blocks; requires partition
 // split_k.
 template <class Traits>
 ScheduleArguments split_schedule(void* workspace, Index m, Index n, Index batch, int splits) {
@@ -127,7 +128,7 @@ ScheduleArguments split_schedule(void* workspace, Index m, Index n, Index batch,
   launching::place_slots<Traits>(schedule, workspace, launching::slots<Traits>(m, n, batch, splits));
   return schedule;
 }
-// Params::schedule for a policy whose partition is stream_k; results depend on `blocks`.
+// Returns Params::schedule for partition stream_k; results depend on `blocks`.
 template <class Traits>
 ScheduleArguments stream_schedule(void* workspace, int blocks) {
   ScheduleArguments schedule;
@@ -161,9 +162,9 @@ cudaError_t allow_shared_memory() {
 
 }  // namespace launching
 
-// d(m, n) = epilogue(sum over k of a(m, k) * b(k, n)) for each matrix of the batch. Enqueues on `stream` and
-// returns; can be captured in a graph. Does nothing if m, n or batch is 0. Returns the runtime's error,
-// cudaErrorInvalidValue or cudaErrorMisalignedAddress according to LaunchStatus.
+// d(m, n) = epilogue(sum over k of a(m, k) * b(k, n)) for each matrix of the batch; all pointers are device
+// pointers. Enqueues on `stream` and returns; can be captured in a graph. Does nothing if m, n or batch is 0.
+// Returns the runtime's error, cudaErrorInvalidValue or cudaErrorMisalignedAddress according to LaunchStatus.
 template <class Traits>
 cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStream_t stream = nullptr) {
   LaunchStatus const status = launching::check<Traits>(params, batch);

@@ -10,7 +10,7 @@ template <class Traits>
 struct MainLoopOf<MainLoop::multistage, Traits> {
   using SharedStorage = typename Traits::SharedStorage;
 
-  // Like DoubleBuffered::run.
+  // sums += a(m, k) * b(k, n) over the steps' k, for the tile of the sources.
   COSMATI_DEVICE static void run(typename Traits::Product& sums, SharedStorage& shared,
                                  typename Traits::SourceA const& a, typename Traits::SourceB const& b,
                                  StepRange steps) {

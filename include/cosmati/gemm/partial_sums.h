@@ -1,7 +1,7 @@
 // Partial sums over a part of k that one block stores in the workspace and another adds to its own: each slot
 // has one writer and one reader per launch. The reader waits until the flag equals the launch's tag and
-// resets it to zero, so flags need no initialization: a fresh tag cannot be in an arbitrary workspace, and
-// none remains after the launch, which a graph may repeat with the same tag.
+// resets it to zero, so flags need no initialization: an arbitrary workspace does not contain a fresh tag,
+// and none remains after the launch, which a graph may repeat with the same tag.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
@@ -36,7 +36,7 @@ struct PartialSums {
     if (team.thread() == 0) arch::raise_flag(&schedule.flags[slot], schedule.tag);
   }
 
-  // sums += those of slots [first, first + count), in this order.
+  // Adds the sums of slots [first, first + count) to `sums`, in this order.
   COSMATI_DEVICE static void add(Product& sums, ScheduleArguments const& schedule, Index first, int count,
                                  Team const& team) {
     for (int slot = team.thread(); slot < count; slot += Team::threads)

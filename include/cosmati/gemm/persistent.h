@@ -22,8 +22,8 @@ struct ClusterPlace {
   int m, n, k;
 };
 
-// The product of tiles, matrices and parts of a launch is below 2^31. for (TileWalk<policy> walk(...);
-// walk.more(); walk.advance()) ... walk.work() ...
+// The number of tiles, matrices and parts of a launch, multiplied, is below 2^31. Usage: for
+// (TileWalk<policy> walk(...); walk.more(); walk.advance()) ... walk.work() ...
 template <GemmPolicy policy>
 class TileWalk {
   static constexpr int cluster = policy.cluster();

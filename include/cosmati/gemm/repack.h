@@ -24,7 +24,7 @@ struct BitsOf<4> {
   using type = unsigned;
 };
 
-// `width`: the elements of a run whose address is a multiple of the run's size.
+// `width`: elements of a run; the address of a run is a multiple of its size.
 template <int element_bytes, int width, bool transposed>
 struct Repack {
   using Tile = RepackTile<element_bytes, transposed>;
@@ -41,7 +41,8 @@ struct Repack {
   Index row_stride, column_stride, pitch;
   int rows, columns;  // remaining rows and columns of the matrix from the tile's first
 
-  // Elements (row, column) to (row, column + packed - 1), those that do not exist as zero.
+  // Returns elements (row, column) to (row, column + packed - 1) in a word; elements outside the matrix are
+  // zero.
   COSMATI_DEVICE unsigned load(int row, int column) const {
     Bits const* const first = from + row * row_stride + column * column_stride;
     bool const whole = row < rows && column + packed <= columns;
@@ -55,7 +56,7 @@ struct Repack {
     return word;
   }
 
-  // Rows become columns of `packed` words.
+  // Transposes `packed` words, each of `packed` elements.
   COSMATI_DEVICE static void transpose(unsigned (&word)[packed]) {
     if constexpr (packed == 4) {
       unsigned columns[4];

@@ -4,10 +4,10 @@
 
 namespace cosmati {
 
-// From: element (row, column) of matrix b at base(b)[row * row_stride + column * column_stride], neighbors
-// along columns. To: the same element at to[b * matrix_pitch + row * pitch + column], transposed at
-// [... + column * pitch + row]; pitch and matrix_pitch are multiples of 16 bytes, what lies between is zero
-// or not written.
+// Source: element (row, column) of matrix b is base(b)[row * row_stride + column * column_stride], contiguous
+// along columns for vector loads. Destination: the same element is to[b * matrix_pitch + row * pitch +
+// column], or if transposed to[b * matrix_pitch + column * pitch + row]; pitch and matrix_pitch are multiples
+// of 16 bytes, and padding is zero or not written.
 struct RepackParameters {
   MatrixArguments from;
   void* to = nullptr;
@@ -16,7 +16,7 @@ struct RepackParameters {
   Index first_batch = 0;
 };
 
-// A block has a tile of `rows` by `columns` elements; thread t of a warp has word t of each row.
+// Each block copies a tile of `rows` by `columns` elements; thread t of a warp copies word t of each row.
 template <int element_bytes, bool transposed>
 struct RepackTile {
   static constexpr int threads = 256, warps = threads / 32;

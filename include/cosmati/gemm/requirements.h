@@ -1,4 +1,4 @@
-// Requirements on a policy, as messages; the type names in the messages contain the numbers.
+// Requirements on a policy, as static_assert messages; the type names in the messages contain the numbers.
 #pragma once
 #include "cosmati/arch/architecture.h"
 #include "cosmati/core/number.h"
@@ -52,14 +52,14 @@ struct LanesOfAWarp {
 template <int threads>
 struct ThreadsOfABlock {
   static_assert(threads <= 1024,
-                "a block has at most 1024 threads: take a larger warp tile or a smaller block tile");
+                "a block has at most 1024 threads: use a larger warp tile or a smaller block tile");
 };
 template <int block_k, int pack_depth>
 struct StepDepth {
-  static_assert(divides(pack_depth, block_k),
-                "block_k must be a multiple of the multiply's pack_depth (dp4a multiplies 4 depths at once, "
-                ""
-                "mma 32 bytes, wmma 4 f64, 8 tf32 or 16 others)");
+  static_assert(
+      divides(pack_depth, block_k),
+      "block_k must be a multiple of the multiply's pack_depth (4 for dp4a; 32 bytes for mma; 4 f64, 8 tf32 "
+      "or 16 others for wmma)");
   static_assert(quotient(block_k, pack_depth) % 2 == 0,
                 "block_k / pack_depth must be even: fragments alternate between two sets of registers");
 };
@@ -70,19 +70,18 @@ struct Scheduling {
 };
 template <int stages>
 struct StagesOfDoubleBuffered {
-  static_assert(stages == 2, "the double_buffered main loop has stages = 2; multistage has 3 to 5");
+  static_assert(stages == 2, "main loop double_buffered requires stages = 2; multistage requires 3 to 5");
 };
 template <int stages>
 struct StagesOfMultistage {
   static_assert(stages >= 3 && stages <= 5,
-                "the multistage main loop has stages = 3, 4 or 5; double_buffered has 2");
+                "main loop multistage requires stages = 3, 4 or 5; double_buffered requires 2");
 };
 template <int stages, int least = arch::least_architecture()>
 struct ArchitectureOfMultistage {
   static_assert(
       least >= 800,
-      "the multistage main loop copies by cp.async, which sm_80 is the first to have; for sm_75 take "
-      "double_buffered");
+      "main loop multistage requires cp.async, available from sm_80 on; use double_buffered for sm_75");
 };
 template <class Sum>
 struct SumsOfFma {
@@ -107,13 +106,13 @@ struct OperandsOfDp4a {
 template <class ElementA, class ElementB>
 struct HalvesByCopies {
   static_assert(is_same<ElementA, f16> && is_same<ElementB, f16>,
-                "multiply half2 takes f16 as it lies in the multistage main loop; double_buffered converts");
+                "multiply half2 requires f16 operands in main loop multistage; double_buffered converts "
+                "other types");
 };
 
 template <Multiply multiply, MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands {
-  static_assert(multiply == Multiply::fma,
-                "no such multiply: the policy names fma, half2, dp4a, wmma or mma");
+  static_assert(multiply == Multiply::fma, "unknown multiply; valid values: fma, half2, dp4a, wmma, mma");
 };
 template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands<Multiply::fma, main_loop, thread_n, ElementA, ElementB, Sum> : SumsOfFma<Sum> {};
@@ -133,7 +132,7 @@ template <class Element>
 inline constexpr bool is_fp8 = is_same<Element, e4m3> || is_same<Element, e5m2>;
 template <MainLoop main_loop>
 struct LoopOfMma {
-  static_assert(main_loop == MainLoop::multistage, "multiply mma is for the multistage main loop");
+  static_assert(main_loop == MainLoop::multistage, "multiply mma requires main loop multistage");
 };
 template <class ElementA, class ElementB, class Sum>
 struct OperandsOfWmma {
@@ -161,7 +160,7 @@ struct OperandsOfMma {
   static_assert(floats || bytes,
                 "multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8");
   static_assert(!floats || is_same<Sum, f32> || (is_same<ElementA, f16> && is_same<Sum, f16>),
-                "multiply mma accumulates floats in f32, f16 in f16 too");
+                "multiply mma accumulates floating-point products in f32, and those of f16 also in f16");
   static_assert(!bytes || is_same<Sum, s32>, "multiply mma accumulates 8-bit integers in s32");
 };
 template <class ElementA, class ElementB>
@@ -197,13 +196,14 @@ struct WarpTileOfWmma<true, warp_m, warp_n, thread_m, thread_n> {
 template <bool by_wmma>
 struct EpilogueOfWmma {
   static_assert(!by_wmma,
-                "multiply wmma does not say which thread holds which element of D: its epilogue is staged");
+                "multiply wmma requires epilogue staged: the thread that holds an element of D is "
+                "unspecified");
 };
 
 template <MainLoop main_loop, int stages>
 struct Stages {
   static_assert(main_loop == MainLoop::double_buffered,
-                "no such main loop: the policy names double_buffered or multistage");
+                "unknown main loop; valid values: double_buffered, multistage");
 };
 template <int stages>
 struct Stages<MainLoop::double_buffered, stages> : StagesOfDoubleBuffered<stages> {};
@@ -214,7 +214,7 @@ struct Stages<MainLoop::multistage, stages> : StagesOfMultistage<stages>, Archit
 template <int bytes>
 struct SharedMemoryOfABlock {
   static_assert(bytes <= 227 * 1024,
-                "a block has at most 232448 bytes of shared memory on any GPU: take fewer stages, a smaller "
+                "a block has at most 232448 bytes of shared memory on any GPU: use fewer stages, a smaller "
                 "block_k or a smaller block tile");
 };
 

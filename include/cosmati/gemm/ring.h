@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// A position in the ring, and the number of completed rounds.
+// A position in the ring, and the parity of the number of completed rounds.
 template <int stages>
 struct RingPlace {
   int stage = 0, parity = 0;

@@ -1,4 +1,4 @@
-// Which block computes which tile: the grid is (tiles, parts of k, batch).
+// Maps blocks to tiles; the grid is (tiles, parts of k, batch).
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/gemm/policy.h"
@@ -10,8 +10,8 @@ struct TileIndex {
   int m, n;
 };
 
-// Tile `index` of tiles_m by tiles_n in raster order: bands of raster_width tiles, and within a band along
-// the raster's direction.
+// Returns the position of tile `index` in raster order among tiles_m by tiles_n tiles: bands of raster_width
+// tiles, and within a band along the raster's direction.
 COSMATI_CONSTEXPR TileIndex raster_tile(Raster raster, int raster_width, int tiles_m, int tiles_n,
                                         int index) {
   int const length = raster == Raster::along_m ? tiles_m : tiles_n;

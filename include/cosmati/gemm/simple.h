@@ -1,6 +1,6 @@
 // A GEMM in one line: dense matrices of one type, in any order, with a named or user-defined policy.
 //
-// Element is one of our types, or CUDA's __half or __nv_bfloat16.
+// Element is a type of this library, or CUDA's __half or __nv_bfloat16.
 //
 //   using Gemm = SimpleGemm<float, NN>;
 //   launch_gemm<Gemm>(Gemm::params({.m = m, .n = n, .k = k, .a = {a, lda}, .b = {b, ldb}, .d = {d, ldd}}));
@@ -18,7 +18,7 @@ namespace cosmati {
 
 namespace simple {
 
-// Our type for a user's element type.
+// The library's type for a user's element type.
 template <class Element>
 struct NumberOf {
   using type = Element;
@@ -32,9 +32,9 @@ struct NumberOf<__nv_bfloat16> {
   using type = bf16;
 };
 
-// Sums are f32, but f64 of f64 and s32 of integers; D has the operands' type, but f32 of fp8 and s32 of
-// integers. With a named policy, tensor cores multiply f16 and bf16 if all target architectures have them,
-// dp4a multiplies bytes, and fma everything else.
+// Sums are f32 (f64 for f64, s32 for integers); D has the operands' type (f32 for fp8, s32 for integers).
+// With a named policy, tensor cores multiply f16 and bf16 if all target architectures support it, dp4a
+// multiplies 8-bit integers, and fma everything else.
 template <class Element>
 struct Types {
   using Sum = f32;
@@ -137,7 +137,7 @@ struct Parts {
   using B = StridedSource<Element, along_of_b(orders.b), width>;
   using Sum = typename Types<Element>::Sum;
   using Result = typename Types<Element>::Result;
-  using OwnResult = typename Choose<is_same<Result, Element>, Result, Own>::type;  // as the user has it
+  using OwnResult = typename Choose<is_same<Result, Element>, Result, Own>::type;  // the user's type
   using D = StridedDestination<Result, width_of(alignment, static_cast<int>(sizeof(Result)))>;
   using Epilogue = EpilogueOf<Sum, Callable, transposed>;
   static constexpr GemmPolicy own_policy =

@@ -8,12 +8,11 @@
 
 namespace cosmati {
 
-// What a source must have; the block tile's first outer index and the batch go to its constructor:
+// The requirements on a source. The constructor takes the block tile's first outer index and the batch:
 //   Source(Arguments const&, Index batch, Index first_outer, Index outer_extent, Index depth_extent)
-//   Row row(int outer, int depth)      a run's place in the tile, computed once a tile
-//   Step step(Index first_depth)       computed once a step, the same for all threads
-//   run<whole>(Row, Step, int more)    the run that starts `more` depths further; with `whole` it is all
-//   there
+//   Row row(int outer, int depth)      the position of a run in the tile, computed once per tile
+//   Step step(Index first_depth)       computed once per step, the same for all threads
+//   run<whole>(Row, Step, int more)    the run `more` depths further; with `whole`, all elements exist
 template <class T>
 concept OperandSource = requires(T const source, typename T::Arguments arguments, typename T::Row row,
                                  typename T::Step step) {
@@ -26,45 +25,48 @@ concept OperandSource = requires(T const source, typename T::Arguments arguments
   requires T::along == Along::outer || T::along == Along::depth;
 };
 
-// The same requirements as messages, for authors of sources.
+// The same requirements as static_assert messages, for authors of sources.
 template <class Source>
 struct SourceRequirements {
   static_assert(
       requires { typename Source::Element; },
-      "a source names the type of its elements: using Element = ...;");
+      "a source must define the type of its elements: using Element = ...;");
   static_assert(
       requires { typename Source::Arguments; },
-      "a source names the type of what a launch hands to it: using Arguments = ...;");
+      "a source must define the type of its kernel parameters: using Arguments = ...;");
   static_assert(
       requires { typename Source::Row; } && requires { typename Source::Step; },
-      "a source has two cursors: struct Row, computed once a tile, and struct Step, computed once a step");
+      "a source must define two cursors: struct Row, computed once per tile, and struct Step, computed "
+      "once per step");
   static_assert(
       requires { requires Source::along == Along::outer || Source::along == Along::depth; },
-      "a source says how its runs lie: static constexpr Along along = Along::outer or Along::depth;");
+      "a source must define along which index it is contiguous: static constexpr Along along = "
+      "Along::outer or Along::depth;");
   static_assert(
       requires { requires Source::width >= 1 && (Source::width & (Source::width - 1)) == 0; },
-      "a source's width, the elements of a run, is a static constexpr power of two");
+      "a source's width, the elements per run, must be a static constexpr power of two");
   static_assert(
       requires { requires Source::width* static_cast<int>(sizeof(typename Source::Element)) <= 16; },
-      "a source's run, width elements, has at most 16 bytes");
+      "a source's run of width elements must not exceed 16 bytes");
   static_assert(
       required::MadeFrom<Source, typename Source::Arguments, Index, Index, Index, Index>,
-      "a source is made by Source(Arguments const&, Index batch, Index first_outer, Index outer_extent, "
+      "a source must be constructible: Source(Arguments const&, Index batch, Index first_outer, Index "
+      "outer_extent, "
       "Index "
       "depth_extent)");
   static_assert(
       requires(Source const source, typename Source::Row row) { row = source.row(0, 0); },
-      "a source has Row row(int outer, int depth) const: a run's place in the tile");
+      "a source must have Row row(int outer, int depth) const: a run's position in the tile");
   static_assert(
       requires(Source const source, typename Source::Step step) { step = source.step(Index{}); },
-      "a source has Step step(Index first_depth) const: what all threads share in a step");
+      "a source must have Step step(Index first_depth) const: what all threads share in a step");
   static_assert(
       requires(Source const source, typename Source::Row row, typename Source::Step step,
                typename Source::Element const* address, int valid) {
         address = source.template run<false>(row, step, 0).address;
         valid = source.template run<true>(row, step, 0).valid;
       },
-      "a source has template <bool whole> Run<Element> run(Row const&, Step const&, int more) const");
+      "a source must have template <bool whole> Run<Element> run(Row const&, Step const&, int more) const");
   static constexpr bool satisfied = OperandSource<Source>;
 };
 
@@ -102,7 +104,7 @@ struct StridedSource {
             between_0_and_width(outer_left_ - outer)};
   }
   COSMATI_DEVICE Step step(Index first_depth) const {
-    constexpr Index most = 1 << 20;  // more than any step, less than far
+    constexpr Index most = 1 << 20;  // exceeds the depths of any step; less than far
     Index const left = depth_extent_ - first_depth;
     return {first_depth * column_stride_, left < most ? static_cast<int>(left) : static_cast<int>(most)};
   }

@@ -86,9 +86,9 @@ class StreamWalk {
   ClusterPlace place_;
   Index first_batch_;
   int last_;         // end of the tiles of all matrices; the following members concern streamed tiles
-  int line_;         // steps of all
-  StepRange range_;  // what is left of this cluster's
-  int index_;        // of the next whole tile
+  int line_;         // steps of all streamed tiles
+  StepRange range_;  // the remaining part of this cluster's range
+  int index_;        // the next undivided tile
 };
 
 template <GemmPolicy policy, Partition partition = policy.partition>
@@ -109,7 +109,8 @@ struct WalkOfProblem : WalkOf<Traits::policy, Traits::policy.partition>::type {
       : Walk(launch.m, launch.n, launch.k, launch.schedule, place), problem_(launch) {}
   COSMATI_DEVICE Launch const& problem() const { return problem_; }
   COSMATI_DEVICE static void prefetch(Launch const& launch) {
-    if constexpr (requires { launch.a.prefetch(); }) launch.a.prefetch();  // otherwise threads load it
+    // Absent if threads load the operand.
+    if constexpr (requires { launch.a.prefetch(); }) launch.a.prefetch();
     if constexpr (requires { launch.b.prefetch(); }) launch.b.prefetch();
   }
 

@@ -15,7 +15,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   using Tile = typename Epilogue::Tile;
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int element_bytes = static_cast<int>(sizeof(Element));
-  // The shared memory left after the stages; one box at a time for narrow slices.
+  // The bytes of the stages, which limit the buffers of the epilogue; slices are stored one box at a time, as
+  // if the stages left no room.
   static constexpr int stage_bytes = policy.cluster_k > 1
                                          ? 228 * 1024
                                          : policy.stages* policy.block_k*(policy.block_m + policy.block_n) *
@@ -26,7 +27,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   static constexpr int columns = store.columns, boxes_n = store.boxes_n, buffers = store.buffers;
   // A box in its buffer: rows of D, or columns if D is M-major.
   static constexpr int row_bytes = (along == Along::depth ? columns : rows) * element_bytes;
-  static_assert(row_bytes >= 32, "the copy engine stores D by rows of at least 32 bytes of a warp's part");
+  static_assert(row_bytes >= 32, "a TMA store requires at least 32 contiguous bytes of a warp's part of D");
   struct SharedStorage {
     alignas(1024) unsigned char bytes[warps][buffers][rows * columns * element_bytes];
   };
@@ -109,7 +110,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
     }
   }
 
-  // Row m, columns n and n + 1 of a box.
+  // Stores row m, columns n and n + 1 of a box.
   COSMATI_DEVICE static void put(unsigned char* buffer, int m, int n, Pair const& value) {
     if constexpr (along == Along::depth) {
       arch::store(buffer + offset(m, n), value);
@@ -121,7 +122,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
     }
   }
 
-  // The values of row i, columns n and n + 1 behind this thread's first.
+  // Returns the results of row i, columns n and n + 1, relative to this thread's first.
   template <bool whole>
   COSMATI_DEVICE static Pair evaluate(Sums const& sums, Tile const& tile, int i, int n, int rows_left,
                                       int columns_left) {

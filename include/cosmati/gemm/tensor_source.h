@@ -17,16 +17,16 @@ struct TensorArguments {
   COSMATI_DEVICE static int place(Index batch) { return static_cast<int>(batch); }
 };
 
-// Maps that a kernel of gemm/bind.h has made from pointers: one for each matrix of a batch, in device memory,
+// Maps written by a kernel of gemm/bind.h: an array in device memory, one per matrix of a batch.
 struct TensorMapArray {
   static constexpr bool made_by_kernels = true;
   arch::TensorMapOfDevice const* maps = nullptr;
-  COSMATI_DEVICE void prefetch() const {}  // it may not be there yet
+  COSMATI_DEVICE void prefetch() const {}  // the map may not be written yet
   COSMATI_DEVICE arch::TensorMap const& of(Index batch) const { return maps[batch].map; }
   COSMATI_DEVICE static int place(Index) { return 0; }
 };
 
-// ... or one among the parameters of a problem that lie there.
+// A map written by a kernel of gemm/bind.h, among the parameters of a grouped problem.
 struct TensorMapOfProblem {
   static constexpr bool made_by_kernels = true;
   arch::TensorMapOfDevice bound;
@@ -62,8 +62,8 @@ COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier
     arch::copy_tile(to, map, barrier, at);
 }
 
-// What TensorTile::copy() asks for: the boxes of the tile at (first_outer, first_depth) of a matrix. A box
-// begins at offset (`neighbor`, `line`).
+// Issues the loads of a tile, at (first_outer, first_depth) of a matrix, for TensorTile::copy(). A box begins
+// at offset (`neighbor`, `line`).
 struct MatrixBoxes {
   arch::TensorMap const& map;
   int first_outer, first_depth, batch;

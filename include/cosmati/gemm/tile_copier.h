@@ -27,7 +27,8 @@ class TileCopier {
   static constexpr int batch = vector_within(rounds, by_copies ? 8 : 4);  // loads before the first store
   static_assert(
       Tile::along == Source::along && lines_at_once >= 1,
-      "a copier's source lies as its tile, whose lines it copies by no more threads than there are");
+      "a copier's source must be contiguous along the same index as its tile, with at most one run per "
+      "thread in a line");
 
  public:
   // Copies the rows of matrix `matrix` from `first_outer` on.
@@ -68,7 +69,7 @@ class TileCopier {
   }
 
  private:
-  // `batch` lines of a box from `first_line` on, of whose runs `valid` elements exist.
+  // Copies `batch` lines of a box from `first_line` on; `valid` elements of each run exist.
   COSMATI_DEVICE void copy_batch(unsigned char* to, Element const* from, int first_line, int lines_left,
                                  int valid) const {
     ShiftedRun<Element> run[by_copies ? 1 : batch];
@@ -100,7 +101,7 @@ class TileCopier {
         swizzled(static_cast<unsigned>(line * Tile::row_bytes + column_ * size), Tile::swizzle));
   }
 
-  int line_, column_, outer_left_;  // column: the first neighbor, in elements
+  int line_, column_, outer_left_;  // column: the first element of this thread's run
   Index depth_extent_, line_stride_, step_stride_, column_stride_;
   Element const* first_;
   MemoryBounds<Element> bounds_{};

@@ -74,7 +74,7 @@ struct MultiplyPath {
   }
 };
 
-// For tensor cores, which read operands without conversion.
+// The version for tensor cores, which read operands without conversion.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 requires(policy.multiply == Multiply::mma &&
          !is_same<Sum, f64>) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
@@ -98,7 +98,7 @@ requires(policy.multiply == Multiply::mma &&
   }
 };
 
-// For f64 tensor cores, which read the same tiles as single-thread multiplies.
+// The version for f64 tensor cores, which read the same tiles as single-thread multiplies.
 template <GemmPolicy policy, class SourceA, class SourceB>
 requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, SourceB, f64> {
   static constexpr int packs_deep = policy.block_k / pack_depth_of(Multiply::mma, 8);
@@ -118,7 +118,7 @@ requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, 
   }
 };
 
-// For fragments of unspecified layout, which are loaded from padded lines.
+// The version for fragments of unspecified layout, which are loaded from padded lines.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 requires(policy.multiply == Multiply::wmma) struct MultiplyPath<policy, SourceA, SourceB, Sum> {
   using Element = typename SourceA::Element;
@@ -175,7 +175,7 @@ struct ProductTraits : CheckedProduct<gemm_policy, SourceA_, SourceB_, Sum_>,
 template <MainLoop main_loop, class Traits>
 struct MainLoopOf {
   static_assert(!is_same<Traits, Traits>,
-                "the header of this main loop is not included: cosmati/gemm/kernel.h brings them all");
+                "the header of this main loop is not included: cosmati/gemm/kernel.h includes all of them");
 };
 
 }  // namespace cosmati

@@ -61,7 +61,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   }
 
  private:
-  // Rows i and i + 1 of this thread, its columns from j on.
+  // Stores rows i and i + 1 of this thread, its columns from j on.
   COSMATI_DEVICE static void put(Real (&value)[rows][pitch], typename Traits::Product const& sums,
                                  ThreadPlace const& place, int i, int j) {
     COSMATI_UNROLL

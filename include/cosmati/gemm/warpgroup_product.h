@@ -51,7 +51,7 @@ struct WarpgroupRows {
   }
 };
 
-// Tensor cores accumulate products of such elements with only 14 bits, so the result of each step is added in
+// Tensor cores accumulate products of these types with only 14 bits, so the result of each step is added in
 // f32.
 template <class Element>
 inline constexpr bool promotes = is_same<Element, e4m3> || is_same<Element, e5m2>;
@@ -99,9 +99,10 @@ struct WarpgroupProduct {
   // wgmma reads 32-bit elements only if they are K-major; M-major A is read by the warps.
   static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::outer;
   using Fragments = FragmentsOfA<a_in_registers, packs_deep, blocks>;
-  static constexpr int groups_of_a_step = a_in_registers ? packs_deep : 1;  // that warpgroup_wait counts
+  // Commit groups per step, for warpgroup_wait.
+  static constexpr int groups_of_a_step = a_in_registers ? packs_deep : 1;
 
-  static constexpr int warps = policy.warps_m() * policy.warps_n();  // that share a tile
+  static constexpr int warps = policy.warps_m() * policy.warps_n();  // warps that share a tile
   static constexpr WarpgroupRows partition_m{blocks};
   static constexpr LinePartition partition_n{policy.warp_n, 4, policy.thread_n, 2};
   COSMATI_DEVICE static ThreadPlace place(int thread) {

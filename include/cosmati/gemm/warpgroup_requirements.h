@@ -1,5 +1,5 @@
-// Requirements on a policy of the warp_specialized main loop, as messages; the type names in the messages
-// contain the numbers.
+// Requirements on a policy of the warp_specialized main loop, as static_assert messages; the type names in
+// the messages contain the numbers.
 #pragma once
 #include "cosmati/gemm/requirements.h"
 #include "cosmati/gemm/tensor_source.h"
@@ -11,34 +11,35 @@ namespace required {
 template <MainLoop main_loop, Multiply multiply>
 struct WarpSpecialized {
   static_assert(main_loop == MainLoop::warp_specialized && multiply == Multiply::wgmma,
-                "this kernel is for main_loop warp_specialized, which multiplies by wgmma");
+                "this kernel requires main_loop warp_specialized and multiply wgmma");
 };
 template <int block_k, int element_bytes>
 struct StepOf128Bytes {
   static_assert(block_k * element_bytes == 128,
-                "warp_specialized: a step is 128 bytes deep, what the copy engine exchanges chunks within");
+                "warp_specialized: a step must be 128 bytes deep, the span of TMA's swizzle");
 };
 template <int warp_m, int warp_n, int thread_m, int thread_n>
 struct WarpTileOfWgmma {
   static_assert(warp_m == 16 || warp_m == 32,
-                "multiply wgmma: a warp has 16 or 32 rows, a quarter of its warpgroup's");
+                "multiply wgmma: warp_m must be 16 or 32, a quarter of the rows of a warpgroup");
   static_assert(warp_n % 32 == 0 && warp_n >= 32 && warp_n <= 256 && warp_n != 224,
-                "multiply wgmma: warp_n is 32, 64, 96, 128, 160, 192 or 256, the columns of a warpgroup");
+                "multiply wgmma: warp_n must be 32, 64, 96, 128, 160, 192 or 256, the columns of a "
+                "warpgroup");
   static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
                 "multiply wgmma: thread_m is warp_m / 8, thread_n is warp_n / 4");
 };
 template <int block_m, int block_n, int warp_m, int warp_n>
 struct WarpgroupsOfABlock {
   static_assert(divides(4 * warp_m, block_m) && divides(warp_n, block_n),
-                "multiply wgmma: a block tile is a multiple of a warpgroup's, 4 * warp_m by warp_n");
-  static_assert(block_m <= 256 && block_n <= 256,
-                "warp_specialized: a box of the copy engine has at most 256 rows");
+                "multiply wgmma: the block tile must be a multiple of the warpgroup tile, 4 * warp_m by "
+                "warp_n");
+  static_assert(block_m <= 256 && block_n <= 256, "warp_specialized: a TMA box has at most 256 rows");
 };
 template <int groups, bool ping_pong>
 struct Consumers {
   static_assert(ping_pong ? groups == 2 : groups >= 1 && groups <= 3,
-                "warp_specialized: one, two or three warpgroups multiply; with ping_pong each of two has a "
-                "whole tile");
+                "warp_specialized requires one, two or three consumer warpgroups; ping_pong requires two, "
+                "each with a tile of its own");
 };
 template <int cluster_m, int cluster_n>
 struct Cluster {
@@ -48,28 +49,31 @@ struct Cluster {
 template <int cluster_k, int sharing, int warps_n, int warp_n, bool ping_pong, bool streams>
 struct ClusterAlongK {
   static_assert(cluster_k == 1 || cluster_k == 2 || cluster_k == 4 || cluster_k == 8,
-                "cluster_k, the blocks of a cluster that share a tile, is 1, 2, 4 or 8");
+                "cluster_k, the blocks of a cluster that share a tile, must be 1, 2, 4 or 8");
   static_assert(cluster_k == 1 ||
                     (sharing == 1 && warps_n == 1 && !ping_pong && divides(8 * cluster_k, warp_n)),
-                "with cluster_k, cluster_m = cluster_n = 1, warp_n is block_n, at least 8 columns for each "
-                "block, and there is no ping_pong");
-  static_assert(cluster_k == 1 || !streams, "with cluster_k the partition is tiles or split_k, not stream_k");
+                "cluster_k > 1 requires cluster_m = cluster_n = 1, warp_n = block_n, a multiple of 8 "
+                "columns per block, and no ping_pong");
+  static_assert(cluster_k == 1 || !streams,
+                "cluster_k > 1 requires partition tiles or split_k, not "
+                "stream_k");
 };
 template <class ElementA, class ElementB, bool a_along_depth, bool b_along_depth, class Sum>
 struct OperandsOfWgmma : OperandsOfMma<ElementA, ElementB, Sum> {
   static_assert(sizeof(ElementA) == 2 || (b_along_depth && (a_along_depth || sizeof(ElementA) == 4)),
-                "multiply wgmma takes elements that have not 16 bits along k only, and tf32 of A along m");
+                "multiply wgmma requires K-major operands unless elements have 16 bits; only A may also be "
+                "M-major in tf32");
 };
 template <bool by_threads, int sharing>
 struct OperandsByThreads {
   static_assert(
       !by_threads || sharing == 1,
-      "warp_specialized: blocks of a cluster share only what the copy engine brings; an operand that "
-      "threads copy needs cluster_m = cluster_n = 1");
+      "warp_specialized: blocks of a cluster share only operands loaded by TMA; an operand copied by "
+      "threads requires cluster_m = cluster_n = 1");
 };
 template <int stages>
 struct StagesOfWarpSpecialized {
-  static_assert(stages >= 2, "the warp_specialized main loop has stages = 2 or more");
+  static_assert(stages >= 2, "main loop warp_specialized requires stages >= 2");
 };
 
 }  // namespace required

@@ -15,8 +15,9 @@ enum class ConvolutionDirection : unsigned char { forward, data, filter, bias };
 //   data:    dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s])
 //   filter:  dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] * x[n, c, h, w], and db with it if present
 //   bias:    db[k] = sum over n, p, q of dy[n, k, p, q]
-// A transposed convolution is the data direction: its input is dy, its output dx. One-dimensional: an extent
-// of 1. In an epilogue, name[k] is indexed by the output channel: k of y, c of dx. NaN: docs/nonfinite.md.
+// A transposed convolution is the data direction: its input is dy, its output dx. A one-dimensional
+// convolution has extents of 1. In an epilogue, name[k] is indexed by the output channel: k of y, c of dx.
+// NaN: docs/nonfinite.md.
 struct ConvolutionProblem {
   ConvolutionDirection direction = ConvolutionDirection::forward;
   TensorDescription x;   // x or dx: (N, C, H, W)
@@ -28,7 +29,7 @@ struct ConvolutionProblem {
   Index pad_end[2] = {0, 0};    // bottom, right
   Index dilation[2] = {1, 1};
   Index groups = 1;
-  Epilogue epilogue;  // of forward and data; default: acc
+  Epilogue epilogue;  // for forward and data; default: acc
 
   struct Arguments {
     void const* x = nullptr;

@@ -74,7 +74,7 @@ struct WinogradRecipe {
   bool image_together = false;      // and are read together
   bool filter_inputs_last = true;   // of the transformed filters' channels
   WinogradRun run = WinogradRun::channels;
-  Index slice = 0;  // images
+  Index slice = 0;  // images per slice
   // Offsets in the workspace in bytes, after the product's own part.
   std::size_t filter = 0, image = 0, sums = 0, end = 0;
   friend bool operator==(WinogradRecipe const&, WinogradRecipe const&) = default;
@@ -83,11 +83,11 @@ struct WinogradRecipe {
 // The recipe of fft (cosmati/conv/fft.h): Fourier transforms around a batch of products, for a number of
 // images at a time (filter gradient: input channels of a group).
 struct FftRecipe {
-  int rows = 0, columns = 0;            // of a transform; 0: another algorithm
-  int tile_rows = 0, tile_columns = 0;  // outputs of a tile, of a filter's gradient those of dy
+  int rows = 0, columns = 0;            // size of a transform; 0: another algorithm
+  int tile_rows = 0, tile_columns = 0;  // outputs per tile; for the filter gradient, elements of dy
   int tiles_down = 1, tiles_across = 1;
-  DataType real = DataType::f32;    // of the transforms
-  DataType factor = DataType::f32;  // of the product's factors
+  DataType real = DataType::f32;    // type of the transforms
+  DataType factor = DataType::f32;  // type of the product's factors
   FftDoubled doubled = FftDoubled::filter;
   Index slice = 0;
   // Number of transforms per call.

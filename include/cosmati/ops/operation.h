@@ -1,10 +1,9 @@
 // problem -> plan -> prepared -> run: the four steps that every operation takes.
 //
-//   GemmProblem problem = ...;                       what is asked: plain data, no pointers
+//   GemmProblem problem = ...;                       what to compute: plain data, no pointers
 //   auto plan = make_plan(problem, device);          how, and why not otherwise: pure, printable
-//   auto prepared = prepare(plan);                   compiled, loaded, primitives created: all that is slow
-//   prepared.run({.a = a, .b = b, .d = d}, workspace);   enqueued; allocates nothing, may be called from many
-//   threads
+//   auto prepared = prepare(plan);                   compiles, loads, creates primitives: all slow work
+//   prepared.run({.a = a, .b = b, .d = d}, workspace);   enqueues; allocates nothing; thread-safe
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -66,7 +65,7 @@ struct RecipeOf {
   };
 };
 
-// The decision how to compute a problem. Immutable.
+// How a problem is computed: the result of make_plan. Immutable.
 template <class Problem>
 struct Plan {
   Problem problem;
@@ -98,7 +97,7 @@ class HostKernel : public Kernel<Problem> {
   }
 };
 
-// The offer of a candidate with parameters for a problem.
+// What a candidate with parameters offers for a problem.
 template <class Problem>
 struct Offer {
   std::string refusal;  // empty: it can run the problem this way

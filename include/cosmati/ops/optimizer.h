@@ -19,7 +19,8 @@ struct OptimizerProblem {
   OptimizerKind kind = OptimizerKind::sgd;
   TensorDescription parameter;
   TensorDescription gradient;
-  TensorDescription state;  // of velocity, or of first and second moments; absent for sgd without momentum
+  // The layout of velocity, or of first and second moments; absent for sgd without momentum.
+  TensorDescription state;
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;

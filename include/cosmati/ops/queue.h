@@ -24,7 +24,7 @@ class HostMemory {
 
   void* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
-  // Shares ownership of the memory; whether it is shared.
+  // share() shares the ownership of the memory; shared() returns whether another owner exists.
   std::shared_ptr<void> share() const { return memory_; }
   bool shared() const;
   template <class Element>

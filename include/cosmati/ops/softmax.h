@@ -42,7 +42,7 @@ struct CrossEntropyProblem {
   Direction direction = Direction::forward;
   TensorDescription x;       // (N, classes)
   TensorDescription labels;  // (N), s32
-  TensorDescription loss;    // (1), of forward
+  TensorDescription loss;    // (1), for forward
   TensorDescription dx;      // (N, classes)
 
   struct Arguments {

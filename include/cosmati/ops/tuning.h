@@ -12,7 +12,7 @@
 namespace cosmati {
 
 struct TuningLine {
-  // The subject and the class: "gemm a=bf16/k8 b=bf16/k8 ... m=4096 n=4096 k=4096 batch=1"; for the syntax
+  // The operation and the class: "gemm a=bf16/k8 b=bf16/k8 ... m=4096 n=4096 k=4096 batch=1"; for the syntax
   // see docs/decisions/0006-tuning.md and, for lines written by find, 0021-finding.md.
   std::string problems;
   std::string gpu;             // tuning_name() of the GPU; for a host, the properties that plans depend on

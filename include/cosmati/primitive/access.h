@@ -7,13 +7,13 @@
 
 namespace cosmati {
 
-// The part of a run that exists: `count` of its elements, from `offset` on.
+// The existing part of a run: `count` of its elements, from `offset` on.
 struct Stretch {
   Index offset;
   int count;
 };
 
-// Exact where Real holds Element.
+// Converts to Real; exact if Real can represent the value.
 template <class Real, class Element>
 COSMATI_DEVICE Real widened(Element value) {
   if constexpr (is_same<Element, Real>)
@@ -25,7 +25,7 @@ COSMATI_DEVICE Real widened(Element value) {
     return static_cast<Real>(arch::Widen<Element>::of(value));
 }
 
-// Elements of a type that is known at compile time. `same`: all elements of a run are one.
+// Elements of a compile-time type. `same`: all elements of a run have the same value.
 template <class Element_, bool same = false>
 struct Elements {
   using Element = Element_;
@@ -72,7 +72,7 @@ struct Elements {
     }
   }
 
-  // Two neighbors of a type of 16 bits as they lie in memory: one register.
+  // Two adjacent elements of a 16-bit type, in one register.
   struct Pair {
     unsigned word;
 
@@ -80,7 +80,8 @@ struct Elements {
     COSMATI_DEVICE Real get(int which) const {
       return widened<Real>(Element::from_bits(static_cast<unsigned short>(which == 0 ? word : word >> 16)));
     }
-    // What was made of the pair is made anew from here on: the compiler would keep it, in two registers.
+    // Makes the compiler recompute values derived from the pair, which it would otherwise keep in two
+    // registers.
     COSMATI_DEVICE void forget() { arch::opaque(word); }
   };
   template <int pairs>
@@ -95,7 +96,7 @@ struct Elements {
     return {static_cast<unsigned>(arch::number_cast<Element>(value).bits) * 0x10001u};
   }
 
-  // A run as it lies in memory, to a place in shared memory: there after wait_copies().
+  // Copies a run to shared memory without conversion; complete after wait_copies().
   template <int width>
   using Run = Vector<Element, width>;
   template <int width>
@@ -125,8 +126,8 @@ struct Elements {
   }
 
  private:
-  // Elements of one access: a power of two that divides the run, of at most 16 bytes. A run need not be a
-  // power of two itself: the columns below two windows with a stride of 3 are six.
+  // Elements per access: a power of two that divides the run, at most 16 bytes. A run need not be a power of
+  // two: the columns below two windows with a stride of 3 are six.
   template <int width>
   static COSMATI_CONSTEXPR int pieces_of() {
     int piece = 16 / static_cast<int>(sizeof(Element));
@@ -135,7 +136,7 @@ struct Elements {
   }
 };
 
-// 1 where dropout keeps the element whose number is its offset, else 0.
+// 1 if dropout keeps the element whose number is its offset, otherwise 0.
 struct KeptElements {
   static constexpr bool random = true;
   template <class Real, int width>

@@ -1,14 +1,14 @@
 // Batch normalization with the statistics of its own input: y = f(x, scale, bias, mean, variance), where mean
-// and variance are those of all x of a channel. A cluster of blocks keeps a channel in shared memory: x is
-// read once, and the next channel is loaded while this one is written.
+// and variance are over all x of a channel. A cluster of blocks keeps a channel in shared memory: x is read
+// once, and the next channel is loaded while this one is written.
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/primitive/reduce.h"
 
 namespace cosmati {
 
-// Behind it lie as many runs as the launch has room for: (run of a thread, thread). A thread touches its own
-// alone.
+// It is followed by as many runs as the launch has room for: (run of a thread, thread). A thread accesses
+// only its own.
 template <class Traits>
 struct alignas(16) ChannelShared {
   using Run = typename AccessAt<0, typename Traits::Inputs>::type::template Run<Traits::width>;
@@ -29,9 +29,9 @@ struct ChannelKernel {
   PrimitiveParameters const& params;
   PrimitivePolicy const policy;
   Shared& shared;
-  int const block;  // of the cluster
+  int const block;  // rank in the cluster
 
-  // Runs of this thread: number i is run (i * cluster + block) * threads + thread of the channel.
+  // Run i of this thread is run (i * cluster + block) * threads + thread of the channel.
   COSMATI_DEVICE unsigned run_of(int i) const {
     return static_cast<unsigned>((i * policy.cluster + block) * threads + arch::thread());
   }
@@ -56,7 +56,7 @@ struct ChannelKernel {
             Stretch{offset(params.tensor[0], policy.kept, channel, place), count_of(place)});
   }
 
-  // The moments of this thread's runs.
+  // Returns the moments of this thread's runs.
   COSMATI_DEVICE Partial<Real, 3> moments() const {
     Partial<Real, 3> partial;
     partial.clear(static_cast<int>(Combine::moments));
@@ -78,7 +78,7 @@ struct ChannelKernel {
     return partial;
   }
 
-  // Several sums side by side, since additions wait for each other.
+  // Several independent sums, since dependent additions have latency.
   COSMATI_DEVICE static void add_all(Real const (&value)[unroll][width], Partial<Real, 3>& partial) {
     constexpr int count = unroll * width;
     Real sums[width] = {}, squares[width] = {};
@@ -151,8 +151,8 @@ struct ChannelKernel {
     return all;
   }
 
-  // In one order, whoever asks: lanes, then warps, then blocks. cluster_wait() follows it: nobody leaves, or
-  // writes of_block again, before all have read.
+  // Combines in a fixed order, in every thread: lanes, then warps, then blocks. The caller must call
+  // cluster_wait() afterwards: no block exits, or writes of_block again, before all have read it.
   COSMATI_DEVICE void join(Partial<Real, 3>& partial) const {
     Real const(&own)[3] = partial.value;
     Real const number = sum_of_lanes(own[0]), sum = sum_of_lanes(own[0] * own[1]);
@@ -177,7 +177,7 @@ struct ChannelKernel {
     arch::cluster_arrive();
   }
 
-  // Channels first, first + step, ... of the parameters' positions.
+  // Processes channels first, first + step, ... of the parameters' positions.
   COSMATI_DEVICE void run(unsigned first, unsigned step) const {
     if (first >= params.positions) return;
     Place channel = channel_at(first);
@@ -242,8 +242,9 @@ struct ChannelKernel {
   }
 };
 
-// Inputs: x, scale, bias; outputs: y, and the Final's of count, mean and sum of squares: two statistics. The
-// positions are the channels. Grid: as many clusters of policy.cluster blocks as run at the same time.
+// Inputs: x, scale, bias; outputs: y, and the two statistics that Final computes from count, mean and sum of
+// squares. The positions are the channels. Grid: as many clusters of policy.cluster blocks as can be
+// resident.
 template <class Traits>
 COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::threads > 256 ? 1 : 2, Traits::cluster)
 channels_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {

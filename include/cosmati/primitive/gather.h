@@ -1,4 +1,4 @@
-// y[n, f...] = f(x[order[n], f...]): rows of a table, taken in any order.
+// y[n, f...] = f(x[order[n], f...]): gathers rows of a table in any order.
 #pragma once
 #include "cosmati/primitive/traits.h"
 

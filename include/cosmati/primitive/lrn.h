@@ -5,9 +5,9 @@
 
 namespace cosmati {
 
-// Inputs: x, of the gradient dy too. scalar: k, alpha / size, beta. `classes`: channels; window[0].taps: the
-// size, .tap_step and .pair_step: elements from a channel to the next of x and dy. The axis of the channels
-// is policy.columns_axis, and no run lies along it.
+// Inputs: x, and dy for the gradient. scalar: k, alpha / size, beta. `classes`: channels; window[0].taps: the
+// size; .tap_step and .pair_step: elements between channels of x and dy. The axis of the channels is
+// policy.columns_axis; runs are along another axis.
 template <class Traits>
 struct LrnKernel {
   using Real = typename Traits::Real;
@@ -16,7 +16,7 @@ struct LrnKernel {
 
   PrimitiveParameters const& params;
 
-  // k + alpha / size * sum of x[i]^2 over the window of channel c. `offset`: of channel 0.
+  // Computes k + alpha / size * sum of x[i]^2 over the window of channel c. `offset`: of channel 0.
   COSMATI_DEVICE void base(Index offset, int count, int c, Real (&to)[width]) const {
     WindowSide const& side = params.window[0];
     int const first = c - (side.taps - 1) / 2, last = c + side.taps / 2;
@@ -76,19 +76,20 @@ struct LrnKernel {
   }
 };
 
-// A thread has `unroll` channels of a window size that the compiler knows: all that their windows see is on
-// its way before the first sum. The axis of the channels counts such groups; window[0].index_step: elements
-// from a channel of the result to the next.
+// A thread computes `unroll` channels with a compile-time window size: all elements of their windows are
+// loaded before the first sum. The axis of the channels counts such groups; window[0].index_step: elements
+// between channels of the result.
 template <class Traits>
 struct LrnTile {
   using Real = typename Traits::Real;
   static constexpr int width = Traits::width, channels = Traits::unroll, size = Traits::window.columns;
-  static constexpr int before = (size - 1) / 2, after = size / 2;  // of a channel, in its window
+  // Channels of a window before and after its center.
+  static constexpr int before = (size - 1) / 2, after = size / 2;
 
   PrimitiveParameters const& params;
-  int const first, count;  // channel, elements of a run
+  int const first, count;  // channel; elements of a run
 
-  // Channels [first + from, first + from + many).
+  // Loads channels [first + from, first + from + many).
   template <class Tensor, int many>
   COSMATI_DEVICE void load(PrimitiveTensor const& tensor, Index offset, Index step, int from,
                            Real (&to)[many][width]) const {
@@ -102,7 +103,7 @@ struct LrnTile {
     }
   }
 
-  // k + alpha / size * sum of x[i]^2 over the `size` channels from i on.
+  // Returns k + alpha / size * sum of x[i]^2 over the `size` channels from i on.
   template <int many>
   COSMATI_DEVICE Real base(Real const (&x)[many][width], int i, int e) const {
     Real sum = 0;
@@ -127,7 +128,7 @@ struct LrnTile {
   }
 
   // dx[c] = dy[c] b[c]^-beta - 2 alpha / size beta x[c] sum of dy[i] x[i] b[i]^(-beta - 1) over the channels
-  // i whose windows have c.
+  // i whose windows contain c.
   COSMATI_DEVICE void backward(Place const& place) const {
     if constexpr (Traits::inputs > 1) {
       using X = typename AccessAt<0, typename Traits::Inputs>::type;
@@ -136,7 +137,7 @@ struct LrnTile {
                             &result = params.tensor[primitive_inputs];
       auto const beta = static_cast<Real>(params.scalar[2]);
       auto const factor = static_cast<Real>(2 * params.scalar[1] * params.scalar[2]);
-      constexpr int some = channels + size - 1;  // channels whose windows have one of these
+      constexpr int some = channels + size - 1;  // channels whose windows contain one of these
       Real x[some + size - 1][width], dy[some][width], scale[channels][width];
       load<X>(in, place.offset(in.stride), params.window[0].tap_step, -before - after, x);
       load<Gradient>(gradient, place.offset(gradient.stride), params.window[0].pair_step, -after, dy);

@@ -5,7 +5,7 @@
 namespace cosmati {
 
 #if defined(__CUDACC__)
-// 2^(x log2 e) by one instruction: a relative error of up to 2^-22 (1 + |x| / 4), and 0 below 2^-126.
+// 2^(x log2 e) by one instruction: relative error up to 2^-22 (1 + |x| / 4), and 0 below 2^-126.
 COSMATI_DEVICE float exponential(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.4426950408889634f));
@@ -14,7 +14,7 @@ COSMATI_DEVICE float exponential(float x) {
 COSMATI_DEVICE double exponential(double x) { return exp(x); }
 COSMATI_DEVICE float logarithm(float x) { return logf(x); }
 COSMATI_DEVICE double logarithm(double x) { return log(x); }
-// x^y of positive x: 2^(y log2 x), with a relative error of some 2^-22 (1 + |y log2 x|).
+// x^y for positive x: 2^(y log2 x), with a relative error of about 2^-22 (1 + |y log2 x|).
 COSMATI_DEVICE float power(float x, float y) {
   float logarithm_of_x, result;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm_of_x) : "f"(x));
@@ -22,9 +22,9 @@ COSMATI_DEVICE float power(float x, float y) {
   return y == 0.0f ? 1.0f : result;
 }
 COSMATI_DEVICE double power(double x, double y) { return pow(x, y); }
-// What composed expressions find before CUDA's: 1 - erf(x), with a relative error of up to 2^-21 (1 + x^2).
-// erfc(z) exp(z^2) / t of z >= 0 is a polynomial of t = 1 / (1 + z / 2), which interpolates it at the zeros
-// of Chebyshev's polynomial of degree 9 in [1/6, 1]; relative error 5e-8.
+// 1 - erf(x), which composed expressions find before CUDA's, with a relative error up to 2^-21 (1 + x^2). For
+// z >= 0, erfc(z) exp(z^2) / t is approximated by a polynomial in t = 1 / (1 + z / 2) that interpolates it at
+// the zeros of Chebyshev's polynomial of degree 9 in [1/6, 1]; relative error 5e-8.
 COSMATI_DEVICE float erfc(float x) {
   float const z = fabsf(x);
   float t, power;
@@ -43,8 +43,8 @@ COSMATI_DEVICE float erfc(float x) {
   return x < 0.0f ? 2.0f - result : result;
 }
 COSMATI_DEVICE double erfc(double x) { return ::erfc(x); }
-// x/2 (1 + erf(x / sqrt(2))) for results of 16 bits: a relative error of up to 8e-6 where |x| < 13. The share
-// of a normal distribution beyond |x| is exp(-x^2 / 2) t times a polynomial of t = 1 / (1 + 0.3 |x|).
+// x/2 (1 + erf(x / sqrt(2))) for 16-bit results: relative error up to 8e-6 for |x| < 13. The tail of a normal
+// distribution beyond |x| is exp(-x^2 / 2) t times a polynomial in t = 1 / (1 + 0.3 |x|).
 COSMATI_DEVICE float coarse_gelu(float x) {
   float t, power;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(fabsf(x), 0.3f, 1.0f)));
@@ -58,7 +58,7 @@ COSMATI_DEVICE float coarse_gelu(float x) {
   float const tail = sum * t * power;
   return x * (x < 0.0f ? tail : 1.0f - tail);
 }
-// The larger of two numbers; b if a is NaN.
+// Returns the larger of two numbers; b if a is NaN.
 COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
 #else

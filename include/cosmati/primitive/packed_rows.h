@@ -1,11 +1,11 @@
-// Softmax and its logarithm of rows in types of 16 bits: a row is kept in its 16-bit form, in half the
-// registers, so that twice as many rows are in flight; exponentials are computed twice.
+// Softmax and log-softmax of rows of 16-bit types: a row is kept in its 16-bit form, in half the registers,
+// so that twice as many rows are in flight; exponentials are computed twice.
 #pragma once
 #include "cosmati/primitive/row_totals.h"
 
 namespace cosmati {
 
-// All runs are whole, and lie along the rows.
+// All runs are complete, and are along the rows.
 template <class Traits>
 struct PackedRowKernel : RowTotals<Traits> {
   using Totals = RowTotals<Traits>;

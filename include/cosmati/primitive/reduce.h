@@ -1,13 +1,14 @@
-// One result from many terms: sums, largest and smallest values, mean and variance. The order of every sum is
-// fixed by the plan. Many terms of few results are split over blocks; a second launch joins the parts.
+// Reductions of many terms to one result: sums, maximum and minimum, mean and variance. The plan fixes the
+// order of every sum. If few results have many terms, the terms are split over blocks; a second launch
+// combines the parts.
 #pragma once
 #include "cosmati/primitive/traits.h"
 
 namespace cosmati {
 
-// sum: each of the function's values by itself. max, min: of one value; NaN wins. moments: count, mean and
-// sum of squared differences from the mean of one value (Welford 1962; joined as in Chan, Golub and LeVeque
-// 1979). joined_moments: the same, of parts that are already such triples.
+// sum: each of the function's values separately. max, min: of one value; NaN is propagated. moments: count,
+// mean and sum of squared differences from the mean of one value (Welford 1962; combined as in Chan, Golub
+// and LeVeque 1979). joined_moments: the same, of terms that are such triples.
 enum class Combine : int { sum, max, min, moments, joined_moments };
 
 COSMATI_CONSTEXPR bool is_moments(int operation) {
@@ -20,15 +21,15 @@ COSMATI_DEVICE Real lowest() {
   return static_cast<Real>(-__builtin_bit_cast(double, 0x7ff0000000000000ull));
 }
 
-// The mean so far, moved by `step` towards another; a difference from an infinite mean has no end, their sum
-// is the infinity, or NaN of both.
+// Returns the mean after adding `step`, which moves it towards `other`. If a mean is infinite, the difference
+// is NaN, and the sum of both means is the correct infinity or NaN.
 template <class Real>
 COSMATI_DEVICE Real joined_mean(Real so_far, Real other, Real step) {
   Real const moved = so_far + step;
   return moved == moved ? moved : so_far + other;
 }
 
-// What has been seen of the terms: `values` numbers.
+// The partial result of some terms: `values` numbers.
 template <class Real, int values>
 struct Partial {
   Real value[values];
@@ -65,12 +66,12 @@ struct Partial {
   }
 };
 
-// The terms of one loop step that belong to one result: f(run, i) is value i of run number `run`.
+// Adds the terms of one loop step to one result; term[i] contains the function's values if there[i].
 template <class Real, int values, int count, int inputs_of_function>
 COSMATI_DEVICE void absorb(Partial<Real, values>& partial, int operation, bool const (&there)[count],
                            Real const (&term)[count][inputs_of_function]) {
   if (operation == static_cast<int>(Combine::moments)) {
-    // By the mean of these few: one division for all of them.
+    // The mean of these few terms requires one division for all of them.
     Real number = 0, sum = 0, squares = 0;
     COSMATI_UNROLL
     for (int i = 0; i < count; ++i) {
@@ -96,8 +97,8 @@ COSMATI_DEVICE void absorb(Partial<Real, values>& partial, int operation, bool c
   partial.join(operation, step.value);
 }
 
-// Moments of neighboring results, which all have the same `number` of terms: two divisions for all of them.
-// term[r][i] counts where there[i].
+// Adds terms to the moments of adjacent results, which all have the same number of terms: two divisions for
+// all of them. term[r][i] counts if there[i].
 template <class Real, int values, int results, int count, int inputs_of_function>
 COSMATI_DEVICE void absorb_side_by_side(Partial<Real, values> (&partial)[results], bool const (&there)[count],
                                         Real const (&term)[results][count][inputs_of_function]) {
@@ -127,7 +128,7 @@ COSMATI_DEVICE void absorb_side_by_side(Partial<Real, values> (&partial)[results
   }
 }
 
-// Results of a thread: one for each element of a run along the positions, else one.
+// Results per thread: one for each element of a run along the positions, otherwise one.
 template <class Traits>
 inline constexpr int results_of = Traits::runs_of_terms ? 1 : Traits::width;
 
@@ -137,7 +138,8 @@ struct ReduceShared {
   typename Traits::Real value[results_of<Traits>][Traits::Final::inputs][Traits::threads];
 };
 
-// A thread's next `unroll` runs of terms, from number i of its block's `count` on; `all`: they exist, whole.
+// Processes a thread's next `unroll` runs of terms, from number i of its block's `count` on; `all`: all exist
+// and are complete.
 template <bool all, class Traits, int values>
 COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& team, Place const& kept,
                                 int across_count, unsigned begin, unsigned count, unsigned i,

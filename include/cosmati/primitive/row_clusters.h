@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// row_kernel() of rows that a cluster of blocks shares. Grid: positions * policy.cluster blocks.
+// row_kernel() for rows shared by a cluster of blocks. Grid: positions * policy.cluster blocks.
 template <class Traits>
 COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::packed ? 3 : 1, Traits::cluster)
 row_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {

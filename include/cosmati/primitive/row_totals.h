@@ -1,4 +1,4 @@
-// Reductions over the threads of a row.
+// Reductions over the threads that share a row.
 #pragma once
 #include "cosmati/arch/cluster.h"
 #include "cosmati/primitive/math.h"
@@ -6,10 +6,10 @@
 
 namespace cosmati {
 
-// Inputs: x; or y, dy of the gradients; or x and labels of the losses. Outputs: y or dx; the losses: dx, then
-// the loss of each row. loss of row n: log(sum over i of exp(s*x[n, i]) + exp(-rubbish)) - s*x[n, label[n]],
-// dx = s * (exp(...) / sum - (i == label)) * scale, with s = scalar[0], scale = scalar[1], rubbish =
-// scalar[2]. A label outside [0, classes) makes the loss and dx of its row NaN.
+// Inputs: x; y and dy for the gradients; x and labels for the losses. Outputs: y or dx; for the losses dx and
+// the loss of each row. The loss of row n is log(sum over i of exp(s*x[n, i]) + exp(-rubbish)) - s*x[n,
+// label[n]], and dx = s * (exp(...) / sum - (i == label)) * scale, with s = scalar[0], scale = scalar[1],
+// rubbish = scalar[2]. A label outside [0, classes) makes the loss and dx of its row NaN.
 enum class RowOperation : int {
   softmax,
   log_softmax,
@@ -19,7 +19,7 @@ enum class RowOperation : int {
   loss_and_gradient
 };
 
-// Sums of exponentials relative to the largest exponent: exp(max) * sum.
+// A sum of exponentials relative to the largest exponent: exp(max) * sum.
 template <class Real>
 struct ExponentialSum {
   Real max, sum;
@@ -29,7 +29,7 @@ struct ExponentialSum {
     sum = sum * exponential(max - base) + other_sum * exponential(other_max - base);
     max = both;
   }
-  // Where all exponents are minus infinity, so are their differences from 0.
+  // If all exponents are minus infinity, so are their differences from 0.
   COSMATI_DEVICE static Real base_of(Real max) { return max == lowest<Real>() ? Real(0) : max; }
 };
 
@@ -49,10 +49,10 @@ struct RowTotals {
   PrimitivePolicy const policy;
   RowOperation const operation;
   Team const team;
-  int const block;           // of the row's cluster
-  Sum total[results];        // or .sum alone
-  Real factor[results];      // of kept exponentials, or 1 / sum
-  Real log_of_sum[results];  // where the operation asks for it
+  int const block;           // rank in the row's cluster
+  Sum total[results];        // or only .sum
+  Real factor[results];      // for kept exponentials, or 1 / sum
+  Real log_of_sum[results];  // if the operation requires it
 
   COSMATI_DEVICE RowTotals(PrimitiveParameters const& all, Team const& mine, int block_of_row)
       : params(all),
@@ -70,14 +70,14 @@ struct RowTotals {
   COSMATI_DEVICE bool is_loss() const {
     return operation == RowOperation::loss || operation == RowOperation::loss_and_gradient;
   }
-  // The exponentials take the place of the scores that they are made from.
+  // Exponentials replace the scores from which they are computed.
   COSMATI_DEVICE bool keeps_exponentials() const {
     return cached > 0 && !Traits::packed &&
            (operation == RowOperation::softmax || operation == RowOperation::loss_and_gradient);
   }
   COSMATI_DEVICE bool leads() const { return team.member == 0 && block == 0; }
 
-  // All members of a row come to know the total.
+  // Makes the total known to all threads of the row.
   COSMATI_DEVICE void join(RowShared<Traits>& shared) {
     Real own[results];
     COSMATI_UNROLL
@@ -99,7 +99,7 @@ struct RowTotals {
     }
   }
 
-  // Members are neighbors: lanes of a warp, then warps of the block, then blocks of the cluster.
+  // The members are contiguous: lanes of a warp, then warps of the block, then blocks of the cluster.
   COSMATI_DEVICE void join_row(RowShared<Traits>& shared) {
     int const lanes = team.along < 32 ? team.along : 32, warps = team.along / 32;
     Real max = total[0].max, sum = total[0].sum;
@@ -128,9 +128,9 @@ struct RowTotals {
       arch::cluster_arrive();
       arch::cluster_wait();
       join_all(policy.cluster, [&](int i, int which) { return arch::in_block(shared.of_block, i)[which]; });
-      arch::cluster_arrive();  // nobody leaves before all have read
+      arch::cluster_arrive();  // no block exits before all have read
     }
-    // Where dx is x, the score of the label has been read before this.
+    // If dx is x, the score of the label has been read before this point.
     if (operation == RowOperation::loss_and_gradient) arch::warp_barrier();
   }
 

@@ -13,7 +13,7 @@ struct RowKernel : RowTotals<Traits> {
   using Totals::is_loss, Totals::keeps_exponentials, Totals::leads;
   using typename Totals::Real, typename Totals::Sum;
   static constexpr int width = Traits::width, unroll = Traits::unroll, inputs = Traits::inputs;
-  // What is loaded before anything waits: the whole share of a row, or a few runs of it.
+  // Runs loaded before the first use: the thread's whole share of a row, or a few runs of it.
   static constexpr int loaded = cached > 0 ? cached : unroll;
 
   int const members;  // threads of a row
@@ -35,7 +35,7 @@ struct RowKernel : RowTotals<Traits> {
     return kept.offset(tensor.stride) + run * tensor.stride[policy.kept];
   }
 
-  // What does not exist adds nothing to the sum. Scores of losses are scaled here.
+  // Elements that do not exist contribute nothing to the sum. Scores of losses are scaled here.
   COSMATI_DEVICE void load(unsigned first) {
     Real const absent = exponentials() ? lowest<Real>() : Real(0);
     auto const score_scale = static_cast<Real>(params.scalar[0]);
@@ -65,7 +65,7 @@ struct RowKernel : RowTotals<Traits> {
   COSMATI_DEVICE void add() {
     COSMATI_UNROLL
     for (int r = 0; r < results; ++r) {
-      // Several sums side by side: additions wait for each other.
+      // Several independent sums, since dependent additions have latency.
       constexpr int chains = results == 1 ? width : 1;
       Real max = lowest<Real>(), sums[chains] = {};
       COSMATI_UNROLL
@@ -148,7 +148,7 @@ struct RowKernel : RowTotals<Traits> {
     }
   }
 
-  // The labels of this thread's rows; -1: outside the classes.
+  // Loads the labels of this thread's rows; -1: outside the classes.
   COSMATI_DEVICE void load_labels(int (&label)[results]) const {
     PrimitiveTensor const& tensor = params.tensor[primitive_inputs - 1];
     COSMATI_UNROLL
@@ -161,7 +161,7 @@ struct RowKernel : RowTotals<Traits> {
     }
   }
 
-  // On their way while the exponentials are computed.
+  // Loads the scores of the labels, in flight while the exponentials are computed.
   COSMATI_DEVICE void load_scores_of_labels(int const (&label)[results], Real (&score)[results]) const {
     PrimitiveTensor const& scores = params.tensor[0];
     using Scores = typename AccessAt<0, typename Traits::Inputs>::type;
@@ -170,7 +170,7 @@ struct RowKernel : RowTotals<Traits> {
       score[r] = not_a_number();
       if (!is_loss() || !exists || !leads() || r >= across_count || label[r] < 0) continue;
       Real of_label[1];
-      // Along a row the stride is that of a whole run; one element of it is a width-th.
+      // Along a row the stride is that of a complete run; an element's stride is 1/width of it.
       Index const step = results == 1 ? scores.stride[policy.kept] / width : scores.stride[policy.kept];
       Scores::load(params, scores,
                    Stretch{kept.offset(scores.stride) + r * scores.run_stride + label[r] * step, 1},
@@ -233,7 +233,7 @@ struct RowKernelOf<Traits, true> {
   using Kernel = PackedRowKernel<Traits>;
 };
 
-// One axis of terms: the row. Grid: ceil(positions / across) blocks.
+// The row is the only axis of terms. Grid: ceil(positions / across) blocks.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::packed ? 5 : 1)
 row_kernel(COSMATI_PARAMETER PrimitiveParameters params) {

@@ -6,8 +6,8 @@
 
 namespace cosmati {
 
-// Function: Real, inputs, outputs, and apply(params, in, out) for one element. Final: the same, from what is
-// left of the terms of one position to the outputs, where there are such. Inputs, Outputs: AccessList.
+// Function: Real, inputs, outputs, and apply(params, in, out) for one element. Final: the same, from the
+// reduced terms of one position to the outputs, for reductions. Inputs, Outputs: AccessList.
 template <PrimitivePolicy policy_, class Function_, class Inputs_, class Outputs_, class Final_ = Function_>
 struct PrimitiveTraits {
   using Function = Function_;
@@ -21,11 +21,11 @@ struct PrimitiveTraits {
   static constexpr bool runs_of_terms = policy_.runs_of_terms, packed = policy_.packed;
   static constexpr WindowPolicy window = policy_.window;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
-  // In the emulator, which has one kernel for many policies, it comes with the parameters.
+  // In the emulator, where one kernel serves many policies, the policy is a parameter.
   COSMATI_DEVICE static constexpr PrimitivePolicy policy(PrimitiveParameters const&) { return policy_; }
 };
 
-// Where position `position` of the `count` axes from `axis` on lies: one coordinate an axis.
+// The coordinates of position `position` along the axes from `axis` on.
 struct Place {
   unsigned at[max_rank];
   int count;
@@ -50,14 +50,14 @@ struct Place {
   }
 };
 
-// How many of a run's elements exist.
+// Returns how many elements of a run exist.
 template <int width>
 COSMATI_DEVICE int run_count(Index extent, unsigned run) {
   Index const left = extent - static_cast<Index>(run) * width;
   return left < width ? static_cast<int>(left) : width;
 }
 
-// The run of every input; offset_of(tensor) says where it begins.
+// Loads the run of every input, which begins at offset_of(tensor).
 template <class Traits, int i = 0, class OffsetOf>
 COSMATI_DEVICE void load_inputs(PrimitiveParameters const& params, OffsetOf const& offset_of, int count,
                                 typename Traits::Real (&in)[Traits::inputs][Traits::width]) {
@@ -93,19 +93,19 @@ COSMATI_DEVICE void apply_to_run(PrimitiveParameters const& params, Real const (
   }
 }
 
-// Which position and which share of its terms a thread of the block has. Neighbors in a warp have neighbors
-// in memory.
+// The position, and the share of its terms, of a thread of the block. Adjacent lanes access adjacent
+// elements.
 struct Team {
-  int along;           // threads of a position
-  int across;          // positions of the block
-  int member, column;  // of this thread
+  int along;           // threads per position
+  int across;          // positions per block
+  int member, column;  // those of this thread
 
   COSMATI_DEVICE Team(PrimitivePolicy const& policy, int threads)
       : along(policy.along),
         across(threads / policy.along),
         member(policy.runs_of_terms ? arch::thread() % along : arch::thread() / across),
         column(policy.runs_of_terms ? arch::thread() / along : arch::thread() % across) {}
-  // Where a value of member `m` of this thread's position lies among those of the block.
+  // The index of member `m` of this thread's position among the threads of the block.
   COSMATI_DEVICE int slot(int m) const { return m * across + column; }
 };
 

@@ -5,8 +5,9 @@
 
 namespace cosmati {
 
-// A block has a tile of `along_x` by `along_y` elements, cut into cells of width by width: a thread reads a
-// run of x's neighbors from each line of a cell, and writes to shared memory runs of y's neighbors.
+// A block transposes a tile of `along_x` by `along_y` elements, divided into cells of width by width: a
+// thread loads a run that is contiguous in x from each line of a cell, and stores runs that are contiguous in
+// y to shared memory.
 template <class Traits>
 struct TransposeTile {
   using Real = typename Traits::Real;
@@ -18,11 +19,11 @@ struct TransposeTile {
     Run run[along_x][units_y];  // (along x, along y / width)
   };
   static constexpr int turns = units_x < units_y ? units_x : units_y;
-  // Lanes that write have neighboring cells of one line, lanes that read neighboring runs: both find banks
-  // of their own.
+  // Lanes that store have adjacent cells of one line, lanes that load have adjacent runs: both without bank
+  // conflicts.
   COSMATI_DEVICE static int place_of(int x, int unit_y) { return unit_y ^ (x / width % turns); }
 
-  // Cell or run `i` of this thread; the column and the line of a cell, in cells.
+  // Cell or run number `i` of this thread; its column and line, in cells.
   COSMATI_DEVICE static unsigned number_of(int i) {
     return static_cast<unsigned>(arch::thread() + i * Traits::threads);
   }
@@ -30,8 +31,8 @@ struct TransposeTile {
   COSMATI_DEVICE static int unit_of(int i) { return static_cast<int>(number_of(i) / units_x); }
 };
 
-// Axis 0: y's neighbors, axis 1: x's neighbors (both cut into tiles), then the others. Strides of axes 0
-// and 1 are those of elements; all but those of neighbors are multiples of a run. window[0].image and
+// Axis 0: contiguous in y, axis 1: contiguous in x (both divided into tiles), then the others. Strides of
+// axes 0 and 1 are in elements; all strides but the unit strides are multiples of a run. window[0].image and
 // window[1].image: the extents along axes 0 and 1. Grid: (tiles, positions of the other axes).
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
@@ -41,12 +42,12 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using From = typename AccessAt<0, typename Traits::Inputs>::type;
   using To = typename AccessAt<0, typename Traits::Outputs>::type;
   constexpr int width = Traits::width, threads = Traits::threads;
-  constexpr int cells = Tile::units_x * Tile::units_y / threads;  // of a thread
+  constexpr int cells = Tile::units_x * Tile::units_y / threads;  // per thread
   constexpr int runs = Tile::along_x * Tile::units_y / threads;
   static_assert(cells > 0 && Tile::units_y % Tile::turns == 0);
   auto& tile = arch::shared_storage<typename Tile::SharedStorage>();
   auto const number = static_cast<unsigned>(arch::block_x());
-  unsigned const rest = params.axis[0].quotient(number);  // tiles along axis 0
+  unsigned const rest = params.axis[0].quotient(number);  // divided by the tiles along axis 0
   unsigned const others = params.axis[1].quotient(rest);
   Place const place(params.axis + 2, Traits::policy(params).kept - 2, others);
   Index const first0 =
@@ -56,7 +57,7 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   PrimitiveTensor const &x = params.tensor[0], &y = params.tensor[primitive_inputs];
   Index const left0 = params.window[0].image - first0, left1 = params.window[1].image - first1;
   bool const whole = Traits::policy(params).whole;
-  auto const there = [whole](Index left) {  // elements of a run that exists
+  auto const there = [whole](Index left) {  // existing elements of a run
     return whole || left >= width ? width : static_cast<int>(left);
   };
 

@@ -5,9 +5,9 @@
 
 namespace cosmati {
 
-// A thread has `width` windows: of as many channels (runs lie along them), or side by side in one row of y,
-// whose taps come by runs of the columns of x. Tensors as of WindowKernel; of the gradient the axes of dx are
-// those of windows, each of which has its down x along places of the image, and what is left over at the end.
+// A thread computes `width` windows: of adjacent channels (runs along channels), or adjacent windows in one
+// row of y, whose taps are loaded as runs of columns of x. Tensors as in WindowKernel. For the gradient the
+// axes of dx count windows; each covers down x along positions of the image, and the last ones the remainder.
 template <class Traits>
 struct WindowTile {
   using Real = typename Traits::Real;
@@ -15,7 +15,7 @@ struct WindowTile {
   static constexpr int width = Traits::width, rows = Traits::window.rows, columns = Traits::window.columns;
   static constexpr int along = Traits::window.along, down = Traits::window.down;
   static constexpr bool of_columns = Traits::window.runs_of_columns, padded = Traits::window.padded;
-  // Columns that come with the taps of `width` windows, and how many of them lie before the first tap.
+  // Columns per load of the taps of `width` windows, and columns loaded before the first tap.
   static constexpr int piece = of_columns ? Traits::unroll : 1;
   static constexpr int lead =
       of_columns ? (Traits::window.pad + piece - 1) / piece * piece - Traits::window.pad : 0;
@@ -57,7 +57,8 @@ struct WindowTile {
       for (int i = 0; i < span; i += run) {
         int const w = first_column() + (of_columns ? i - lead : i / width);
         Real some[run] = {};
-        // A run of columns is in the image or not: the image has whole runs.
+        // A run of columns is entirely inside or outside the image, since the image's width is a multiple of
+        // a run.
         if (has_row(r) && ((!padded && !of_columns) || (w >= 0 && w < side1.image)))
           Image::load(params, x, Stretch{line + w * side1.tap_step, run}, some);
         COSMATI_UNROLL
@@ -66,7 +67,8 @@ struct WindowTile {
     }
   }
 
-  // The first maximum of each window and its number as policy.indices says, or the tap r * columns + s.
+  // The first maximum of each window and its index as specified by policy.indices, or the tap r * columns +
+  // s.
   struct Best {
     Real value[width];
     int where[width];
@@ -140,7 +142,7 @@ struct WindowTile {
     AccessAt<0, typename Traits::Outputs>::type::store(y, Stretch{place.offset(y.stride), count}, out);
   }
 
-  // The share of every tap of a window in its gradient; nothing where there is no window.
+  // Stores the contribution of a window's gradient to each of its taps; zero if there is no window.
   COSMATI_DEVICE void backward(Place const& place, int count) const {
     WindowSide const &side0 = params.window[0], &side1 = params.window[1];
     bool const is_window = row < side0.windows && column < side1.windows;
@@ -164,7 +166,7 @@ struct WindowTile {
         for (int e = 0; e < width; ++e)
           if (e < count) {
             where[e] = Indices::integer(saved, at + e * saved.run_stride);
-            if (policy.indices == 1)  // a place of the image
+            if (policy.indices == 1)  // a position in the image
               where[e] -= first_row() * side1.image + first_column() + (of_columns ? e * along : 0);
           }
       } else if constexpr (Traits::inputs > 1) {
@@ -176,7 +178,7 @@ struct WindowTile {
         for (int e = 0; e < width; ++e) where[e] = best.where[e];
       }
     }
-    int const line = max && policy.indices == 1 ? side1.image : columns;  // numbers from a row to the next
+    int const line = max && policy.indices == 1 ? side1.image : columns;  // indices per row
     auto const share = [&](int i, int j, int e) {
       bool const takes = i < rows && j < columns && (!max || where[e] == i * line + j);
       return takes ? gradient[e] : Real(0);

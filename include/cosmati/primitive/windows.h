@@ -11,12 +11,12 @@ COSMATI_CONSTEXPR WindowOperation window_operation(int operation) {
   return static_cast<WindowOperation>(operation % 3);
 }
 
-// The taps of one window along one side that lie inside the image: [first, last), and where the first tap is.
+// The taps of one window along one axis that are inside the image: [first, last), and the position of tap 0.
 struct Taps {
   int first, last, place;
 
   COSMATI_DEVICE Taps(WindowSide const& side, int window) : place(window * side.stride - side.pad) {
-    auto const up = [&](int distance) {  // dilations until `distance` is passed
+    auto const up = [&](int distance) {  // smallest number of dilations that reaches `distance`
       return distance <= 0 ? 0
                            : static_cast<int>(side.by_dilation.quotient(
                                  static_cast<unsigned>(distance + side.dilation - 1)));
@@ -31,7 +31,7 @@ struct Taps {
   COSMATI_DEVICE int inside() const { return last > first ? last - first : 0; }
 };
 
-// The windows [first, last] of one side that may have a tap at `place` of the image.
+// The windows [first, last] of one axis that may have a tap at position `place` of the image.
 struct WindowsAt {
   int first, last;
   COSMATI_DEVICE WindowsAt(WindowSide const& side, int place) {
@@ -45,7 +45,7 @@ struct WindowsAt {
 };
 
 // Tensors: forward x -> y, indices; gradient dy, x -> dx with saved indices as the last input. The strides of
-// x and dy leave out the two axes of the window, which WindowSide has.
+// x and dy exclude the two axes of the window, whose strides are in WindowSide.
 template <class Traits>
 struct WindowKernel {
   using Real = typename Traits::Real;
@@ -68,7 +68,7 @@ struct WindowKernel {
     int where[width];
   };
 
-  // The first maximum of each plane's window, its number as policy.indices says.
+  // Returns the first maximum of each plane's window, and its index as specified by policy.indices.
   template <class Image>
   COSMATI_DEVICE Best maximum(PrimitiveTensor const& x, Index offset, int count, Taps const& rows,
                               Taps const& columns) const {
@@ -188,7 +188,7 @@ struct WindowKernel {
   COSMATI_DEVICE unsigned column_of(Place const& place) const { return place.at[policy.columns_axis]; }
   COSMATI_DEVICE unsigned row_of(Place const& place) const { return place.at[policy.columns_axis + 1]; }
 
-  // The tap of window `window` that lies at `place`; -1: none does.
+  // Returns the tap of window `window` at position `place`, or -1 if there is none.
   COSMATI_DEVICE static int tap_at(WindowSide const& side, int place, int window) {
     int const distance = place + side.pad - window * side.stride;
     if (distance < 0) return -1;

@@ -14,9 +14,9 @@ struct Fragments {
   PackB b[columns];
 };
 
-// Visits the products (i, j) row by row, to and fro. Neighbors so share an operand, which the multiply-add
-// then takes from the reuse cache: the two banks of the register file deliver two operands a clock, and where
-// three are fetched, the next instruction waits (docs/decisions/0004).
+// Visits the products (i, j) row by row in alternating direction, so that consecutive products share an
+// operand, which the multiply-add takes from the reuse cache: the two banks of the register file deliver two
+// operands per clock, and an instruction that fetches three delays the next one (docs/decisions/0004).
 template <int rows, int columns, class Visit>
 COSMATI_DEVICE void for_each_product(Visit&& visit) {
   COSMATI_UNROLL
@@ -60,7 +60,7 @@ struct Accumulators {
   static constexpr int registers = rows * columns;
 };
 
-// f16 sums, two neighboring columns in a register.
+// f16 sums, two adjacent columns per register.
 template <int rows_, int columns_>
 struct Accumulators<Multiply::half2, f16, rows_, columns_> {
   using Sum = f16;
@@ -92,13 +92,13 @@ struct Accumulators<Multiply::half2, f16, rows_, columns_> {
   }
 
  private:
-  // Twins arrive as such where the main loop converts operands: an instruction that selects half of a
-  // register goes through one of the two pipes only.
+  // The main loop duplicates operands when it converts them: an instruction that selects half of a register
+  // is limited to one of the two pipes.
   COSMATI_DEVICE static arch::HalfPair twice(arch::HalfPair twins) { return twins; }
   COSMATI_DEVICE static arch::HalfPair twice(f16 value) { return arch::make_pair(value, value); }
 };
 
-// s32 sums of products of four bytes; a pack holds the bytes of four neighboring depths.
+// s32 sums of products of four bytes; a pack contains the bytes of four adjacent depths.
 struct SignedBytes {
   unsigned bits;
 };

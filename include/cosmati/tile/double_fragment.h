@@ -1,11 +1,11 @@
-// Fragments of the f64 tensor cores, read from the tiles that the multiplies of one thread read, in accesses
-// of 16 bytes. The instruction does not say which of D's rows, columns and depths it is given, as long as
-// its three operands agree, so
-// - its rows g and g + 8 are the neighboring rows 2 g and 2 g + 1 of the tile;
-// - its columns c of two products side by side are the neighboring columns 2 c and 2 c + 1, so that a
-//   thread's sums are four neighbors of a row;
-// - its depths t of two products one after the other are the depths 2 t and 2 t + 1: lanes that are served
-//   together then fall into different banks (a row of a tile is 16 bytes longer than its elements).
+// Fragments of the f64 tensor cores, read by 16-byte accesses from the same tiles as single-thread
+// multiplies. The mapping of the instruction's rows, columns and depths to the tile is free as long as its
+// three operands agree, so
+// - rows g and g + 8 of the instruction are the adjacent rows 2 g and 2 g + 1 of the tile;
+// - columns c of two adjacent products are the adjacent columns 2 c and 2 c + 1, so that a thread's sums are
+// four adjacent elements of a row;
+// - depths t of two consecutive products are the depths 2 t and 2 t + 1: lanes that are served together then
+// access different banks (a row of a tile is 16 bytes longer than its elements).
 #pragma once
 #include "cosmati/arch/double_matrix.h"
 #include "cosmati/arch/memory.h"
@@ -50,7 +50,7 @@ struct DoubleAccumulators {
   COSMATI_DEVICE static void add(double& sum, double more) { sum += more; }
 };
 
-// The depth that lane t of four reads for pack `pack`, of four depths.
+// Returns the depth that lane t of four reads for pack `pack` of four depths.
 COSMATI_CONSTEXPR int double_depth(int pack, int t) { return pack / 2 * 8 + 2 * t + pack % 2; }
 
 template <int warp_m, int warp_n, class TileA, class TileB>

@@ -6,13 +6,13 @@
 
 namespace cosmati {
 
-// How a thread's positions of one operand lie in a row of its tile: runs of at most 16 bytes.
+// The layout of a thread's positions of one operand in a row of its tile: runs of at most 16 bytes.
 template <class Pack>
 COSMATI_CONSTEXPR LinePartition operand_partition(int warp_tile, int lanes, int extent) {
   return {warp_tile, lanes, extent, vector_within(extent, 16 / static_cast<int>(sizeof(Pack)))};
 }
 
-// Reads the packs of row `depth` for the positions that `partition` gives to (warp, lane).
+// Reads the packs of row `depth` at the positions of (warp, lane) in `partition`.
 template <int warp_tile, int lanes, int extent, class Tile>
 COSMATI_DEVICE void read_fragment(typename Tile::Pack (&to)[extent], Tile const& tile, int depth, int warp,
                                   int lane) {

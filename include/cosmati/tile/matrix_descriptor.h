@@ -6,35 +6,35 @@
 
 namespace cosmati {
 
-// Lines of 32, 64 or 128 bytes whose chunks of 16 bytes are exchanged so that eight lines at the same chunk
-// fall into different banks; none: lines of 16 bytes, as they come.
+// Lines of 32, 64 or 128 bytes whose 16-byte chunks are permuted so that eight lines at the same chunk are in
+// different banks; none: lines of 16 bytes, not permuted.
 enum class Swizzle : unsigned char { none, bytes32, bytes64, bytes128 };
 
 COSMATI_CONSTEXPR int span_of(Swizzle swizzle) { return 16 << static_cast<int>(swizzle); }
 
-// Eight lines: the pattern repeats after so many bytes, and a tile starts at a multiple of them.
+// Eight lines: the period of the pattern in bytes, and the alignment of a tile.
 COSMATI_CONSTEXPR int pattern_bytes(Swizzle swizzle) { return 8 * span_of(swizzle); }
 
-// Where the byte that would lie at `offset` from the start of a tile lies: bits 4 to 6, as many as the span
-// has, differ by bits 7 to 9.
+// Returns the swizzled position of the byte at `offset` from the start of a tile: bits 4 to 6, as many as the
+// span has, are combined by XOR with bits 7 to 9.
 COSMATI_CONSTEXPR unsigned long long swizzled(unsigned long long offset, Swizzle swizzle) {
   unsigned long long const chunks = static_cast<unsigned long long>(span_of(swizzle)) / 16 - 1;
   return offset ^ (offset >> 7 & chunks) << 4;
 }
 
-// The offset of byte `byte` of line `line` in a tile of `lines` lines that is copied as boxes of one span,
-// one after the other.
+// Returns the offset of byte `byte` of line `line` in a tile of `lines` lines that is copied as consecutive
+// boxes of one span each.
 COSMATI_CONSTEXPR int tile_offset(int line, int byte, int lines, Swizzle swizzle) {
   int const span = span_of(swizzle);
   unsigned long long const in_box = static_cast<unsigned long long>(line * span + byte % span);
   return byte / span * lines * span + static_cast<int>(swizzled(in_box, swizzle));
 }
 
-// The two strides of a descriptor, in bytes, for a tile of `lines` lines that lies as tile_offset() says.
-//   along depth (lines are rows of A or columns of B): stride leads to the next 8 lines; leading, used
-//     without swizzle only, to the next 16 bytes of depth;
-//   along outer (lines are depths): stride leads to the next 8 depths and leading to the next span of the
-//     outer extent; without swizzle it is the other way round.
+// The two strides of a descriptor, in bytes, for a tile of `lines` lines in the layout of tile_offset().
+//   K-major (lines are rows of A or columns of B): stride is the distance of 8 lines; leading, used only
+//   without swizzle, of 16 bytes of depth;
+//   MN-major (lines are depths): stride is the distance of 8 depths, and leading of a span of the outer
+//   extent; without swizzle they are exchanged.
 struct MatrixStrides {
   int leading = 0, stride = 0;
 };
@@ -44,8 +44,8 @@ COSMATI_CONSTEXPR MatrixStrides strides_of_tile(int lines, bool along_outer, Swi
   return {next_span, next_lines};
 }
 
-// The descriptor of what starts at `address`, in bytes of shared memory's own address space. Adding bytes /
-// 16 to it moves the start: along depth by 32 bytes within a span, along outer by 2 or more patterns.
+// Returns the descriptor of an operand that starts at `address` in the shared-memory address space. Adding
+// bytes / 16 to it moves the start: K-major by 32 bytes within a span, MN-major by 2 or more patterns.
 COSMATI_CONSTEXPR unsigned long long matrix_descriptor(unsigned address, MatrixStrides strides,
                                                        Swizzle swizzle) {
   auto const field = [](unsigned bytes) { return static_cast<unsigned long long>((bytes & 0x3ffff) >> 4); };
@@ -54,7 +54,7 @@ COSMATI_CONSTEXPR unsigned long long matrix_descriptor(unsigned address, MatrixS
          field(static_cast<unsigned>(strides.stride)) << 32 | mode << 62;
 }
 
-// What a descriptor says.
+// The contents of a descriptor.
 struct MatrixDescriptor {
   unsigned address = 0;  // modulo 256 KiB
   MatrixStrides strides;
@@ -72,7 +72,8 @@ COSMATI_CONSTEXPR MatrixDescriptor decoded(unsigned long long descriptor) {
   return result;
 }
 
-// Where wgmma looks for byte `byte` of line `line`, from the descriptor's start and before the swizzle.
+// Returns where wgmma reads byte `byte` of line `line`, relative to the descriptor's start and before the
+// swizzle.
 COSMATI_CONSTEXPR int offset_by_strides(int line, int byte, MatrixStrides strides, bool along_outer,
                                         Swizzle swizzle) {
   int const span = span_of(swizzle);

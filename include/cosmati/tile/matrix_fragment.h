@@ -17,8 +17,8 @@ struct MatrixFragments {
   unsigned b[warp_n / 8][2];
 };
 
-// mma.sync leaves a thread rows g and g + 8 of every 16, columns 2 t and 2 t + 1 of every 8 (arch/matrix.h):
-// LinePartition's interleaved runs of one row by 8 lanes, of two columns by 4.
+// mma.sync assigns to a thread rows g and g + 8 of every 16, and columns 2 t and 2 t + 1 of every 8
+// (arch/matrix.h): LinePartition's interleaved runs of one row by 8 lanes, of two columns by 4.
 COSMATI_CONSTEXPR ThreadPlace matrix_place(int thread, int warps_m) {
   int const warp = thread / 32, lane = thread % 32;
   return {warp % warps_m, warp / warps_m, lane / 4, lane % 4};
@@ -44,7 +44,7 @@ struct MatrixAccumulators : Accumulators<Multiply::fma, Sum_, rows_, columns_> {
   }
 };
 
-// f16 sums, two neighboring columns in a register, as half2 has them.
+// f16 sums, two adjacent columns per register, as for half2.
 template <int rows_, int columns_>
 struct MatrixAccumulators<f16, rows_, columns_> : Accumulators<Multiply::half2, f16, rows_, columns_> {
   template <class Fragment>
@@ -62,8 +62,8 @@ struct MatrixAccumulators<f16, rows_, columns_> : Accumulators<Multiply::half2, 
   }
 };
 
-// A block of 16 outer positions from `first_outer` by the 32 bytes of depth from `pack`, as four 8 x 8
-// matrices in the order of mma's A (outer first) or of two neighboring columns of B (depth first).
+// Reads a block of 16 outer positions from `first_outer` by the 32 bytes of depth from `pack`, as four 8 x 8
+// matrices in the order of mma's A (outer first) or of two adjacent columns of B (depth first).
 template <bool is_a, class Tile>
 COSMATI_DEVICE void read_matrices(unsigned (&to)[4], Tile const& tile, int first_outer, int pack) {
   using Element = typename Tile::Element;
@@ -77,7 +77,7 @@ COSMATI_DEVICE void read_matrices(unsigned (&to)[4], Tile const& tile, int first
     arch::load_matrices<true>(
         to, tile.at(pack * 16 + depth_block * 8 + lane % 8, (first_outer + outer_block * 8) * size));
   } else {
-    static_assert(size == 4, "the tensor cores take 8-bit operands along k only, as they lie");
+    static_assert(size == 4, "mma reads 8-bit operands only if they are K-major");
     COSMATI_UNROLL
     for (int r = 0; r < 4; ++r) {
       int const outer = is_a ? r % 2 : r / 2, depth = is_a ? r / 2 : r % 2;

@@ -5,9 +5,9 @@
 namespace cosmati {
 
 enum class Multiply : unsigned char {
-  fma,    // one fused multiply-add a product, in the accumulator's type: f32, f64 or s32
-  half2,  // two f16 fused multiply-adds an instruction, f16 accumulators
-  dp4a,   // four 8-bit products an instruction, s32 accumulators
+  fma,    // one fused multiply-add per product, in the accumulator's type: f32, f64 or s32
+  half2,  // two f16 fused multiply-adds per instruction, f16 accumulators
+  dp4a,   // four 8-bit products per instruction, s32 accumulators
   wmma,   // tensor cores by fragments of unspecified layout: f16 with f32 or f16, bf16 and tf32 with f32, s8
           // or u8 with s32, f64 with f64 accumulators; sm_75
   mma,    // tensor cores by mma.sync: f16 with f32 or f16, bf16, tf32 and fp8 with f32, f64 with f64, 8-bit
@@ -20,7 +20,7 @@ COSMATI_CONSTEXPR char const* name_of(Multiply multiply) {
   return names[static_cast<int>(multiply)];
 }
 
-// Depths that are multiplied at once, of elements of this many bytes.
+// Returns the number of depths that one instruction multiplies, for elements of this many bytes.
 COSMATI_CONSTEXPR int pack_depth_of(Multiply multiply, int element_bytes = 1) {
   if (multiply == Multiply::wmma) return element_bytes == 8 ? 4 : element_bytes == 4 ? 8 : 16;
   return multiply == Multiply::dp4a                                 ? 4

@@ -1,5 +1,5 @@
-// Loads tiles of one operand from global into shared memory by all threads of a block: through registers,
-// with conversion and rearrangement, or by cp.async without.
+// Loads tiles of one operand from global to shared memory by all threads of a block: through registers with
+// conversion and rearrangement, or by cp.async without.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -12,8 +12,8 @@ namespace cosmati {
 COSMATI_CONSTEXPR int least(int a, int b) { return a < b ? a : b; }
 COSMATI_CONSTEXPR int most(int a, int b) { return a > b ? a : b; }
 
-// How a tile is cut into items, one of which a thread moves at a time: `runs` runs of `width` neighbors that
-// fill item_depth depths by item_outer outer positions; pack_depth depths make a pack.
+// How a tile is divided into items, which a thread moves one at a time: `runs` runs of `width` contiguous
+// elements that cover item_depth depths by item_outer outer positions; pack_depth depths form a pack.
 struct ItemShape {
   int width, runs, item_depth, item_outer;
 };
@@ -28,8 +28,8 @@ COSMATI_CONSTEXPR ItemShape item_shape(Along along, int width, int pack_bytes, i
   return {used, most(1, pack_depth / used), most(used, pack_depth), 1};
 }
 
-// Item i of a tile: its first depth and outer position. Along depth, 8 packs of one row go to neighboring
-// lanes, which reads whole sectors and writes without bank conflicts (shared_tile.h).
+// Returns the first depth and outer position of item i of a tile. For K-major operands, adjacent lanes take 8
+// packs of one row, so that full sectors are read and stores have no bank conflicts (shared_tile.h).
 struct ItemPlace {
   int depth, outer;
 };
@@ -45,7 +45,7 @@ COSMATI_CONSTEXPR ItemPlace item_place(Along along, ItemShape shape, int pack_de
           i / lanes_deep % outer};
 }
 
-// A run of global memory, zeros where it has fewer elements; `whole`: it has all.
+// Loads a run from global memory, with zeros for missing elements; `whole`: none is missing.
 template <bool whole, class Element, int width, class AnyRun>
 COSMATI_DEVICE void fetch_run(Vector<Element, width>& to, AnyRun const& run) {
   if (whole || run.valid >= width) {
@@ -66,7 +66,8 @@ class OperandLoader {
   static constexpr bool same_bytes = pack_depth > 1 || is_same<Element, Pack>;
 
  public:
-  // cp.async moves 4, 8 or 16 bytes as they lie: runs along outer whole, runs along depth a pack at a time.
+  // cp.async copies 4, 8 or 16 bytes without conversion: complete runs if MN-major, one pack at a time if
+  // K-major.
   static constexpr int copy_bytes =
       Source::along == Along::outer
           ? (pack_depth > 1 ? 0 : least(Source::width, 16 / pack_bytes) * element_bytes)
@@ -79,9 +80,9 @@ class OperandLoader {
   static constexpr int items = depth / shape.item_depth * (Tile::outer / shape.item_outer);
   static constexpr int items_per_thread = (items + threads - 1) / threads;
   static_assert(depth % shape.item_depth == 0,
-                "block_k is not a power of two: a step must be a whole number of this operand's runs");
+                "block_k must be a multiple of the depth of this operand's runs; use a power of two");
   static_assert(Tile::outer % shape.item_outer == 0,
-                "the block tile is not a multiple of the width of this operand's runs");
+                "the block tile must be a multiple of the width of this operand's runs");
 
   COSMATI_DEVICE OperandLoader(Source const& source, int thread) : source_(source), thread_(thread) {
     COSMATI_UNROLL
@@ -91,7 +92,7 @@ class OperandLoader {
     }
   }
 
-  // Global memory -> registers.
+  // Loads from global memory to registers.
   COSMATI_DEVICE void fetch(Index first_depth) {
     auto const step = source_.step(first_depth);
     COSMATI_UNROLL
@@ -99,14 +100,15 @@ class OperandLoader {
       if (exists(v)) fetch_item(element_[v], v, step);
   }
 
-  // Registers -> shared memory.
+  // Stores from registers to shared memory.
   COSMATI_DEVICE void put(Tile& tile) const {
     COSMATI_UNROLL
     for (int v = 0; v < items_per_thread; ++v)
       if (exists(v)) put_item(tile, place_of(v), element_[v]);
   }
 
-  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once.
+  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
+  // immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     if constexpr (by_copies) {
       auto const step = source_.step(first_depth);
@@ -165,7 +167,7 @@ class OperandLoader {
     }
   }
 
-  // Bytes of four depths interleave into a pack.
+  // Interleaves the bytes of four depths into a pack.
   COSMATI_DEVICE static void put_bytes(Tile& tile, ItemPlace place, Elements const (&run)[shape.runs]) {
     int const row = place.depth / pack_depth;
     if constexpr (Source::along == Along::outer && shape.width == 4) {

@@ -1,5 +1,5 @@
-// A's part of wgmma through registers, for elements of 4 bytes that lie along m: shared memory as TMA brings
-// it (tile/tensor_tile.h) -> four registers a thread for 64 rows and 32 bytes of depth (arch/warpgroup.h).
+// Reads A of wgmma into registers, for M-major 4-byte elements: from shared memory as written by TMA
+// (tile/tensor_tile.h) to four registers per thread for 64 rows and 32 bytes of depth (arch/warpgroup.h).
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
@@ -8,10 +8,11 @@
 namespace cosmati {
 
 // Register r of lane 4 g + t holds row g + 8 (r % 2) at depth t + 4 (r / 2). Rows of the tile are depths: 128
-// bytes, whose chunks of 16 bytes, four rows of A each, are exchanged by depth % 8. Were register r loaded by
-// all lanes at once, the two chunks of rows g and the four depths t would fall into four of the eight places,
-// two lanes to a bank. So load i brings to lanes from 16 on what the others get by load i ^ 2, and the banks
-// of one half are those that the other does not use; a swap puts the registers right.
+// bytes, whose 16-byte chunks, of four rows of A each, are permuted by depth % 8. If all lanes loaded
+// register r at once, the two chunks of rows g and the four depths t would be in four of the eight chunk
+// positions, with two lanes per bank. Therefore load i of lanes 16 and higher loads what the other lanes load
+// by load i ^ 2, so that each half-warp uses the banks that the other does not; a swap then restores the
+// order of the registers.
 struct OuterPlace {
   int outer, depth;
 };
@@ -22,10 +23,11 @@ COSMATI_CONSTEXPR OuterPlace outer_place(int lane, int load) {
 template <class Tile>
 class OuterFragmentReader {
   static_assert(Tile::along == Along::outer && Tile::element_bytes == 4 && Tile::row_bytes == 128,
-                "what goes through registers has 4 bytes and lies along m, 32 in a row of its tile");
+                "an operand passed through registers must be M-major, with rows of 32 4-byte elements in "
+                "its tile");
 
  public:
-  // The byte of the tile from which a lane's load comes; the rows are those from `first_outer` on.
+  // Returns the offset in the tile of a lane's load; the rows are those from `first_outer` on.
   COSMATI_CONSTEXPR static int offset(int first_outer, int lane, int load) {
     OuterPlace const place = outer_place(lane, load);
     return tile_offset(place.depth, (first_outer + place.outer) * 4, Tile::box.rows, Tile::swizzle);
@@ -38,7 +40,7 @@ class OuterFragmentReader {
     for (int load = 0; load < 4; ++load) offset_[load] = offset(first_outer, arch::thread() % 32, load);
   }
 
-  // The 32 bytes of depth number `pack` of tile `stage` of an array, 64 * block rows further.
+  // Reads the 32 bytes of depth number `pack` of tile `stage` of an array, for the rows from 64 * block on.
   COSMATI_DEVICE void read(unsigned (&to)[4], int stage, int pack, int block) const {
     constexpr int pack_bytes = 8 * Tile::row_bytes, block_bytes = 64 / Tile::box.row * Tile::box_bytes;
     unsigned char const* const from = bytes_ + stage * static_cast<int>(sizeof(Tile));

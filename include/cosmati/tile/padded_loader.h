@@ -14,12 +14,12 @@ class PaddedLoader {
   static constexpr PieceShape shape = piece_shape(Tile::line_bytes, Tile::padding, width* Tile::size);
   static constexpr int pieces = Tile::lines * (Tile::line_bytes / shape.bytes);
   static constexpr int pieces_per_thread = (pieces + threads - 1) / threads;
-  // The pieces of a thread lie at one distance, which is a whole number of bands; or several share a line.
+  // The pieces of a thread are at a constant distance, a multiple of a band; or several are in one line.
   static constexpr int band = shape.pieces_of_band();
   static constexpr bool by_bands = threads % band == 0,
                         by_parts = shape.lines_deep == 1 && band % threads == 0;
-  static_assert(Tile::lines % shape.lines_deep == 0, "a tile has whole bands of lines");
-  // A thread copies many single elements; their addresses would not fit in registers and are recomputed.
+  static_assert(Tile::lines % shape.lines_deep == 0, "the lines of a tile must be a multiple of lines_deep");
+  // If a thread copies many single elements, their addresses would not fit in registers and are recomputed.
   static constexpr bool keeps_rows = pieces_per_thread <= 8;
 
  public:
@@ -33,7 +33,7 @@ class PaddedLoader {
     }
   }
 
-  // Global memory -> registers.
+  // Loads from global memory to registers.
   COSMATI_DEVICE void fetch(Index first_depth) {
     auto const step = source_.step(first_depth);
     PiecePlace own = own_;
@@ -43,14 +43,15 @@ class PaddedLoader {
       if (exists(v)) fetch_run<whole>(element_[v], run_of(own, v, step));
   }
 
-  // Registers -> shared memory.
+  // Stores from registers to shared memory.
   COSMATI_DEVICE void put(Tile& tile) const {
     COSMATI_UNROLL
     for (int v = 0; v < pieces_per_thread; ++v)
       if (exists(v)) arch::store(to(tile, v), element_[v]);
   }
 
-  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once.
+  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
+  // immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     if constexpr (by_copies) {
       auto const step = source_.step(first_depth);
@@ -98,7 +99,7 @@ class PaddedLoader {
 
   Source source_;
   int thread_;
-  PiecePlace own_;  // of the thread's first piece
+  PiecePlace own_;  // position of the thread's first piece
   typename Source::Row rows_[keeps_rows ? pieces_per_thread : 1];
   Vector<Element, width> element_[pieces_per_thread];
 };

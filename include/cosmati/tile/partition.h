@@ -1,31 +1,31 @@
-// Which elements of a block tile a thread computes: constexpr functions (thread, index) -> position, from
-// which the kernels, the epilogue, the bank-conflict tests and the pictures in docs are all made.
+// Which elements of a block tile a thread computes: constexpr functions (thread, index) -> position, used by
+// the kernels, the epilogue, the bank-conflict tests and the figures in docs.
 #pragma once
 #include "cosmati/arch/config.h"
 
 namespace cosmati {
 
-// One dimension of a block tile dealt to warps and lanes. A lane's `extent` positions come in runs of
-// `vector` neighbors; the runs of the lanes of a warp interleave, so that each access of a warp is
+// One dimension of a block tile divided among warps and lanes. A lane's `extent` positions are runs of
+// `vector` adjacent ones; the runs of the lanes of a warp interleave, so that each access of a warp is
 // contiguous.
 struct LinePartition {
-  int warp_tile;  // positions of a warp
-  int lanes;      // of a warp, in this dimension
-  int extent;     // positions of a lane
-  int vector;     // neighbors that a lane accesses together
+  int warp_tile;  // positions per warp
+  int lanes;      // per warp, in this dimension
+  int extent;     // positions per lane
+  int vector;     // adjacent positions that a lane accesses together
 
   COSMATI_CONSTEXPR int position(int warp, int lane, int i) const {
     return warp * warp_tile + i / vector * (lanes * vector) + lane * vector + i % vector;
   }
 };
 
-// Where a thread stands among the warps of a block and the lanes of a warp.
+// The position of a thread among the warps of a block and the lanes of a warp.
 struct ThreadPlace {
   int warp_m, warp_n, lane_m, lane_n;
 };
 
-// Two neighboring lanes share a column, four a row: 8 lanes that are served together then read two runs of A
-// and four of B.
+// Two adjacent lanes share a column, four share a row: 8 lanes that are served together then read two runs of
+// A and four of B.
 COSMATI_CONSTEXPR ThreadPlace thread_place(int thread, int warps_m, int lanes_m, int lanes_n) {
   int const warp = thread / 32, lane = thread % 32;
   int const pair = lanes_m > 1 ? 2 : 1;

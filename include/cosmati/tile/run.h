@@ -1,13 +1,13 @@
-// Runs of neighboring elements: what sources offer and loaders move.
+// Runs of contiguous elements, which sources provide and loaders move.
 #pragma once
 #include "cosmati/core/config.h"
 
 namespace cosmati {
 
-// The index along which an operand's runs of neighbors lie.
+// The index along which an operand is contiguous: MN-major (outer) or K-major (depth).
 enum class Along : unsigned char { outer, depth };
 
-// Neighboring elements: the first `valid` of them exist, the others count as zero.
+// Contiguous elements: the first `valid` of them exist, the others count as zero.
 template <class Element>
 struct Run {
   Element const* address;

@@ -1,11 +1,11 @@
-// Sixteen bytes of neighbors that begin at any element: the two aligned pieces of 16 bytes that hold them,
-// whose bytes are moved in registers.
+// Sixteen contiguous bytes that begin at any element: they are extracted in registers from the two aligned
+// 16-byte pieces that contain them.
 #pragma once
 #include "cosmati/arch/memory.h"
 
 namespace cosmati {
 
-// What belongs to a matrix, gaps between its rows included: nothing outside is read.
+// The memory of a matrix, including gaps between its rows; nothing outside is read.
 template <class Element>
 struct MemoryBounds {
   Element const* begin;
@@ -19,8 +19,8 @@ class ShiftedRun {
   using Address = unsigned long long;
 
  public:
-  // Elements from[0], from[stride], ... of which the first `valid` exist; the others are zeros. The loads are
-  // started here and waited for in value().
+  // Loads elements from[0], from[stride], ..., of which the first `valid` exist; the others are zeros. The
+  // loads are issued here and waited for in value().
   COSMATI_DEVICE void load(Element const* from, Index stride, int valid,
                            MemoryBounds<Element> const& bounds) {
     Address const address = reinterpret_cast<Address>(from), first = address & ~Address{15};
@@ -34,7 +34,7 @@ class ShiftedRun {
     if (reaches_second) piece_[1] = arch::load_constant<Words>(reinterpret_cast<void const*>(first + 16));
   }
 
-  // The value of the same run.
+  // Returns the value of the same run.
   COSMATI_DEVICE Words value(Element const* from, Index stride, int valid) const {
     if (!in_pieces_) return one_by_one(from, stride, valid);
     unsigned word[8];
@@ -56,7 +56,7 @@ class ShiftedRun {
   }
 
  private:
-  // At the matrix's very ends, and where neighbors are none in memory.
+  // For the ends of the matrix, and for elements that are not contiguous.
   COSMATI_DEVICE static Words one_by_one(Element const* from, Index stride, int valid) {
     Address half[2] = {0, 0};
     COSMATI_NO_UNROLL

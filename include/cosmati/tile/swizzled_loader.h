@@ -1,5 +1,5 @@
-// Brings tiles of one operand into shared memory as they lie in global memory: cp.async of 16, 8 or 4 bytes,
-// and single elements through registers where less is aligned.
+// Copies tiles of one operand to shared memory without rearrangement: by cp.async of 16, 8 or 4 bytes, and by
+// single elements through registers if less is aligned.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/tile/operand_loader.h"
@@ -28,7 +28,8 @@ class SwizzledLoader {
     }
   }
 
-  // Global -> shared memory; arrives by the wait for the group that the caller closes, or at once.
+  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
+  // immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     auto const step = source_.step(first_depth);
     COSMATI_UNROLL

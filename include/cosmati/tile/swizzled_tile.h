@@ -1,15 +1,14 @@
-// A tile of an operand in shared memory as it lies in global memory, for tensor cores: rows of neighbors
-// along `along`, cut into chunks of 16 bytes that are exchanged within a row so that eight rows at the same
-// chunk fall into different banks.
+// A tile of an operand in shared memory for tensor cores: rows are contiguous along `along`, and their
+// 16-byte chunks are permuted so that eight rows at the same chunk are in different banks.
 #pragma once
 #include "cosmati/tile/run.h"
 
 namespace cosmati {
 
-// Where chunk `chunk` of row `row` lies among the `chunks` of its row. Rows of 128 bytes or more exchange
-// within eight chunks; shorter rows share 128 bytes with their neighbors, and exchange within what they
-// have. Elements of 4 bytes whose rows are depths are read four rows by eight columns at a time, two chunks:
-// they exchange pairs.
+// Returns the position of chunk `chunk` of row `row` among the `chunks` of its row. Rows of 128 bytes or more
+// are permuted within eight chunks; shorter rows share 128 bytes with adjacent rows, and are permuted within
+// their own chunks. MN-major 4-byte elements are read four rows by eight columns at a time, two chunks: pairs
+// of chunks are permuted.
 COSMATI_CONSTEXPR int swizzled_chunk(int row, int chunk, int chunks, bool in_pairs) {
   if (in_pairs) return chunk ^ (row % 4 * 2);
   return chunks >= 8 ? chunk ^ (row % 8) : chunks == 4 ? chunk ^ (row / 2 % 4) : chunk ^ (row / 4 % 2);
@@ -26,12 +25,12 @@ struct SwizzledTile {
   static constexpr int chunks = row_bytes / 16;
   static constexpr bool in_pairs = along == Along::outer && sizeof(Element) == 4;
   static_assert(chunks >= 2 && (chunks & (chunks - 1)) == 0,
-                "a row of an operand's tile is a power of two of 16 bytes, and 32 at least");
+                "a row of an operand's tile must have a power of two of at least 32 bytes");
   static_assert(!in_pairs || chunks >= 8,
-                "block_m and block_n are at least 32 where 4-byte elements lie along them");
+                "block_m and block_n must be at least 32 if 4-byte elements are contiguous along them");
   alignas(128) unsigned char bytes[rows][row_bytes];
 
-  // The byte at `byte` of row `row` as it lies in global memory.
+  // The offset of byte `byte` of row `row` of the unpermuted tile.
   COSMATI_CONSTEXPR static int offset(int row, int byte) {
     return row * row_bytes + swizzled_chunk(row, byte / 16, chunks, in_pairs) * 16 + byte % 16;
   }

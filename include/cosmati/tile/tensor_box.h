@@ -1,5 +1,5 @@
-// How the tensor copy engine (TMA) moves tiles: what the host encodes in tensor maps, and what the kernels'
-// tiles are made of.
+// How TMA moves tiles: the contents of tensor maps that the host encodes, and the structure of the kernels'
+// tiles.
 #pragma once
 #include "cosmati/tile/matrix_descriptor.h"
 #include "cosmati/tile/run.h"
@@ -13,15 +13,15 @@ COSMATI_CONSTEXPR Swizzle swizzle_of(int row_bytes) {
                            : Swizzle::none;
 }
 
-// How a tile of (depth, outer) is cut into boxes. It may be brought in `slices` by as many blocks of a
+// How a tile of (depth, outer) is divided into boxes. It may be loaded in `slices` by as many blocks of a
 // cluster.
 struct TensorBox {
-  int row;          // neighbors in a box: at most 128 bytes
-  int rows;         // of a box in shared memory
-  int boxes;        // of the tile, one behind the other
-  bool by_boxes;    // slices are boxes, else rows of each box
-  int slice_rows;   // rows that one copy brings
-  int slice_boxes;  // copies of a slice
+  int row;          // contiguous elements of a box: at most 128 bytes
+  int rows;         // rows of a box in shared memory
+  int boxes;        // boxes of the tile, consecutive
+  bool by_boxes;    // slices are boxes, otherwise rows of each box
+  int slice_rows;   // rows per copy
+  int slice_boxes;  // copies per slice
 };
 
 COSMATI_CONSTEXPR TensorBox tensor_box(Along along, int element_bytes, int depth, int outer, int slices) {
@@ -33,20 +33,21 @@ COSMATI_CONSTEXPR TensorBox tensor_box(Along along, int element_bytes, int depth
   return {row, rows, boxes, by_boxes, by_boxes ? rows : rows / slices, by_boxes ? boxes / slices : boxes};
 }
 
-// How D goes the other way: a warp's part by boxes of 16 rows and at most 128 bytes, each of which waits in a
-// buffer until the engine has read it.
+// How TMA stores D: a warp's part in boxes of 16 rows and at most 128 bytes, each of which stays in a buffer
+// until TMA has read it.
 struct TensorStore {
-  int columns;  // of a box
-  int boxes_n;  // across a warp's columns
-  int boxes;    // of a warp
-  int buffers;  // of a warp: as many of its boxes as fit behind the stages, since each round of them costs a
-                // fence and a wait for the engine
-  int bytes;    // of all buffers
+  int columns;  // columns of a box
+  int boxes_n;  // boxes across a warp's columns
+  int boxes;    // boxes of a warp
+  // Buffers per warp: as many of its boxes as fit in shared memory in addition to the stages, since each
+  // reuse of a buffer costs a fence and a wait for TMA.
+  int buffers;
+  int bytes;  // bytes of all buffers
 };
 inline constexpr int tensor_store_rows = 16;
 
-// The widest part of a row of `warp_n` elements that divides it and has at most 128 bytes: a power of two, so
-// that it is a row of a swizzle.
+// Returns the widest part of a row of `warp_n` elements that divides it and has at most 128 bytes: a power of
+// two, so that it is a row of a swizzle.
 COSMATI_CONSTEXPR int part_of_row(int warp_n, int element_bytes) {
   int part = 128 / element_bytes;
   while (warp_n % part != 0) part /= 2;
@@ -55,7 +56,7 @@ COSMATI_CONSTEXPR int part_of_row(int warp_n, int element_bytes) {
 
 COSMATI_CONSTEXPR TensorStore tensor_store(int warp_m, int warp_n, int warps, int element_bytes,
                                            int stage_bytes, int blocks) {
-  int const block_bytes = 228 * 1024 / blocks - 2048;  // of shared memory, less the system's and barriers
+  int const block_bytes = 228 * 1024 / blocks - 2048;  // shared memory, less the system's part and barriers
   int const columns = part_of_row(warp_n, element_bytes);
   int const boxes_n = warp_n / columns, boxes = warp_m / tensor_store_rows * boxes_n;
   int const box_bytes = warps * tensor_store_rows * columns * element_bytes;
@@ -64,7 +65,7 @@ COSMATI_CONSTEXPR TensorStore tensor_store(int warp_m, int warp_n, int warps, in
   return {columns, boxes_n, boxes, buffers, buffers * box_bytes};
 }
 
-// Where element (row, column) of a box lies in its buffer, in bytes.
+// Returns the byte offset of element (row, column) of a box in its buffer.
 COSMATI_CONSTEXPR int tensor_store_offset(int row, int column, int columns, int element_bytes) {
   int const row_bytes = columns * element_bytes, offset = row * row_bytes + column * element_bytes;
   return static_cast<int>(swizzled(static_cast<unsigned>(offset), swizzle_of(row_bytes)));

@@ -1,5 +1,5 @@
-// A tile of an operand as TMA brings it and wgmma reads it: rows of at most 128 bytes of neighbors, whose
-// chunks of 16 bytes the hardware exchanges so that eight rows at the same place fall into different banks.
+// A tile of an operand as written by TMA and read by wgmma: rows of at most 128 contiguous bytes, whose
+// 16-byte chunks the hardware permutes so that eight rows at the same chunk are in different banks.
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
 #include "cosmati/tile/tensor_box.h"
@@ -14,26 +14,26 @@ struct TensorTile {
   static constexpr TensorBox box = tensor_box(along, element_bytes, depth, outer, slices);
   static constexpr int row_bytes = box.row * element_bytes, box_bytes = box.rows * row_bytes;
   static constexpr Swizzle swizzle = swizzle_of(row_bytes);
-  static_assert(row_bytes >= 32, "the neighbours of an operand's tile are a multiple of 32 bytes");
-  static_assert(box.slice_rows % 8 == 0, "a slice of an operand's tile is a multiple of eight rows");
+  static_assert(row_bytes >= 32, "a row of an operand's tile must have at least 32 bytes");
+  static_assert(box.slice_rows % 8 == 0, "a slice of an operand's tile must be a multiple of eight rows");
   alignas(1024) unsigned char bytes[box.boxes][box.rows][row_bytes];
 
-  // Brings slice `slice` of the tile by `boxes`, which know where it lies: global -> the same place in the
-  // shared memory of each block in `blocks`, whose barriers count the bytes. Elements that do not exist are
-  // zeros.
+  // Loads slice `slice` of the tile through `boxes`, which contain its position: from global memory to the
+  // same offset in the shared memory of each block in `blocks`, whose barriers count the bytes. Elements that
+  // do not exist are zeros.
   template <class Boxes>
   COSMATI_DEVICE void copy(Boxes const& boxes, arch::Barrier& barrier, int slice, unsigned short blocks) {
     int const first_box = box.by_boxes ? slice * box.slice_boxes : 0;
     int const first_row = box.by_boxes ? 0 : slice * box.slice_rows;
     COSMATI_UNROLL
-    for (int i = 0; i < box.slice_boxes; ++i)  // (row, slice_rows) elements a copy
+    for (int i = 0; i < box.slice_boxes; ++i)  // (row, slice_rows) elements per copy
       boxes.template copy<along, (slices > 1)>(bytes[first_box + i][first_row], barrier,
                                                (first_box + i) * box.row, first_row, blocks);
   }
 
-  // What wgmma takes for the operand: the rows of D, or its columns, from `first_outer` on, and the 32 bytes
-  // of depth that come first. In the unit of the descriptor's address, 16 bytes, pack p lies pack_offset(p)
-  // behind, and the same place of the next tile of an array stride_of_tiles.
+  // Returns the descriptor of the operand for wgmma: the rows or columns of D from `first_outer` on, and the
+  // first 32 bytes of depth. In units of the descriptor's address, 16 bytes, pack p is at distance
+  // pack_offset(p), and the next tile of an array at stride_of_tiles.
   COSMATI_DEVICE unsigned long long descriptor(int first_outer) const {
     constexpr MatrixStrides strides = strides_of_tile(box.rows, along == Along::outer, swizzle);
     return matrix_descriptor(arch::shared_address(&bytes[0][0][0]), strides, swizzle) +

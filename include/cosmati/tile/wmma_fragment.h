@@ -1,4 +1,4 @@
-// WMMA's fragments: what a warp multiplies at one depth of the instruction, and its sums.
+// WMMA fragments: the operands of a warp at one depth of the instruction, and its sums.
 #pragma once
 #include "cosmati/arch/wmma.h"
 #include "cosmati/tile/accumulators.h"
@@ -14,7 +14,7 @@ struct WmmaFragments {
   arch::WmmaOperand<Element> a[warp_m / shape.m];
   arch::WmmaOperand<Element> b[warp_n / shape.n];
 
-  // Those of the warp whose tile begins at (first_m, first_n), at depth `pack` of the step.
+  // Reads the fragments of the warp whose tile begins at (first_m, first_n), at depth `pack` of the step.
   template <class TileA, class TileB>
   COSMATI_DEVICE void read(TileA const& tile_a, TileB const& tile_b, int pack, int first_m, int first_n) {
     COSMATI_UNROLL
@@ -28,7 +28,7 @@ struct WmmaFragments {
   }
 };
 
-// Sums of a warp's tile. There is no get(row, column): nobody knows who holds which of them.
+// The sums of a warp's tile. There is no get(row, column), since the layout of a fragment is unspecified.
 template <class Element, class Sum_, int warp_m, int warp_n>
 struct WmmaAccumulators {
   using Sum = Sum_;
@@ -64,7 +64,7 @@ struct WmmaAccumulators {
     else
       sum += more;
   }
-  // The row of fragments `i` to shared memory, lines `stride` elements apart.
+  // Stores row `i` of fragments to shared memory, with lines `stride` elements apart.
   template <int stride>
   COSMATI_DEVICE void store_row(int i, Sum* to) const {
     COSMATI_UNROLL

@@ -66,7 +66,7 @@ std::string together_violation(Problem const& problem, std::vector<ConvolutionFo
 }
 
 std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
-  if (partition == Partition::stream_k) return "ranges of steps do not go from place to place";
+  if (partition == Partition::stream_k) return "stream-K ranges of steps cannot span phases";
   if (!windows.image_is_a || !windows.by_digits) return "there is one product";
   std::size_t const bytes = with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);

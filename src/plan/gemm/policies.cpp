@@ -220,9 +220,7 @@ std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, D
         "the warp tile is {}x{}, the thread's {}x{}",
         p.warp_m, p.warp_n, p.thread_m, p.thread_n);
   if (p.epilogue != EpilogueSchedule::staged)
-    return "epilogue = direct; multiply wmma does not say which thread holds which element of D: its "
-           "epilogue "
-           "is staged";
+    return "epilogue = direct; multiply wmma requires epilogue staged: the thread that holds an element of D is unspecified";
   if (is_int8(a) && (p.block_m % 32 != 0 || p.block_n % 32 != 0))
     return fmt::format("block_m = {}, block_n = {}; multiply wmma of {} takes multiples of 32", p.block_m,
                        p.block_n, name_of(a));
@@ -266,7 +264,7 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
     return fmt::format("stages = {}; {} takes {}", p.stages, name_of(p.main_loop), many ? "3 to 5" : "2");
   if (p.multiply == Multiply::wmma) return wmma_policy_violation(p, a, b, sum);
   if (p.multiply == Multiply::mma) {
-    if (p.main_loop != MainLoop::multistage) return "multiply mma is for the multistage main loop";
+    if (p.main_loop != MainLoop::multistage) return "multiply mma requires main loop multistage";
     if (!mma_takes(a, b, sum))
       return fmt::format(
           "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, f16 with f16 too, f64 with f64, s8 "

@@ -1,5 +1,5 @@
 // A step of depth ten, loaded four elements at a time.
-// expect: block_k is not a power of two: a step must be a whole number of this operand's runs
+// expect: block_k must be a multiple of the depth of this operand's runs; use a power of two
 // names: OperandLoader<
 #include "tests/compile_fail/mistake.h"
 

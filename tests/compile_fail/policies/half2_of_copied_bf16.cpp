@@ -1,5 +1,5 @@
 // cp.async cannot convert bf16 to the f16 that half2 requires.
-// expect: multiply half2 takes f16 as it lies in the multistage main loop
+// expect: multiply half2 requires f16 operands in main loop multistage
 // names: HalvesByCopies<
 #include "tests/compile_fail/mistake.h"
 

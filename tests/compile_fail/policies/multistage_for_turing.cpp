@@ -1,5 +1,5 @@
 // One of the architectures that the program is compiled for has no cp.async.
-// expect: the multistage main loop copies by cp.async, which sm_80 is the first to have; for sm_75 take
+// expect: main loop multistage requires cp.async, available from sm_80 on; use double_buffered for sm_75
 // double_buffered names: ArchitectureOfMultistage<3, 750>
 #undef __CUDA_ARCH_LIST__
 #define __CUDA_ARCH_LIST__ 750, 800

@@ -1,5 +1,5 @@
 // Three stages for the main loop that supports only two.
-// expect: the double_buffered main loop has stages = 2
+// expect: main loop double_buffered requires stages = 2
 // names: StagesOfDoubleBuffered<3>
 #include "tests/compile_fail/mistake.h"
 

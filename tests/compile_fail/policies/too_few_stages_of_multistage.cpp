@@ -1,5 +1,5 @@
 // Two stages for the main loop that supports three to five.
-// expect: the multistage main loop has stages = 3, 4 or 5
+// expect: main loop multistage requires stages = 3, 4 or 5
 // names: StagesOfMultistage<2>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A number that names no epilogue schedule.
-// expect: no such epilogue schedule: the policy names direct or staged
+// expect: unknown epilogue schedule; valid values: direct, staged
 // names: EpilogueScheduleOf<
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A number that names no main loop.
-// expect: no such main loop: the policy names double_buffered or multistage
+// expect: unknown main loop; valid values: double_buffered, multistage
 // names: Stages<
 #include "tests/compile_fail/mistake.h"
 

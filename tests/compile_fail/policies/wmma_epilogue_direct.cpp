@@ -1,5 +1,5 @@
 // WMMA does not specify which thread holds which element of a fragment.
-// expect: multiply wmma does not say which thread holds which element of D: its epilogue is staged
+// expect: multiply wmma requires epilogue staged: the thread that holds an element of D is unspecified
 // names: EpilogueOfWmma<true>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A callable that is not wrapped.
-// expect: a plain callable becomes an epilogue by CallableEpilogue<Real, Callable>
+// expect: wrap a plain callable in CallableEpilogue<Real, Callable>
 // names: EpilogueRequirements<Relu>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A callable that counts its calls, although all threads share it.
-// expect: an epilogue callable takes (Real sum, Index m, Index n), is const
+// expect: an epilogue callable must be const, take (Real sum, Index m, Index n)
 // names: CallableEpilogue<float, Count>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A callable without the row as a parameter.
-// expect: an epilogue callable takes (Real sum, Index m, Index n)
+// expect: an epilogue callable must be const, take (Real sum, Index m, Index n)
 // names: CallableEpilogue<float, Relu>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A destination without a store function.
-// expect: a destination's tile has template <int count> void store(int m, int n, int valid, Real const
+// expect: a destination's tile must have template <int count> void store(int m, int n, int valid, Real const
 // names: DestinationRequirements<Nowhere, float>
 #include "tests/compile_fail/mistake.h"
 

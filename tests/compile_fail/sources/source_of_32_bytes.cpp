@@ -1,5 +1,5 @@
 // The widest access has 16 bytes.
-// expect: a source's run, width elements, has at most 16 bytes
+// expect: a source's run of width elements must not exceed 16 bytes
 // names: StridedSource<float,
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // Three contiguous elements are not a vector.
-// expect: a source's width, the elements of a run, is a static constexpr power of two
+// expect: a source's width, the elements per run, must be a static constexpr power of two
 // names: StridedSource<float,
 #include "tests/compile_fail/mistake.h"
 

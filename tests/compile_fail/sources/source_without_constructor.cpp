@@ -1,5 +1,5 @@
 // A source without the constructor that tiles call.
-// expect: a source is made by Source(Arguments const&, Index batch, Index first_outer,
+// expect: a source must be constructible: Source(Arguments const&, Index batch, Index first_outer,
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"
 

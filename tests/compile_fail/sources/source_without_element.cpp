@@ -1,5 +1,5 @@
 // A source without an element type.
-// expect: a source names the type of its elements
+// expect: a source must define the type of its elements
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"
 

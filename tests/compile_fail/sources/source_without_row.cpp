@@ -1,5 +1,5 @@
 // A source without its row cursor.
-// expect: a source has Row row(int outer, int depth) const
+// expect: a source must have Row row(int outer, int depth) const
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"
 

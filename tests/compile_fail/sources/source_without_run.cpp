@@ -1,5 +1,5 @@
 // A source without the function that loaders call.
-// expect: a source has template <bool whole> Run<Element> run(Row const&, Step const&, int more) const
+// expect: a source must have template <bool whole> Run<Element> run(Row const&, Step const&, int more) const
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A source without its step cursor.
-// expect: a source has Step step(Index first_depth) const
+// expect: a source must have Step step(Index first_depth) const
 // names: SourceRequirements<Own>
 #include "tests/compile_fail/mistake.h"
 

@@ -1,5 +1,5 @@
 // A cluster cannot share operands copied by threads.
-// expect: blocks of a cluster share only what the copy engine brings
+// expect: blocks of a cluster share only operands loaded by TMA
 // names: OperandsByThreads<
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 

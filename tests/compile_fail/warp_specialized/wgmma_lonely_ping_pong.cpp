@@ -1,5 +1,5 @@
 // ping_pong needs two warpgroups.
-// expect: warp_specialized: one, two or three warpgroups multiply; with ping_pong each of two has a
+// expect: warp_specialized requires one, two or three consumer warpgroups; ping_pong requires two
 // names: Consumers<4, true>
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 

@@ -1,5 +1,5 @@
 // wgmma supports only K-major 8-bit operands.
-// expect: multiply wgmma takes elements that have not 16 bits along k only
+// expect: multiply wgmma requires K-major operands unless elements have 16 bits
 // names: OperandsOfWgmma<
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 

@@ -1,5 +1,5 @@
 // A step of TMA must be 128 bytes deep.
-// expect: warp_specialized: a step is 128 bytes deep
+// expect: warp_specialized: a step must be 128 bytes deep
 // names: StepOf128Bytes<32, 2>
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 

@@ -1,5 +1,5 @@
 // Blocks that share a tile along K cannot have ranges of steps.
-// expect: with cluster_k the partition is tiles or split_k, not stream_k
+// expect: cluster_k > 1 requires partition tiles or split_k, not stream_k
 // names: ClusterAlongK<2, 1, 1, 64, false, true>
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 

@@ -1,5 +1,5 @@
 // A warpgroup has 64 or 128 rows.
-// expect: multiply wgmma: a warp has 16 or 32 rows, a quarter of its warpgroup
+// expect: multiply wgmma: warp_m must be 16 or 32, a quarter of the rows of a warpgroup
 // names: WarpTileOfWgmma<64,
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 
