@@ -38,7 +38,7 @@ find_nearest(COSMATI_PARAMETER Search search) {
   int best_n = -1;
 
   for (int first_n = 0; first_n < search.n; first_n += Task::block_n) {
-    int const columns = least(Task::block_n, search.n - first_n);
+    int const columns = imin(Task::block_n, search.n - first_n);
     for (int n = thread; n < columns; n += Task::threads) {  // our prologue
       float sum = 0;
       for (int l = 0; l < search.depth; ++l) {

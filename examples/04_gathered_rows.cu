@@ -43,7 +43,7 @@ struct GatheredRows {
   template <bool whole>
   COSMATI_DEVICE Run<float> run(Row const& row, Step const& step, int more) const {
     int const left = clamp_to_int(step.left - row.depth - more);
-    return {row.address + step.offset + more, whole ? width : row.exists ? least(left, width) : 0};
+    return {row.address + step.offset + more, whole ? width : row.exists ? imin(left, width) : 0};
   }
 
  private:

@@ -71,7 +71,7 @@ multiply(COSMATI_PARAMETER Problem problem) {
     arch::warpgroup_wait<0>();
     arch::block_barrier();  // the stage may be overwritten
   }
-  sums.hold();
+  sums.fence_registers();
 
   constexpr auto partition_m = Operands::partition_m;
   constexpr auto partition_n = Operands::partition_n;

@@ -162,7 +162,7 @@ COSMATI_KERNEL(threads, 1) peak_kernel(PeakParameters const parameters) {
     arch::warpgroup_wait<1>();
   }
   arch::warpgroup_wait<0>();
-  arch::hold_sums(sums);
+  arch::fence_registers(sums);
   Sum total = 0;
 #pragma unroll
   for (int i = 0; i < 128; ++i) total += sums[i];

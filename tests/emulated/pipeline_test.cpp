@@ -81,7 +81,7 @@ void consume(Storage& storage, Params const& params) {
     arch::named_barrier(1, 128);
   }
   if (params.mistake != Mistake::no_wait_for_products) arch::warpgroup_wait<0>();
-  arch::hold_sums(d);
+  arch::fence_registers(d);
   for (int i = 0; i < tile / 2; ++i) {
     int const row = self / 32 * 16 + self / 4 % 8 + i / 2 % 2 * 8, column = i / 4 * 8 + self % 4 * 2 + i % 2;
     *reinterpret_cast<float*>(reinterpret_cast<unsigned char*>(storage.d) +

@@ -11,8 +11,8 @@ template <class Element, int width>
 COSMATI_KERNEL(1, 1)
 copy_run(COSMATI_PARAMETER PrimitiveParameters params) {
   float run[width];
-  Elements<Element>::load(params, params.tensor[0], Stretch{0, width}, run);
-  Elements<Element>::store(params.tensor[1], Stretch{0, width}, run);
+  Elements<Element>::load(params, params.tensor[0], ContiguousRange{0, width}, run);
+  Elements<Element>::store(params.tensor[1], ContiguousRange{0, width}, run);
 }
 
 // Six 16-bit elements must not be one vector, since no compiler supports its alignment of 12 bytes, nor six

@@ -41,7 +41,7 @@ struct MistakenRoles {
   static constexpr int steps_in_flight = mistake == Mistake::a_wait_too_few ? 1 : 0;
   using Shared = typename Traits::SharedStorage;
   using Params = typename Traits::Params;
-  using Walk = TileWalk<policy>;
+  using Walk = TileScheduler<policy>;
 
   static Walk walk(Params const& params) {
     return WarpSpecializedRoles<Right<policy.ping_pong>>::walk(params);
@@ -87,7 +87,7 @@ struct MistakenRoles {
         if (mistake != Mistake::released_too_early && mistake != Mistake::not_released)
           release(shared.empty[ring.stage]);
       }
-      sums.hold();
+      sums.fence_registers();
       store(sums, shared, params, work.tile.m * policy.block_m, work.tile.n * policy.block_n);
     }
     if (mistake != Mistake::no_wait_for_store && arch::thread() % 32 == 0) arch::wait_stores_read<0>();

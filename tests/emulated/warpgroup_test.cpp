@@ -119,7 +119,7 @@ multiply(COSMATI_PARAMETER Product params) {
   if (params.mistake == Mistake::touched_sums) d[1] = typename S::Sum{};
   arch::block_barrier();
   if (params.mistake != Mistake::no_wait) arch::warpgroup_wait<0>();
-  arch::hold_sums(d);
+  arch::fence_registers(d);
   for (int i = 0; i < S::n / 2; ++i) {
     int const row = self / 32 * 16 + self / 4 % 8 + i / 2 % 2 * 8, column = i / 4 * 8 + self % 4 * 2 + i % 2;
     double& to = params.d[row * S::n + column];

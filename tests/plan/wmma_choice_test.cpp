@@ -80,7 +80,7 @@ TEST(WmmaChoice, RefusalsGiveTheValues) {
              "multiply wmma takes no e4m3 and e4m3 with sums in f32");
   options.policy = "multiply=wmma,epilogue=direct";
   EXPECT_HAS(complaint(square(DataType::f16, "tn"), "h200", options),
-             "epilogue = direct; multiply wmma does not say which thread holds which element of D");
+             "epilogue = direct; multiply wmma requires epilogue staged");
   options.policy = "multiply=wmma,warp_m=8,thread_m=1";
   EXPECT_HAS(complaint(square(DataType::f16, "tn"), "h200", options),
              "the warp tile is 8x64, the thread's 1x16");

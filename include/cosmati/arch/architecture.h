@@ -7,7 +7,7 @@ namespace cosmati::arch {
 // Returns the lowest of them, 100 * major + 10 * minor, whose features every kernel of the program may use.
 // nvcc passes the same list to host and device compilation, so that all passes name the same kernels. The
 // emulator models an H200.
-COSMATI_CONSTEXPR int least_architecture() {
+COSMATI_CONSTEXPR int min_architecture() {
 #if defined(__CUDA_ARCH_LIST__)
   constexpr int all[] = {__CUDA_ARCH_LIST__};
 #elif defined(__CUDA_ARCH__)
@@ -15,9 +15,9 @@ COSMATI_CONSTEXPR int least_architecture() {
 #else
   constexpr int all[] = {900};
 #endif
-  int least = all[0];
-  for (int const one : all) least = one < least ? one : least;
-  return least;
+  int minimum = all[0];
+  for (int const one : all) minimum = one < minimum ? one : minimum;
+  return minimum;
 }
 
 }  // namespace cosmati::arch

@@ -35,12 +35,12 @@ COSMATI_DEVICE T exchange(T value, int mask) {
 }
 
 // Forces the value to be computed here, rather than recomputed or moved to its use.
-COSMATI_DEVICE void hold(float& value) { asm volatile("" : "+f"(value)); }
-COSMATI_DEVICE void hold(double& value) { asm volatile("" : "+d"(value)); }
-COSMATI_DEVICE void hold(int& value) { asm volatile("" : "+r"(value)); }
+COSMATI_DEVICE void fence_registers(float& value) { asm volatile("" : "+f"(value)); }
+COSMATI_DEVICE void fence_registers(double& value) { asm volatile("" : "+d"(value)); }
+COSMATI_DEVICE void fence_registers(int& value) { asm volatile("" : "+r"(value)); }
 // Leaves the value uninitialized, without an instruction.
-COSMATI_DEVICE void leave(float& value) { asm volatile("" : "=f"(value)); }
-COSMATI_DEVICE void leave(int& value) { asm volatile("" : "=r"(value)); }
+COSMATI_DEVICE void keep_uninitialized(float& value) { asm volatile("" : "=f"(value)); }
+COSMATI_DEVICE void keep_uninitialized(int& value) { asm volatile("" : "=r"(value)); }
 
 // True for all threads of the block if `mine` is true for one of them.
 COSMATI_DEVICE bool block_any(bool mine) { return __syncthreads_or(mine) != 0; }
@@ -81,9 +81,9 @@ COSMATI_DEVICE T exchange(T value, int mask) {
   return lane.other;
 }
 template <class T>
-COSMATI_DEVICE void hold(T&) {}
+COSMATI_DEVICE void fence_registers(T&) {}
 template <class T>
-COSMATI_DEVICE void leave(T&) {}
+COSMATI_DEVICE void keep_uninitialized(T&) {}
 COSMATI_DEVICE bool block_any(bool mine) { return emulator::block_any(mine); }
 
 template <class Storage>

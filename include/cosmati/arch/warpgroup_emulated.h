@@ -93,7 +93,7 @@ COSMATI_DEVICE void warpgroup_wait() {
   emulator::warpgroup_wait(in_flight);
 }
 template <class Sum, int count>
-COSMATI_DEVICE void hold_sums(Sum (&)[count]) {}
+COSMATI_DEVICE void fence_registers(Sum (&)[count]) {}
 
 template <int registers>
 COSMATI_DEVICE void release_registers() {

@@ -114,17 +114,17 @@ COSMATI_DEVICE void warpgroup_wait() {
 
 // Keeps the compiler from moving uses of these sums before this point; call it after warpgroup_wait().
 template <int count>
-COSMATI_DEVICE void hold_sums(float (&d)[count]) {
+COSMATI_DEVICE void fence_registers(float (&d)[count]) {
   COSMATI_UNROLL
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 template <int count>
-COSMATI_DEVICE void hold_sums(int (&d)[count]) {
+COSMATI_DEVICE void fence_registers(int (&d)[count]) {
   COSMATI_UNROLL
   for (int i = 0; i < count; ++i) asm volatile("" : "+r"(d[i])::"memory");
 }
 template <int count>
-COSMATI_DEVICE void hold_sums(HalfPair (&d)[count]) {
+COSMATI_DEVICE void fence_registers(HalfPair (&d)[count]) {
   COSMATI_UNROLL
   for (int i = 0; i < count; ++i) asm volatile("" : "+r"(d[i].bits)::"memory");
 }

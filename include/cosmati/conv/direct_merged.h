@@ -92,7 +92,7 @@ struct DirectMerged {
           COSMATI_UNROLL
           for (int i = 0; i < together; ++i) fetch(value[i], mine[i], channel, count);
           COSMATI_UNROLL
-          for (int i = 0; i < together; ++i) put(value[i], mine[i], channel, count);
+          for (int i = 0; i < together; ++i) store(value[i], mine[i], channel, count);
         }
       }
     }
@@ -105,8 +105,8 @@ struct DirectMerged {
     if (mine.is_image && channel + mine.input < count)
       value = arch::load_constant<Vector<ElementA, vector>>(mine.from + Index{channel} * window.image_input);
   }
-  COSMATI_DEVICE void put(Vector<ElementA, vector> const& value, Item const& mine, int channel,
-                          int count) const {
+  COSMATI_DEVICE void store(Vector<ElementA, vector> const& value, Item const& mine, int channel,
+                            int count) const {
     if (channel + mine.input >= count) return;
     Sum* const to = mine.to + channel * shape.pitch();
     if constexpr (is_copied) {

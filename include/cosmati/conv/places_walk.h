@@ -1,5 +1,5 @@
-// The tiles of a block in warp_specialized_kernel: like TileWalk (gemm/persistent.h), but over the phases of
-// a strided data gradient, those with the longest sums first.
+// The tiles of a block in warp_specialized_kernel: like TileScheduler (gemm/persistent.h), but over the
+// phases of a strided data gradient, those with the longest sums first.
 #pragma once
 #include "cosmati/conv/places_arguments.h"
 #include "cosmati/gemm/persistent.h"

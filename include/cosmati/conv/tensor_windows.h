@@ -37,9 +37,9 @@ struct WindowPlace {
     Digits const at = all.pixels.digits(first_window);
     image = at.first, row = all.top + at.middle * all.down, column = all.left + at.last * all.right;
   }
-  COSMATI_DEVICE void copy(ImageArguments const& all, Digits const& tap, int neighbour, void* to,
+  COSMATI_DEVICE void copy(ImageArguments const& all, Digits const& tap, int neighbor, void* to,
                            arch::Barrier& barrier) const {
-    int const at[4] = {tap.last + neighbour, column, row, image};
+    int const at[4] = {tap.last + neighbor, column, row, image};
     int const offset[2] = {all.first_right + tap.middle * all.tap_right,
                            all.first_down + tap.first * all.tap_down};
     arch::copy_windows(to, all.map, barrier, at, offset);
@@ -51,10 +51,10 @@ struct WindowBoxes {
   WindowPlace place;
   Digits tap;
   template <Along along, bool many>
-  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int, unsigned short) const {
     static_assert(along == Along::depth && !many,
                   "each block loads its own windows of the image: cluster_n must be 1");
-    place.copy(arguments, tap, neighbour, to, barrier);
+    place.copy(arguments, tap, neighbor, to, barrier);
   }
 };
 
@@ -63,11 +63,11 @@ struct TapBoxes {
   WindowPlace place;
   int first_outer;
   template <Along along, bool many>
-  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int, unsigned short) const {
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int, unsigned short) const {
     static_assert(along == Along::outer && !many,
                   "each block loads its own windows of the image: cluster_m must be 1");
     // Beyond n any tap is loaded, since the results are not stored; boxes begin at multiples of 16 bytes.
-    int const tap = first_outer + neighbour;
+    int const tap = first_outer + neighbor;
     place.copy(arguments, arguments.taps.digits(tap <= arguments.last_tap ? tap : 0), 0, to, barrier);
   }
 };
@@ -111,9 +111,9 @@ struct FilterBoxes {
   int first_outer;
   Digits tap;
   template <Along along, bool many>
-  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int line,
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int const at[4] = {(along == Along::depth ? tap.last : first_outer) + neighbour, tap.middle, tap.first,
+    int const at[4] = {(along == Along::depth ? tap.last : first_outer) + neighbor, tap.middle, tap.first,
                        (along == Along::depth ? first_outer : tap.last) + line};
     copy_box<many>(to, map, barrier, at, blocks);
   }

@@ -32,7 +32,7 @@ struct CopyingProducer {
   using SourceB = typename Traits::SourceB;
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int threads = 128, stages = policy.stages;
-  static constexpr int lag = least(stages / 2, stages - 2);
+  static constexpr int lag = imin(stages / 2, stages - 2);
 
   // Loads the tiles of one operand: by copies of all threads or, in the specialization, by TMA.
   template <class Source, class Tile>
@@ -41,7 +41,7 @@ struct CopyingProducer {
     COSMATI_DEVICE Operand(MatrixArguments const& arguments, Index batch, int first_outer, Index outer,
                            Index k, int thread)
         : copier(arguments, batch, first_outer, outer, k, thread) {}
-    COSMATI_DEVICE void bring(Tile& tile, arch::Barrier&, int first_k, int) const {
+    COSMATI_DEVICE void load(Tile& tile, arch::Barrier&, int first_k, int) const {
       copier.copy(tile, first_k);
     }
   };
@@ -50,7 +50,7 @@ struct CopyingProducer {
     typename Source::Lines lines;
     COSMATI_DEVICE Operand(typename Source::Arguments const& maps, Index matrix, int first, Index, Index, int)
         : lines(maps, maps.map, first, matrix) {}
-    COSMATI_DEVICE void bring(Tile& tile, arch::Barrier& full, int first_k, int thread) const {
+    COSMATI_DEVICE void load(Tile& tile, arch::Barrier& full, int first_k, int thread) const {
       if (thread != 0) return;
       arch::arrive_expecting(full, static_cast<int>(sizeof(Tile)));
       tile.copy(lines.step(first_k), full, 0, 1);
@@ -71,8 +71,8 @@ struct CopyingProducer {
       for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
-        a.bring(shared.a[ring.stage], full, step * policy.block_k, thread);
-        b.bring(shared.b[ring.stage], full, step * policy.block_k, thread);
+        a.load(shared.a[ring.stage], full, step * policy.block_k, thread);
+        b.load(shared.b[ring.stage], full, step * policy.block_k, thread);
         arch::commit_copies();
         if (++in_flight <= lag) continue;
         arch::wait_copies<lag>();

@@ -25,8 +25,8 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
 
     load_a.fetch(Index{block_k} * steps.first);
     load_b.fetch(Index{block_k} * steps.first);
-    load_a.put(shared.a[0]);
-    load_b.put(shared.b[0]);
+    load_a.store(shared.a[0]);
+    load_b.store(shared.b[0]);
     arch::block_barrier();
     Traits::read(fragment[0], shared, 0, 0, place);
 
@@ -39,7 +39,7 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
     int stage = 0;
     COSMATI_NO_UNROLL
     for (int step = steps.first; step < steps.last - apart; ++step) {
-      int const next = whole && pairs ? least(step + 1, steps.last - 1) : step + 1;
+      int const next = whole && pairs ? imin(step + 1, steps.last - 1) : step + 1;
       multiply_step<true>(sums, fragment, load_a, load_b, shared, stage, next, place);
     }
     if constexpr (apart == 1)
@@ -65,8 +65,8 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
         Traits::read(fragment[(pack + 1) % 2], shared, stage, pack + 1, place);
       } else if constexpr (more) {  // the other buffer was last read before the barrier of the step before
         stage ^= 1;
-        load_a.put(shared.a[stage]);
-        load_b.put(shared.b[stage]);
+        load_a.store(shared.a[stage]);
+        load_b.store(shared.b[stage]);
         arch::block_barrier();
         Traits::read(fragment[0], shared, stage, 0, place);
       }

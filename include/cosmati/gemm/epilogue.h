@@ -80,7 +80,7 @@ struct OperandTile {
   // Lane `lane` of a warp prefetches its share of the operand rows row(0) to row(rows - 1), at most 32: a
   // vector into L1, by a load whose value is returned, and a matrix into L2.
   template <class Real, int rows, int columns, class Row>
-  COSMATI_DEVICE Real touch(int lane, Row const& row, int valid_m, int valid_n) const {
+  COSMATI_DEVICE Real prefetch(int lane, Row const& row, int valid_m, int valid_n) const {
     constexpr int line = 128 / static_cast<int>(sizeof(typename Format::Element));
     Real one[1] = {};
     if constexpr (Format::by_m && Format::by_n) {
@@ -109,7 +109,7 @@ struct OperandTiles {
   template <class Real, int count, int of>
   COSMATI_DEVICE void store(int, int, int, Real const (&)[of][count], int) const {}
   template <class Real, int rows, int columns, class Row>
-  COSMATI_DEVICE Real touch(int, Row const&, int, int) const {
+  COSMATI_DEVICE Real prefetch(int, Row const&, int, int) const {
     return 0;
   }
 };
@@ -131,9 +131,9 @@ struct OperandTiles<Geometry, First, Rest...> {
     rest.store(m, n, valid, from, at + 1);
   }
   template <class Real, int rows, int columns, class Row>
-  COSMATI_DEVICE Real touch(int lane, Row const& row, int valid_m, int valid_n) const {
-    return first.template touch<Real, rows, columns>(lane, row, valid_m, valid_n) +
-           rest.template touch<Real, rows, columns>(lane, row, valid_m, valid_n);
+  COSMATI_DEVICE Real prefetch(int lane, Row const& row, int valid_m, int valid_n) const {
+    return first.template prefetch<Real, rows, columns>(lane, row, valid_m, valid_n) +
+           rest.template prefetch<Real, rows, columns>(lane, row, valid_m, valid_n);
   }
 };
 template <class Geometry>
@@ -166,7 +166,7 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
       COSMATI_UNROLL
       for (int s = 0; s < Function::scalars; ++s) {
         scalar[s] = static_cast<Real>(all.scalars[s]);
-        arch::hold(scalar[s]);
+        arch::fence_registers(scalar[s]);
       }
     }
   };
@@ -174,12 +174,12 @@ struct ExpressionEpilogue<Function, SourceFormat, FormatList<Operand...>, Format
   // Prefetches the operands of a warp's (rows, columns) while its sums are still computed. Using the returned
   // value waits for the loads.
   template <int rows, int columns, class Row>
-  COSMATI_DEVICE static Real touch(Arguments const& all, Index batch, Index m, Index n, int lane,
-                                   Row const& row, int valid_m, int valid_n) {
+  COSMATI_DEVICE static Real prefetch(Arguments const& all, Index batch, Index m, Index n, int lane,
+                                      Row const& row, int valid_m, int valid_n) {
     OperandTiles<Geometry, SourceFormat> const of_source(&all.source, batch, m, n);
     OperandTiles<Geometry, Operand...> const of_operands(all.operands, batch, m, n);
-    return of_source.template touch<Real, rows, columns>(lane, row, valid_m, valid_n) +
-           of_operands.template touch<Real, rows, columns>(lane, row, valid_m, valid_n);
+    return of_source.template prefetch<Real, rows, columns>(lane, row, valid_m, valid_n) +
+           of_operands.template prefetch<Real, rows, columns>(lane, row, valid_m, valid_n);
   }
 
   template <int count>

@@ -45,7 +45,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
       for (int j = 0; j < policy.thread_n; j += count) {
         int const n = partition_n.position(0, 0, j);
         int const valid = policy.whole          ? count
-                          : m < at.rows - own_m ? least(at.columns - own_n - n, count)
+                          : m < at.rows - own_m ? imin(at.columns - own_n - n, count)
                                                 : 0;
         if (!policy.whole && valid <= 0) continue;
         Real value[count];
@@ -66,13 +66,13 @@ COSMATI_DEVICE void store_staged_rows(Value const (&staged)[rows][pitch], typena
                                       RowOf const& row_of) {
   using Real = typename Epilogue::Real;
   // Columns per thread and iteration; they divide the row for every tile.
-  constexpr int count = vector_within(policy.block_n, most(Destination::width, 4));
+  constexpr int count = vector_within(policy.block_n, imax(Destination::width, 4));
   constexpr int runs = policy.block_n / count;
   COSMATI_NO_UNROLL
   for (int item = arch::thread(); item < rows * runs; item += policy.threads()) {
     int const row = item / runs, n = item % runs * count;
     int const m = row_of(row);
-    int const valid = policy.whole ? count : m < at.rows ? least(at.columns - n, count) : 0;
+    int const valid = policy.whole ? count : m < at.rows ? imin(at.columns - n, count) : 0;
     if (valid <= 0) continue;
     Real value[count];
     COSMATI_UNROLL

@@ -46,7 +46,7 @@ grouped_gemm_kernel(COSMATI_PARAMETER GroupArguments group) {
   store_tile<Traits>(sums, shared, params, tile, 0);
 }
 
-// The tiles of a block in warp_specialized_kernel: like TileWalk, over the tiles of all problems.
+// The tiles of a block in warp_specialized_kernel: like TileScheduler, over the tiles of all problems.
 template <class Traits>
 class WalkOfGroup {
   static constexpr GemmPolicy policy = Traits::policy;

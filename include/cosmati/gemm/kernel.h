@@ -77,7 +77,7 @@ COSMATI_DEVICE void compute_part(typename Traits::SharedStorage& shared,
 template <class Traits>
 COSMATI_DEVICE void compute_stream(typename Traits::SharedStorage& shared,
                                    typename Traits::Params const& params) {
-  using Walk = StreamWalk<Traits::policy>;
+  using Walk = StreamScheduler<Traits::policy>;
   COSMATI_NO_UNROLL
   for (Walk walk(params.m, params.n, params.k, params.schedule, {0, 0, 0}); walk.more(); walk.advance()) {
     TileOfWork const work = walk.work();

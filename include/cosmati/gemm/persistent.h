@@ -23,14 +23,15 @@ struct ClusterPlace {
 };
 
 // The number of tiles, matrices and parts of a launch, multiplied, is below 2^31. Usage: for
-// (TileWalk<policy> walk(...); walk.more(); walk.advance()) ... walk.work() ...
+// (TileScheduler<policy> walk(...); walk.more(); walk.advance()) ... walk.work() ...
 template <GemmPolicy policy>
-class TileWalk {
+class TileScheduler {
   static constexpr int cluster = policy.cluster();
   static constexpr bool splits_k = policy.partition == Partition::split_k;
 
  public:
-  COSMATI_DEVICE TileWalk(Index m, Index n, Index k, ScheduleArguments const& schedule, ClusterPlace place)
+  COSMATI_DEVICE TileScheduler(Index m, Index n, Index k, ScheduleArguments const& schedule,
+                               ClusterPlace place)
       : tiles_m_(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
         tiles_n_(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
         steps_(static_cast<int>(ceiling_divide(k, policy.block_k))),

@@ -77,10 +77,10 @@ struct StagesOfMultistage {
   static_assert(stages >= 3 && stages <= 5,
                 "main loop multistage requires stages = 3, 4 or 5; double_buffered requires 2");
 };
-template <int stages, int least = arch::least_architecture()>
+template <int stages, int architecture = arch::min_architecture()>
 struct ArchitectureOfMultistage {
   static_assert(
-      least >= 800,
+      architecture >= 800,
       "main loop multistage requires cp.async, available from sm_80 on; use double_buffered for sm_75");
 };
 template <class Sum>

@@ -79,10 +79,10 @@ COSMATI_CONSTEXPR GemmPolicy policy_of(GemmPolicy const& own, int) {
 template <class Element>
 COSMATI_CONSTEXPR GemmPolicy policy_of(PolicyName name, int run_bytes) {
   constexpr bool is_f16 = is_same<Element, f16>, is_bf16 = is_same<Element, bf16>;
-  constexpr int least = arch::least_architecture();
-  if ((is_f16 || is_bf16) && least >= 800 && run_bytes >= 4)
+  constexpr int architecture = arch::min_architecture();
+  if ((is_f16 || is_bf16) && architecture >= 800 && run_bytes >= 4)
     return named_policy(name, MainLoop::multistage, Multiply::mma, DataType::f32, sizeof(Element));
-  if ((is_f16 && least >= 750) || (is_bf16 && least >= 800))
+  if ((is_f16 && architecture >= 750) || (is_bf16 && architecture >= 800))
     return named_policy(name, MainLoop::double_buffered, Multiply::wmma, DataType::f32, sizeof(Element));
   return named_policy(name, MainLoop::double_buffered, Types<Element>::multiply, Types<Element>::sum);
 }

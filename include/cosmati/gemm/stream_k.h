@@ -12,13 +12,14 @@
 
 namespace cosmati {
 
-// Like TileWalk, with pieces of tiles.
+// Like TileScheduler, with pieces of tiles.
 template <GemmPolicy policy>
-class StreamWalk {
+class StreamScheduler {
   static constexpr int cluster = policy.cluster();
 
  public:
-  COSMATI_DEVICE StreamWalk(Index m, Index n, Index k, ScheduleArguments const& schedule, ClusterPlace place)
+  COSMATI_DEVICE StreamScheduler(Index m, Index n, Index k, ScheduleArguments const& schedule,
+                                 ClusterPlace place)
       : tiles_m_(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
         tiles_n_(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
         steps_(static_cast<int>(ceiling_divide(k, policy.block_k))),
@@ -93,11 +94,11 @@ class StreamWalk {
 
 template <GemmPolicy policy, Partition partition = policy.partition>
 struct WalkOf {
-  using type = TileWalk<policy>;
+  using type = TileScheduler<policy>;
 };
 template <GemmPolicy policy>
 struct WalkOf<policy, Partition::stream_k> {
-  using type = StreamWalk<policy>;
+  using type = StreamScheduler<policy>;
 };
 
 // The walk over the tiles of a launch with a single problem.

@@ -92,7 +92,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       COSMATI_UNROLL
       for (int j = 0; j < columns / 8; ++j) {
         COSMATI_UNROLL
-        for (int i = 0; i < 2; ++i) put(buffer, own_m + i * 8, j * 8 + own_n, value[j][i]);
+        for (int i = 0; i < 2; ++i) store_pair(buffer, own_m + i * 8, j * 8 + own_n, value[j][i]);
       }
       if ((box + 1) % buffers != 0) continue;
       arch::publish_to_async();
@@ -111,7 +111,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   }
 
   // Stores row m, columns n and n + 1 of a box.
-  COSMATI_DEVICE static void put(unsigned char* buffer, int m, int n, Pair const& value) {
+  COSMATI_DEVICE static void store_pair(unsigned char* buffer, int m, int n, Pair const& value) {
     if constexpr (along == Along::depth) {
       arch::store(buffer + offset(m, n), value);
     } else {

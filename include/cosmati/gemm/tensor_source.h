@@ -68,9 +68,9 @@ struct MatrixBoxes {
   arch::TensorMap const& map;
   int first_outer, first_depth, batch;
   template <Along along, bool many>
-  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbour, int line,
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int const at[3] = {(along == Along::depth ? first_depth : first_outer) + neighbour,
+    int const at[3] = {(along == Along::depth ? first_depth : first_outer) + neighbor,
                        (along == Along::depth ? first_outer : first_depth) + line, batch};
     copy_box<many>(to, map, barrier, at, blocks);
   }

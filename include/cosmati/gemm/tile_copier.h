@@ -18,8 +18,8 @@ class TileCopier {
   static constexpr bool along_depth = Source::along == Along::depth;
 
  public:
-  static constexpr bool by_copies = least(Source::width, 16 / size) * size >= 4;
-  static constexpr int width = by_copies ? least(Source::width, 16 / size) : 16 / size;  // of a run
+  static constexpr bool by_copies = imin(Source::width, 16 / size) * size >= 4;
+  static constexpr int width = by_copies ? imin(Source::width, 16 / size) : 16 / size;  // of a run
 
  private:
   static constexpr int line_runs = Tile::row_bytes / (width * size), lines_at_once = threads / line_runs;
@@ -59,7 +59,7 @@ class TileCopier {
     COSMATI_NO_UNROLL
     for (int box = 0; box < Tile::box.boxes; ++box) {
       int const left = columns_left - box * Tile::box.row;
-      int const valid = left < 0 ? 0 : least(left, width);
+      int const valid = left < 0 ? 0 : imin(left, width);
       Element const* from = first_ + first_depth * step_stride_ + box * Tile::box.row * column_stride_;
       unsigned char* const to = &tile.bytes[box][0][0];
       COSMATI_NO_UNROLL

@@ -40,16 +40,16 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
       policy.cluster_m * policy.cluster_n;  // blocks that load shared tiles for each other
   static constexpr int step_bytes = static_cast<int>(sizeof(TileA) + sizeof(TileB));
   // Registers per thread, in multiples of 8: producers release registers that consumers need for their sums.
-  static constexpr int launch_registers = least(65536 / policy.blocks / threads, 255) / 8 * 8;
+  static constexpr int launch_registers = imin(65536 / policy.blocks / threads, 255) / 8 * 8;
   static constexpr bool copies_a = is_copied<SourceA>, copies_b = is_copied<SourceB>,
                         copies = copies_a || copies_b;
   static constexpr int producer_registers = copies ? CopiedOperands<SourceA, SourceB>::registers : 40;
   // Arrivals on `full` per phase: one TMA thread, four copying warps.
   static constexpr int full_arrivals = (copies_a && copies_b ? 0 : 1) + (copies ? 4 : 0);
   static constexpr int consumer_registers =
-      least((launch_registers * threads - 128 * producer_registers) / (128 * groups), 240) / 8 * 8;
+      imin((launch_registers * threads - 128 * producer_registers) / (128 * groups), 240) / 8 * 8;
 
-  using InCluster = ClusterSum<typename Operands::Product, policy.cluster_k, 32 * Operands::warps>;
+  using ClusterReduction = ClusterSum<typename Operands::Product, policy.cluster_k, 32 * Operands::warps>;
   using Result = WarpgroupProduct<policy.slice(), SourceA_, SourceB_, Sum>;  // a slice of each row
   using ToDestination = EpilogueScheduleOf<policy.epilogue, Result, Epilogue, Destination>;
 
@@ -57,7 +57,7 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
     TileA a[policy.stages];
     TileB b[policy.stages];
     typename ToDestination::SharedStorage epilogue;
-    ConditionalStorage<(policy.cluster_k > 1), typename InCluster::SharedStorage> parts;
+    ConditionalStorage<(policy.cluster_k > 1), typename ClusterReduction::SharedStorage> parts;
     arch::Barrier full[policy.stages];   // the bytes of both operands have arrived
     arch::Barrier empty[policy.stages];  // all consumers of the cluster have read them
   };
@@ -148,15 +148,16 @@ struct WarpSpecializedRoles {
       int const last = multiply(sums, operands, fragments, shared, ring, steps);
       if (policy.ping_pong && !tiles.is_last()) arch::named_arrive(1 + (group ^ 1), 256);
       TileOfWork work = tiles.work();
-      arch::hold(work.tile.m), arch::hold(work.tile.n);  // computed while the last products are in flight
+      arch::fence_registers(work.tile.m),
+          arch::fence_registers(work.tile.n);  // computed while the last products are in flight
       Index const first_m = Index{work.tile.m} * policy.block_m,
                   first_n = Index{work.tile.n} * policy.block_n + here.k * policy.slice().block_n;
       TileOfResult const at{work.batch, first_m, first_n, clamp_to_int(params.m - first_m),
                             clamp_to_int(params.n - first_n)};
-      auto operand = touch_operands(params, at);
+      auto operand = prefetch_epilogue(params, at);
       arch::warpgroup_wait<0>();
-      sums.hold();
-      arch::hold(operand);
+      sums.fence_registers();
+      arch::fence_registers(operand);
       if (!Traits::promotes && steps.first < steps.last) release(shared.empty[last]);
       auto&& result = slice(sums, shared, here, turn);
       ConsumerTeam<Traits> const team{3 + (policy.ping_pong ? group : 0)};
@@ -167,13 +168,13 @@ struct WarpSpecializedRoles {
       if (at.rows == 0 || at.columns == 0) continue;
       Traits::ToDestination::run(result, shared.epilogue, params.epilogue, params.d, at);
     }
-    if constexpr (policy.cluster_k > 1) Traits::InCluster::finish(shared.parts, turn);
+    if constexpr (policy.cluster_k > 1) Traits::ClusterReduction::finish(shared.parts, turn);
     if constexpr (requires { Traits::ToDestination::finish(); }) Traits::ToDestination::finish();
   }
 
  private:
   // Prefetches epilogue operands while the last products are in flight.
-  COSMATI_DEVICE static auto touch_operands(Params const& params, TileOfResult const& at) {
+  COSMATI_DEVICE static auto prefetch_epilogue(Params const& params, TileOfResult const& at) {
     using Result = typename Traits::Result;
     if constexpr (requires { Traits::Epilogue::operands; }) {
       constexpr GemmPolicy part = policy.slice();
@@ -181,7 +182,7 @@ struct WarpSpecializedRoles {
       ThreadPlace const place = Result::place(arch::thread());
       int const m = partition_m.position(place.warp_m, 0, 0), n = place.warp_n * part.warp_n;
       auto const row = [](int i) { return i / 16 * 64 + i % 16; };
-      return Traits::Epilogue::template touch<part.warp_m, part.warp_n>(
+      return Traits::Epilogue::template prefetch<part.warp_m, part.warp_n>(
           params.epilogue, at.batch, at.first_m + m, at.first_n + n, arch::thread() % 32, row, at.rows - m,
           at.columns - n);
     } else {
@@ -192,7 +193,7 @@ struct WarpSpecializedRoles {
   COSMATI_DEVICE static decltype(auto) slice(typename Traits::Product& sums, Shared& shared,
                                              ClusterPlace here, int round) {
     if constexpr (policy.cluster_k > 1)
-      return Traits::InCluster::slice(sums, shared.parts, here.k, round);
+      return Traits::ClusterReduction::slice(sums, shared.parts, here.k, round);
     else
       return (sums);
   }
@@ -206,7 +207,7 @@ struct WarpSpecializedRoles {
     if (Traits::promotes || steps.first >= steps.last)
       sums.clear();
     else
-      sums.leave();
+      sums.keep_uninitialized();
     int before = ring.stage;
     COSMATI_NO_UNROLL
     for (int step = steps.first; step < steps.last; step += policy.cluster_k, ring.advance()) {
@@ -257,7 +258,7 @@ warp_specialized_kernel(COSMATI_PARAMETER typename Walk::Launch launch) {
       arch::init(shared.full[stage], Traits::full_arrivals);
       arch::init(shared.empty[stage], Traits::warps * Traits::sharing);
     }
-    if constexpr (Traits::policy.cluster_k > 1) Traits::InCluster::init(shared.parts);
+    if constexpr (Traits::policy.cluster_k > 1) Traits::ClusterReduction::init(shared.parts);
     arch::publish_barriers();
   }
   if constexpr (Traits::cluster > 1) {

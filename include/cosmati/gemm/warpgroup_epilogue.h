@@ -17,7 +17,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   static constexpr int passes_n = policy.warp_n / columns, passes = policy.warp_m / rows * passes_n;
   // Columns per run; if D is M-major, adjacent lanes process adjacent rows instead.
   static constexpr bool down = lies_along_m<Destination>();
-  static constexpr int count = down ? 1 : vector_within(columns, most(Destination::width, 4));
+  static constexpr int count = down ? 1 : vector_within(columns, imax(Destination::width, 4));
   struct SharedStorage {
     alignas(16) Real value[policy.consumer_warps()][rows][pitch];
   };
@@ -37,7 +37,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
       arch::warp_barrier();  // the previous pass has been read
       COSMATI_UNROLL
       for (int p = 0; p < passes; ++p)
-        if (p == pass) put(value, sums, place, p / passes_n * 2, p % passes_n * columns / 4);
+        if (p == pass) stage(value, sums, place, p / passes_n * 2, p % passes_n * columns / 4);
       arch::warp_barrier();
       int const first_m = partition_m.position(0, 0, pass / passes_n * 2),
                 first_n = pass % passes_n * columns;
@@ -48,7 +48,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
         int const column = down ? item / rows : item % (columns / count) * count;
         int const m = first_m + row, n = first_n + column;
         int const valid = policy.whole           ? count
-                          : m < at.rows - warp_m ? least(at.columns - warp_n - n, count)
+                          : m < at.rows - warp_m ? imin(at.columns - warp_n - n, count)
                                                  : 0;
         if (valid <= 0) continue;
         Real run[count];
@@ -62,8 +62,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
 
  private:
   // Stores rows i and i + 1 of this thread, its columns from j on.
-  COSMATI_DEVICE static void put(Real (&value)[rows][pitch], typename Traits::Product const& sums,
-                                 ThreadPlace const& place, int i, int j) {
+  COSMATI_DEVICE static void stage(Real (&value)[rows][pitch], typename Traits::Product const& sums,
+                                   ThreadPlace const& place, int i, int j) {
     COSMATI_UNROLL
     for (int column = 0; column < columns / 4; column += 2) {
       COSMATI_UNROLL

@@ -33,13 +33,13 @@ struct WarpgroupAccumulators {
     for_each([](Sum& sum) { sum = 0; });
   }
   // Leaves the sums uninitialized: the first product does not accumulate.
-  COSMATI_DEVICE void leave() {
-    for_each([](Sum& sum) { arch::leave(sum); });
+  COSMATI_DEVICE void keep_uninitialized() {
+    for_each([](Sum& sum) { arch::keep_uninitialized(sum); });
   }
   // Must be called after waiting for the products and before any other use of the sums.
-  COSMATI_DEVICE void hold() {
+  COSMATI_DEVICE void fence_registers() {
     COSMATI_UNROLL
-    for (int block = 0; block < rows / 2; ++block) arch::hold_sums(value[block]);
+    for (int block = 0; block < rows / 2; ++block) arch::fence_registers(value[block]);
   }
 };
 
@@ -168,14 +168,14 @@ struct WarpgroupProduct {
       for (int first_n = 0; first_n < policy.warp_n; first_n += columns) {
         Sum step[columns / 2];
         COSMATI_UNROLL
-        for (Sum& sum : step) arch::leave(sum);
+        for (Sum& sum : step) arch::keep_uninitialized(sum);
         arch::warpgroup_begin();
         COSMATI_UNROLL
         for (int pack = 0; pack < packs_deep; ++pack)
           multiply_pack(step, from_a, from_b, pack, block, first_n, pack > 0);
         arch::warpgroup_commit();
         arch::warpgroup_wait<0>();
-        arch::hold_sums(step);
+        arch::fence_registers(step);
         COSMATI_UNROLL
         for (int r = 0; r < columns / 2; ++r) sums.value[block][first_n / 2 + r] += step[r];
       }

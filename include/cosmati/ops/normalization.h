@@ -73,12 +73,13 @@ enum class RowNormMode : unsigned char { layer, rms };
 
 // Layer normalization and RMS normalization. The dimensions of x from `axis` on are normalized together: they
 // are a row of n elements, with one mean and one inverse for each index tuple of the dimensions before.
-//   layer:  mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon), u = (x - mean) *
-//   inverse rms:    inverse = 1 / sqrt(sum of x^2 / n + epsilon), u = x * inverse forward:   y = u * weight +
-//   bias; writes saved_mean (layer) and saved_inverse if `statistics` is present backward:  from x, dy,
-//   weight and the saved statistics, with g = dy * weight and means over the row:
-//              dx = inverse * (g - mean of g - u * mean of g*u), rms without the mean of g;
-//              dweight = sum of dy * u and dbias = sum of dy over all rows, in an order fixed by the plan
+//   layer:    mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon),
+//             u = (x - mean) * inverse
+//   rms:      inverse = 1 / sqrt(sum of x^2 / n + epsilon), u = x * inverse
+//   forward:  y = u * weight + bias; writes saved_mean (layer) and saved_inverse if `statistics` is present
+//   backward: from x, dy, weight and the saved statistics, with g = dy * weight and means over the row:
+//             dx = inverse * (g - mean of g - u * mean of g*u), rms without the mean of g;
+//             dweight = sum of dy * u and dbias = sum of dy over all rows, in an order fixed by the plan
 // Absent weights are ones, an absent bias is zeros. NaN: docs/nonfinite.md
 struct RowNormProblem {
   RowNormMode mode = RowNormMode::layer;
@@ -86,10 +87,10 @@ struct RowNormProblem {
   int axis = 1;
   TensorDescription x;
   TensorDescription y;               // y, or dy
-  TensorDescription dx;              // of backward
+  TensorDescription dx;              // backward only
   TensorDescription weight;          // the shape of x from `axis` on, or absent
-  TensorDescription bias;            // the same, of forward; not of rms
-  TensorDescription dweight, dbias;  // the same, of backward
+  TensorDescription bias;            // like weight; forward only, layer only
+  TensorDescription dweight, dbias;  // like weight; backward only
   TensorDescription statistics;      // the shape of x with extents of 1 from `axis` on: mean and inverse
   double epsilon = 1e-5;
 

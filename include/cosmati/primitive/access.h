@@ -8,7 +8,7 @@
 namespace cosmati {
 
 // The existing part of a run: `count` of its elements, from `offset` on.
-struct Stretch {
+struct ContiguousRange {
   Index offset;
   int count;
 };
@@ -32,8 +32,8 @@ struct Elements {
   static constexpr bool random = false;
 
   template <class Real, int width>
-  COSMATI_DEVICE static void load(PrimitiveParameters const&, PrimitiveTensor const& tensor, Stretch run,
-                                  Real (&to)[width]) {
+  COSMATI_DEVICE static void load(PrimitiveParameters const&, PrimitiveTensor const& tensor,
+                                  ContiguousRange run, Real (&to)[width]) {
     Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
     if constexpr (same) {
       Real const value = run.count > 0 ? widened<Real>(*from) : Real(0);
@@ -54,7 +54,8 @@ struct Elements {
   }
 
   template <class Real, int width>
-  COSMATI_DEVICE static void store(PrimitiveTensor const& tensor, Stretch run, Real const (&from)[width]) {
+  COSMATI_DEVICE static void store(PrimitiveTensor const& tensor, ContiguousRange run,
+                                   Real const (&from)[width]) {
     Element* const to = arch::as_global(static_cast<Element*>(tensor.data)) + run.offset;
     if (width > 1 && run.count >= width) {
       constexpr int piece = pieces_of<width>();
@@ -100,7 +101,8 @@ struct Elements {
   template <int width>
   using Run = Vector<Element, width>;
   template <int width>
-  COSMATI_DEVICE static void copy(Vector<Element, width>& to, PrimitiveTensor const& tensor, Stretch run) {
+  COSMATI_DEVICE static void copy(Vector<Element, width>& to, PrimitiveTensor const& tensor,
+                                  ContiguousRange run) {
     constexpr int bytes = width * static_cast<int>(sizeof(Element));
     Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
     if constexpr (bytes == 4 || bytes == 8 || bytes == 16) {
@@ -140,8 +142,8 @@ struct Elements {
 struct KeptElements {
   static constexpr bool random = true;
   template <class Real, int width>
-  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const&, Stretch run,
-                                  Real (&to)[width]) {
+  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const&,
+                                  ContiguousRange run, Real (&to)[width]) {
     auto const number = static_cast<unsigned long long>(run.offset);
     if (width % 4 == 0 && number % 4 == 0) {
       COSMATI_UNROLL

@@ -53,7 +53,7 @@ struct ChannelKernel {
 
   COSMATI_DEVICE void copy(Place const& channel, Place const& place, int i) const {
     X::copy(slot(i), params.tensor[0],
-            Stretch{offset(params.tensor[0], policy.kept, channel, place), count_of(place)});
+            ContiguousRange{offset(params.tensor[0], policy.kept, channel, place), count_of(place)});
   }
 
   // Returns the moments of this thread's runs.
@@ -223,14 +223,14 @@ struct ChannelKernel {
       Traits::Function::apply(params, in, result);
       out[e] = result[0];
     }
-    Y::store(y, Stretch{offset(y, policy.kept, channel, place), count_of(place)}, out);
+    Y::store(y, ContiguousRange{offset(y, policy.kept, channel, place), count_of(place)}, out);
   }
 
   template <int i>
   COSMATI_DEVICE void read_one(Place const& channel, Real& to) const {
     using Access = typename AccessAt<i, typename Traits::Inputs>::type;
     Real one[1];
-    Access::load(params, params.tensor[i], Stretch{channel.offset(params.tensor[i].stride), 1}, one);
+    Access::load(params, params.tensor[i], ContiguousRange{channel.offset(params.tensor[i].stride), 1}, one);
     to = one[0];
   }
   template <int i>
@@ -238,7 +238,7 @@ struct ChannelKernel {
     using Access = typename AccessAt<i, typename Traits::Outputs>::type;
     PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
     Real const one[1] = {from};
-    Access::store(tensor, Stretch{channel.offset(tensor.stride), 1}, one);
+    Access::store(tensor, ContiguousRange{channel.offset(tensor.stride), 1}, one);
   }
 };
 

@@ -23,7 +23,7 @@ struct LrnKernel {
     Real sum[width] = {};
     for (int i = first < 0 ? 0 : first; i <= last && i < params.classes; ++i) {
       Real x[width];
-      X::load(params, params.tensor[0], Stretch{offset + i * side.tap_step, count}, x);
+      X::load(params, params.tensor[0], ContiguousRange{offset + i * side.tap_step, count}, x);
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) sum[e] += x[e] * x[e];
     }
@@ -43,7 +43,7 @@ struct LrnKernel {
     Index const own = place.offset(in.stride), offset = own - c * side.tap_step;
     auto const beta = static_cast<Real>(params.scalar[2]);
     Real x[width], scale[width], out[width];
-    X::load(params, in, Stretch{own, count}, x);
+    X::load(params, in, ContiguousRange{own, count}, x);
     base(offset, count, c, scale);
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e) {
@@ -59,20 +59,20 @@ struct LrnKernel {
         int const first = c - side.taps / 2, last = c + (side.taps - 1) / 2;
         for (int i = first < 0 ? 0 : first; i <= last && i < params.classes; ++i) {
           Real other[width], other_base[width];
-          X::load(params, in, Stretch{offset + i * side.tap_step, count}, other);
-          Gradient::load(params, gradient, Stretch{gradients + i * side.pair_step, count}, dy);
+          X::load(params, in, ContiguousRange{offset + i * side.tap_step, count}, other);
+          Gradient::load(params, gradient, ContiguousRange{gradients + i * side.pair_step, count}, dy);
           base(offset, count, i, other_base);
           COSMATI_UNROLL
           for (int e = 0; e < width; ++e) sum[e] += dy[e] * other[e] * power(other_base[e], -beta - Real(1));
         }
-        Gradient::load(params, gradient, Stretch{own_gradient, count}, dy);
+        Gradient::load(params, gradient, ContiguousRange{own_gradient, count}, dy);
         auto const factor = static_cast<Real>(2 * params.scalar[1] * params.scalar[2]);
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e) out[e] = dy[e] * scale[e] - factor * x[e] * sum[e];
       }
     }
-    AccessAt<0, typename Traits::Outputs>::type::store(result, Stretch{place.offset(result.stride), count},
-                                                       out);
+    AccessAt<0, typename Traits::Outputs>::type::store(
+        result, ContiguousRange{place.offset(result.stride), count}, out);
   }
 };
 
@@ -99,7 +99,7 @@ struct LrnTile {
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) to[i][e] = 0;
       if (c >= 0 && c < params.classes)
-        Tensor::load(params, tensor, Stretch{offset + (from + i) * step, count}, to[i]);
+        Tensor::load(params, tensor, ContiguousRange{offset + (from + i) * step, count}, to[i]);
     }
   }
 
@@ -169,7 +169,7 @@ struct LrnTile {
                             Real const (&out)[width]) const {
     if (first + i < params.classes)
       AccessAt<0, typename Traits::Outputs>::type::store(
-          result, Stretch{place.offset(result.stride) + i * params.window[0].index_step, count}, out);
+          result, ContiguousRange{place.offset(result.stride) + i * params.window[0].index_step, count}, out);
   }
 };
 

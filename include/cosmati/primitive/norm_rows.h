@@ -23,10 +23,10 @@ struct NormKernel {
   NormShared<Traits>& shared;
   Place const kept;
   bool const exists;
-  // x, and dy * weight of gradients; what does not exist is 0 there.
+  // x, and dy * weight of gradients; elements that do not exist are 0.
   Real value[2][loaded][width];
   int counts[loaded];
-  // The mean is mean + correction: of large means the first rounds more than the deviations.
+  // The mean is mean + correction: the rounding error of a large mean exceeds the deviations.
   Real mean = 0, correction = 0, inverse = 0;
 
   COSMATI_DEVICE NormKernel(PrimitiveParameters const& all, Team const& mine, NormShared<Traits>& memory,
@@ -48,9 +48,9 @@ struct NormKernel {
   COSMATI_DEVICE void read(Place const& place, int count, Real (&to)[width]) const {
     using Access = typename AccessAt<i, typename Traits::Inputs>::type;
     PrimitiveTensor const& tensor = params.tensor[i];
-    Access::load(params, tensor, Stretch{offset(tensor, place), count}, to);
+    Access::load(params, tensor, ContiguousRange{offset(tensor, place), count}, to);
   }
-  // The input whose number only the operation tells.
+  // Loads the input whose number depends on the operation.
   template <int i = 0>
   COSMATI_DEVICE void read_at(int number, Place const& place, int count, Real (&to)[width]) const {
     if constexpr (i < Traits::Inputs::size && i < 5) {
@@ -66,7 +66,7 @@ struct NormKernel {
       if (number != i) return write_at<i + 1>(number, place, count, from);
       using Access = typename AccessAt<i, typename Traits::Outputs>::type;
       PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
-      Access::store(tensor, Stretch{offset(tensor, place), count}, from);
+      Access::store(tensor, ContiguousRange{offset(tensor, place), count}, from);
     }
   }
   COSMATI_DEVICE Index offset(PrimitiveTensor const& tensor, Place const& place) const {
@@ -104,7 +104,7 @@ struct NormKernel {
     }
   }
 
-  // The sums over the threads of the row; every thread gets them.
+  // Sums over the threads of the row; every thread receives the results.
   template <int values>
   COSMATI_DEVICE void join(Real (&sum)[values]) const {
     int const lanes = team.along < 32 ? team.along : 32, warps = team.along / 32;
@@ -115,7 +115,7 @@ struct NormKernel {
     }
     if (warps <= 1) return;
     int const warp = arch::thread() / 32, first = warp / warps * warps;
-    arch::block_barrier();  // what the sums before have left is read
+    arch::block_barrier();  // the previous sums have been read
     if (arch::thread() % 32 == 0) {
       COSMATI_UNROLL
       for (int v = 0; v < values; ++v) shared.value[v][warp] = sum[v];
@@ -142,7 +142,7 @@ struct NormKernel {
     }
     return sum_of(sums);
   }
-  // Of the differences from `center`.
+  // Sums the squares of the differences from `center`.
   COSMATI_DEVICE Real sum_of_squares(Real center) const {
     Real sums[width] = {};
     COSMATI_UNROLL
@@ -155,7 +155,7 @@ struct NormKernel {
     }
     return sum_of(sums);
   }
-  // The differences from the mean, and their squares.
+  // Sums the differences from the mean and their squares.
   COSMATI_DEVICE void add_differences(Real (&sum)[2]) const {
     Real sums[width] = {}, squares[width] = {};
     COSMATI_UNROLL
@@ -179,7 +179,7 @@ struct NormKernel {
     return sums[0];
   }
 
-  // Mean and inverse of a row that is not kept: the moments of each thread's share, joined by their means.
+  // Mean and inverse of a row that is not kept: merges the moments of each thread's share by their means.
   COSMATI_DEVICE void find_statistics(unsigned begin, unsigned step) {
     Real const share = static_cast<Real>(params.scalar[0]);
     Real squares = 0;

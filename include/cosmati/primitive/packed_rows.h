@@ -82,7 +82,7 @@ struct PackedRowKernel : RowTotals<Traits> {
         out[e] = operation == RowOperation::softmax ? exponential(difference) * factor[0]
                                                     : difference - log_of_sum[0];
       }
-      Y::store(y, Stretch{offset(y, u), width}, out);
+      Y::store(y, ContiguousRange{offset(y, u), width}, out);
     }
   }
 };

@@ -144,7 +144,7 @@ struct RowKernel : RowTotals<Traits> {
       for (int e = 0; e < width; ++e) out[e] = result(u, e, run, label[results == 1 ? 0 : e]);
       using Access = typename AccessAt<0, typename Traits::Outputs>::type;
       PrimitiveTensor const& tensor = params.tensor[primitive_inputs];
-      Access::store(tensor, Stretch{offset(tensor, run), policy.whole ? width : counts[u]}, out);
+      Access::store(tensor, ContiguousRange{offset(tensor, run), policy.whole ? width : counts[u]}, out);
     }
   }
 
@@ -173,7 +173,7 @@ struct RowKernel : RowTotals<Traits> {
       // Along a row the stride is that of a complete run; an element's stride is 1/width of it.
       Index const step = results == 1 ? scores.stride[policy.kept] / width : scores.stride[policy.kept];
       Scores::load(params, scores,
-                   Stretch{kept.offset(scores.stride) + r * scores.run_stride + label[r] * step, 1},
+                   ContiguousRange{kept.offset(scores.stride) + r * scores.run_stride + label[r] * step, 1},
                    of_label);
       score[r] = static_cast<Real>(params.scalar[0]) * of_label[0];
     }
@@ -187,7 +187,7 @@ struct RowKernel : RowTotals<Traits> {
       Real out[results];
       COSMATI_UNROLL
       for (int r = 0; r < results; ++r) out[r] = total[r].max - score[r] + log_of_sum[r];
-      Losses::store(losses, Stretch{kept.offset(losses.stride), across_count}, out);
+      Losses::store(losses, ContiguousRange{kept.offset(losses.stride), across_count}, out);
     }
   }
 

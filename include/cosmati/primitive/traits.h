@@ -63,7 +63,7 @@ COSMATI_DEVICE void load_inputs(PrimitiveParameters const& params, OffsetOf cons
                                 typename Traits::Real (&in)[Traits::inputs][Traits::width]) {
   if constexpr (i < Traits::inputs) {
     using Access = typename AccessAt<i, typename Traits::Inputs>::type;
-    Access::load(params, params.tensor[i], Stretch{offset_of(params.tensor[i]), count}, in[i]);
+    Access::load(params, params.tensor[i], ContiguousRange{offset_of(params.tensor[i]), count}, in[i]);
     load_inputs<Traits, i + 1>(params, offset_of, count, in);
   }
 }
@@ -74,7 +74,7 @@ COSMATI_DEVICE void store_outputs(PrimitiveParameters const& params, OffsetOf co
   if constexpr (i < Traits::outputs) {
     using Access = typename AccessAt<i, typename Traits::Outputs>::type;
     PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
-    Access::store(tensor, Stretch{offset_of(tensor), count}, out[i]);
+    Access::store(tensor, ContiguousRange{offset_of(tensor), count}, out[i]);
     store_outputs<Traits, i + 1>(params, offset_of, count, out);
   }
 }

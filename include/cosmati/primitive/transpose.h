@@ -69,7 +69,8 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e)
       if (line + e < left0 && column < left1)
-        From::load(params, x, Stretch{from + (line + e) * x.stride[0] + column, there(left1 - column)},
+        From::load(params, x,
+                   ContiguousRange{from + (line + e) * x.stride[0] + column, there(left1 - column)},
                    in[i][e]);
   }
   COSMATI_UNROLL
@@ -91,7 +92,7 @@ transpose_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
     auto const unit = static_cast<int>(number_of_run % Tile::units_y),
                line = static_cast<int>(number_of_run / Tile::units_y);
     if (line >= left1 || unit * width >= left0) continue;
-    To::store(y, Stretch{to + unit * width + line * y.stride[1], there(left0 - unit * width)},
+    To::store(y, ContiguousRange{to + unit * width + line * y.stride[1], there(left0 - unit * width)},
               tile.run[line][Tile::place_of(line, unit)].element);
   }
 }

@@ -60,7 +60,7 @@ struct WindowTile {
         // A run of columns is entirely inside or outside the image, since the image's width is a multiple of
         // a run.
         if (has_row(r) && ((!padded && !of_columns) || (w >= 0 && w < side1.image)))
-          Image::load(params, x, Stretch{line + w * side1.tap_step, run}, some);
+          Image::load(params, x, ContiguousRange{line + w * side1.tap_step, run}, some);
         COSMATI_UNROLL
         for (int e = 0; e < run; ++e) taps[r][i + e] = some[e];
       }
@@ -139,7 +139,8 @@ struct WindowTile {
       }
     }
     PrimitiveTensor const& y = params.tensor[primitive_inputs];
-    AccessAt<0, typename Traits::Outputs>::type::store(y, Stretch{place.offset(y.stride), count}, out);
+    AccessAt<0, typename Traits::Outputs>::type::store(y, ContiguousRange{place.offset(y.stride), count},
+                                                       out);
   }
 
   // Stores the contribution of a window's gradient to each of its taps; zero if there is no window.
@@ -154,9 +155,10 @@ struct WindowTile {
     for (int e = 0; e < width; ++e) where[e] = -1;
     if (is_window) {
       using Source = typename AccessAt<0, typename Traits::Inputs>::type;
-      Source::load(params, dy,
-                   Stretch{place.offset(dy.stride) + row * side0.pair_step + column * side1.pair_step, count},
-                   gradient);
+      Source::load(
+          params, dy,
+          ContiguousRange{place.offset(dy.stride) + row * side0.pair_step + column * side1.pair_step, count},
+          gradient);
       if (!max) {
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e) gradient[e] /= divisor(e);
@@ -194,8 +196,9 @@ struct WindowTile {
         Real out[width * along];
         COSMATI_UNROLL
         for (int j = 0; j < width * along; ++j) out[j] = share(i, j % along, j / along);
-        Result::store(dx, Stretch{to + h * side0.tap_step + first_column() * side1.tap_step, width * along},
-                      out);
+        Result::store(
+            dx, ContiguousRange{to + h * side0.tap_step + first_column() * side1.tap_step, width * along},
+            out);
       } else {
         COSMATI_UNROLL
         for (int j = 0; j < along; ++j) {
@@ -204,7 +207,7 @@ struct WindowTile {
           Real out[width];
           COSMATI_UNROLL
           for (int e = 0; e < width; ++e) out[e] = share(i, j, e);
-          Result::store(dx, Stretch{to + h * side0.tap_step + w * side1.tap_step, count}, out);
+          Result::store(dx, ContiguousRange{to + h * side0.tap_step + w * side1.tap_step, count}, out);
         }
       }
     }

@@ -79,7 +79,8 @@ struct WindowKernel {
       for (int s = columns.first; s < columns.last; ++s) {
         int const h = rows.place + r * down.dilation, w = columns.place + s * along.dilation;
         Real value[width];
-        Image::load(params, x, Stretch{offset + h * down.tap_step + w * along.tap_step, count}, value);
+        Image::load(params, x, ContiguousRange{offset + h * down.tap_step + w * along.tap_step, count},
+                    value);
         int const number = policy.indices == 1 ? h * along.image + w : r * along.taps + s;
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e)
@@ -118,7 +119,8 @@ struct WindowKernel {
         for (int s = columns.first; s < columns.last; ++s) {
           Index const h = rows.place + r * down.dilation, w = columns.place + s * along.dilation;
           Real value[width];
-          Source::load(params, x, Stretch{offset + h * down.tap_step + w * along.tap_step, count}, value);
+          Source::load(params, x, ContiguousRange{offset + h * down.tap_step + w * along.tap_step, count},
+                       value);
           COSMATI_UNROLL
           for (int e = 0; e < width; ++e) out[e] += value[e];
         }
@@ -126,7 +128,8 @@ struct WindowKernel {
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) out[e] /= by;
     }
-    AccessAt<0, typename Traits::Outputs>::type::store(y, Stretch{place.offset(y.stride), count}, out);
+    AccessAt<0, typename Traits::Outputs>::type::store(y, ContiguousRange{place.offset(y.stride), count},
+                                                       out);
   }
 
   COSMATI_DEVICE void backward(Place const& place, int count) const {
@@ -150,7 +153,7 @@ struct WindowKernel {
         Taps const column_taps(along, q);
         Index const window = p * down.pair_step + q * along.pair_step;
         Real value[width];
-        Source::load(params, dy, Stretch{from + window, count}, value);
+        Source::load(params, dy, ContiguousRange{from + window, count}, value);
         if (!max) {
           Real const by = divisor(row_taps, column_taps);
           COSMATI_UNROLL
@@ -172,7 +175,8 @@ struct WindowKernel {
         }
       }
     }
-    AccessAt<0, typename Traits::Outputs>::type::store(dx, Stretch{place.offset(dx.stride), count}, sum);
+    AccessAt<0, typename Traits::Outputs>::type::store(dx, ContiguousRange{place.offset(dx.stride), count},
+                                                       sum);
   }
 
   COSMATI_DEVICE void run(unsigned position) const {

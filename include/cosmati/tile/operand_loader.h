@@ -9,8 +9,8 @@
 
 namespace cosmati {
 
-COSMATI_CONSTEXPR int least(int a, int b) { return a < b ? a : b; }
-COSMATI_CONSTEXPR int most(int a, int b) { return a > b ? a : b; }
+COSMATI_CONSTEXPR int imin(int a, int b) { return a < b ? a : b; }
+COSMATI_CONSTEXPR int imax(int a, int b) { return a > b ? a : b; }
 
 // How a tile is divided into items, which a thread moves one at a time: `runs` runs of `width` contiguous
 // elements that cover item_depth depths by item_outer outer positions; pack_depth depths form a pack.
@@ -21,11 +21,11 @@ struct ItemShape {
 COSMATI_CONSTEXPR ItemShape item_shape(Along along, int width, int pack_bytes, int pack_depth, int depth,
                                        bool by_copies) {
   if (along == Along::outer) {  // a store of at most 16 bytes along outer
-    int const used = least(width, 16 / pack_bytes);
+    int const used = imin(width, 16 / pack_bytes);
     return {used, pack_depth, pack_depth, used};
   }
-  int const used = least(width, by_copies ? pack_depth : depth);
-  return {used, most(1, pack_depth / used), most(used, pack_depth), 1};
+  int const used = imin(width, by_copies ? pack_depth : depth);
+  return {used, imax(1, pack_depth / used), imax(used, pack_depth), 1};
 }
 
 // Returns the first depth and outer position of item i of a tile. For K-major operands, adjacent lanes take 8
@@ -40,7 +40,7 @@ COSMATI_CONSTEXPR ItemPlace item_place(Along along, ItemShape shape, int pack_de
     return {i / across * shape.item_depth, i % across * shape.item_outer};
   }
   int const items_deep = depth / shape.item_depth;
-  int const lanes_deep = least(items_deep, most(1, 8 * pack_depth / shape.item_depth));
+  int const lanes_deep = imin(items_deep, imax(1, 8 * pack_depth / shape.item_depth));
   return {(i / (lanes_deep * outer) * lanes_deep + i % lanes_deep) * shape.item_depth,
           i / lanes_deep % outer};
 }
@@ -70,8 +70,8 @@ class OperandLoader {
   // K-major.
   static constexpr int copy_bytes =
       Source::along == Along::outer
-          ? (pack_depth > 1 ? 0 : least(Source::width, 16 / pack_bytes) * element_bytes)
-          : least(Source::width, pack_depth) * element_bytes;
+          ? (pack_depth > 1 ? 0 : imin(Source::width, 16 / pack_bytes) * element_bytes)
+          : imin(Source::width, pack_depth) * element_bytes;
   static constexpr bool by_copies = prefer_copies && same_bytes && copy_bytes >= 4 &&
                                     (Source::along == Along::outer || copy_bytes == pack_bytes);
   static constexpr ItemShape shape =
@@ -101,7 +101,7 @@ class OperandLoader {
   }
 
   // Stores from registers to shared memory.
-  COSMATI_DEVICE void put(Tile& tile) const {
+  COSMATI_DEVICE void store(Tile& tile) const {
     COSMATI_UNROLL
     for (int v = 0; v < items_per_thread; ++v)
       if (exists(v)) put_item(tile, place_of(v), element_[v]);
@@ -118,11 +118,11 @@ class OperandLoader {
           ItemPlace const place = place_of(v);
           auto const run = run_of(v, step, 0);
           arch::copy_async<copy_bytes>(&tile.pack[place.depth / pack_depth][place.outer], run.address,
-                                       least(run.valid, shape.width) * element_bytes);
+                                       imin(run.valid, shape.width) * element_bytes);
         }
     } else {
       fetch(first_depth);
-      put(tile);
+      store(tile);
     }
   }
 

@@ -10,7 +10,7 @@ namespace cosmati {
 template <class Source, class Tile, int threads, bool whole>
 class PaddedLoader {
   using Element = typename Source::Element;
-  static constexpr int width = least(Source::width, 16 / Tile::size);
+  static constexpr int width = imin(Source::width, 16 / Tile::size);
   static constexpr PieceShape shape = piece_shape(Tile::line_bytes, Tile::padding, width* Tile::size);
   static constexpr int pieces = Tile::lines * (Tile::line_bytes / shape.bytes);
   static constexpr int pieces_per_thread = (pieces + threads - 1) / threads;
@@ -37,14 +37,14 @@ class PaddedLoader {
   COSMATI_DEVICE void fetch(Index first_depth) {
     auto const step = source_.step(first_depth);
     PiecePlace own = own_;
-    if constexpr (!keeps_rows) arch::hold(own.line);
+    if constexpr (!keeps_rows) arch::fence_registers(own.line);
     COSMATI_UNROLL
     for (int v = 0; v < pieces_per_thread; ++v)
       if (exists(v)) fetch_run<whole>(element_[v], run_of(own, v, step));
   }
 
   // Stores from registers to shared memory.
-  COSMATI_DEVICE void put(Tile& tile) const {
+  COSMATI_DEVICE void store(Tile& tile) const {
     COSMATI_UNROLL
     for (int v = 0; v < pieces_per_thread; ++v)
       if (exists(v)) arch::store(to(tile, v), element_[v]);
@@ -56,16 +56,16 @@ class PaddedLoader {
     if constexpr (by_copies) {
       auto const step = source_.step(first_depth);
       PiecePlace own = own_;
-      if constexpr (!keeps_rows) arch::hold(own.line);
+      if constexpr (!keeps_rows) arch::fence_registers(own.line);
       COSMATI_UNROLL
       for (int v = 0; v < pieces_per_thread; ++v)
         if (exists(v)) {
           auto const run = run_of(own, v, step);
-          arch::copy_async<shape.bytes>(to(tile, v), run.address, least(run.valid, width) * Tile::size);
+          arch::copy_async<shape.bytes>(to(tile, v), run.address, imin(run.valid, width) * Tile::size);
         }
     } else {
       fetch(first_depth);
-      put(tile);
+      store(tile);
     }
   }
 

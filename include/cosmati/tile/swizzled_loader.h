@@ -11,7 +11,7 @@ template <class Source, class Tile, int threads, bool whole>
 class SwizzledLoader {
   using Element = typename Source::Element;
   static constexpr int element_bytes = static_cast<int>(sizeof(Element));
-  static constexpr int width = least(Source::width, 16 / element_bytes);
+  static constexpr int width = imin(Source::width, 16 / element_bytes);
   static constexpr int row_items = Tile::row_bytes / (width * element_bytes);
   static constexpr int items = Tile::rows * row_items;
   static constexpr int items_per_thread = (items + threads - 1) / threads;
@@ -38,7 +38,7 @@ class SwizzledLoader {
       auto const run = source_.template run<whole>(rows_[v], step, 0);
       unsigned char* const to = tile.at(item(v) / row_items, item(v) % row_items * copy_bytes);
       if constexpr (by_copies) {
-        arch::copy_async<copy_bytes>(to, run.address, least(run.valid, width) * element_bytes);
+        arch::copy_async<copy_bytes>(to, run.address, imin(run.valid, width) * element_bytes);
       } else {
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e)

@@ -377,7 +377,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     else
       best.refuse(slow);
   }
-  if (!copies && asked == Multiply::mma) best.refuse("multiply mma is for the multistage main loop");
+  if (!copies && asked == Multiply::mma) best.refuse("multiply mma requires main loop multistage");
   // Single bytes would be loaded and stored one at a time.
   bool const single_bytes =
       size_of(form.a.type) == 1 && std::min(access_of(form.a).width, access_of(form.b).width) < 4;

@@ -220,7 +220,8 @@ std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, D
         "the warp tile is {}x{}, the thread's {}x{}",
         p.warp_m, p.warp_n, p.thread_m, p.thread_n);
   if (p.epilogue != EpilogueSchedule::staged)
-    return "epilogue = direct; multiply wmma requires epilogue staged: the thread that holds an element of D is unspecified";
+    return "epilogue = direct; multiply wmma requires epilogue staged: the thread that holds an element of D "
+           "is unspecified";
   if (is_int8(a) && (p.block_m % 32 != 0 || p.block_n % 32 != 0))
     return fmt::format("block_m = {}, block_n = {}; multiply wmma of {} takes multiples of 32", p.block_m,
                        p.block_n, name_of(a));

@@ -13,7 +13,7 @@ namespace cosmati::emulator {
 
 struct HostElements {
   template <class Real, int width>
-  static void load(PrimitiveParameters const& params, PrimitiveTensor const& tensor, Stretch run,
+  static void load(PrimitiveParameters const& params, PrimitiveTensor const& tensor, ContiguousRange run,
                    Real (&to)[width]) {
     if (tensor.run_stride == -1) return KeptElements::load(params, tensor, run, to);
     bool const there = tensor.data != nullptr && run.count > 0;
@@ -24,7 +24,7 @@ struct HostElements {
                   : 0;
   }
   template <class Real, int width>
-  static void store(PrimitiveTensor const& tensor, Stretch run, Real const (&from)[width]) {
+  static void store(PrimitiveTensor const& tensor, ContiguousRange run, Real const (&from)[width]) {
     if (tensor.data == nullptr) return;
     check_run<width>(tensor, run);
     for (int i = 0; i < std::min(width, run.count); ++i)
@@ -33,7 +33,7 @@ struct HostElements {
   template <int width>
   using Run = Vector<double, width>;
   template <int width>
-  static void copy(Vector<double, width>& to, PrimitiveTensor const& tensor, Stretch run) {
+  static void copy(Vector<double, width>& to, PrimitiveTensor const& tensor, ContiguousRange run) {
     check_run<width>(tensor, run);
     for (int i = 0; i < width; ++i)
       to[i] = i < run.count ? cosmati::load(tensor.type, tensor.data, run.offset + i) : 0;
@@ -68,7 +68,7 @@ struct HostElements {
  private:
   // A GPU moves whole runs by accesses of up to 16 bytes, which must lie at their multiples.
   template <int width>
-  static void check_run(PrimitiveTensor const& tensor, Stretch run) {
+  static void check_run(PrimitiveTensor const& tensor, ContiguousRange run) {
     if (width == 1 || run.count < width || tensor.run_stride != 1) return;
     int const bytes = width * size_of(tensor.type);
     for (int at = 0; at < bytes; at += 16)
