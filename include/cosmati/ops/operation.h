@@ -132,7 +132,7 @@ struct Candidate {
   bool batch_invariant = false;  // supports PlanOptions::batch_invariant, which its offer respects
 };
 
-// The candidates of a backend for this kind of problem; specialized in src/plan/.
+// The candidates of a backend for this kind of problem; specialized in src/candidates/.
 template <class Problem>
 std::vector<Candidate<Problem>> const& candidates(Backend backend);
 
