@@ -12,6 +12,7 @@
 #include "cli/operations/notes.h"
 #include "cli/options/placement.h"
 #include "cli/options/sizes.h"
+#include "cosmati/epilogue/parse.h"
 #include "cosmati/gemm/arguments.h"
 #include "src/jit/cache.h"
 #include "src/jit/nvrtc.h"
@@ -337,12 +338,16 @@ TEST_F(GpuContest, MultipliesBatchesByPointersAndByStrides) {
 }
 
 TEST(Notes, KnowBatchesByPointers) {
-  Notes notes;
-  notes.transposition = "tn";
-  notes.label = "9x8x16x5 tn by pointers";
-  EXPECT_TRUE(is_by_pointers(notes));
-  notes.label = "9x8x16x5 tn";
-  EXPECT_FALSE(is_by_pointers(notes));
+  BoundEpilogue const epilogue(EpilogueText{}, epilogue::gemm_indices, false);
+  GemmProblem problem;
+  problem.a = Tensor(DataType::f32, Shape(5, 9, 16)).description();
+  problem.b = Tensor(DataType::f32, Shape(5, 16, 8)).description();
+  problem.d = Tensor(DataType::f32, Shape(5, 9, 8)).description();
+  EXPECT_FALSE(notes_of(problem, epilogue, "nn", "").by_pointers);
+  EXPECT_EQ(notes_of(problem, epilogue, "nn", "").label, "9x8x16x5 nn");
+  problem.by_pointers = true;
+  EXPECT_TRUE(notes_of(problem, epilogue, "nn", "").by_pointers);
+  EXPECT_EQ(notes_of(problem, epilogue, "nn", "").label, "9x8x16x5 nn by pointers");
 }
 
 TEST(Sample, ComparesRowsAndColumnsOfAnyProblem) {
