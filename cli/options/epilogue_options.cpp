@@ -155,6 +155,7 @@ bool BoundEpilogue::exact() const {
       case Op::gelu_tanh:
       case Op::silu:
       case Op::erf:
+      case Op::normal_cdf:
       case Op::pow: return false;
       default: break;
     }

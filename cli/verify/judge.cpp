@@ -332,8 +332,8 @@ std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expr
       expression.stores(), expression.result(), expression.source_column()};
   bool changed = false;
   for (epilogue::Node& node : contents.nodes) {
-    bool const levels_off =
-        node.op == Op::tanh || node.op == Op::sigmoid || node.op == Op::erf || node.op == Op::clamp;
+    bool const levels_off = node.op == Op::tanh || node.op == Op::sigmoid || node.op == Op::erf ||
+                            node.op == Op::normal_cdf || node.op == Op::clamp;
     if (!levels_off && node.op != Op::min) continue;
     node.op = levels_off ? Op::abs : Op::max;
     if (levels_off) node.operand = {node.operand[0], -1, -1};

@@ -9,7 +9,7 @@ FUNCTIONS = {
     "elu": lambda x, alpha: torch.where(x > 0, x, alpha * torch.expm1(torch.where(x > 0, 0, x))), "erf": torch.erf, "exp": torch.exp,
     "gelu": torch.nn.functional.gelu, "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     "leaky_relu": lambda x, slope: torch.where(x < 0, slope * x, x), "log": torch.log, "max": lambda a, b: of_two(torch.maximum, a, b),
-    "min": lambda a, b: of_two(torch.minimum, a, b), "pow": torch.pow, "relu": torch.relu, "round": torch.round,
+    "min": lambda a, b: of_two(torch.minimum, a, b), "normal_cdf": torch.special.ndtr, "pow": torch.pow, "relu": torch.relu, "round": torch.round,
     "rsqrt": torch.rsqrt, "select": lambda condition, a, b: torch.where(condition != 0, a, b), "sigmoid": torch.sigmoid,
     "silu": torch.nn.functional.silu, "sqrt": torch.sqrt, "tanh": torch.tanh}
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Lt: operator.lt,

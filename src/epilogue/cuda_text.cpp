@@ -65,6 +65,8 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
     case Op::clamp: break;  // written as two statements by the caller
     case Op::round: return call("rint");
     case Op::erf: return call("erf");
+    case Op::normal_cdf:
+      return coarse ? call("coarse_normal_cdf") : "Real(0.5) * erfc(" + a + " * Real(-0.70710678118654752))";
     case Op::pow: return "pow(" + a + ", " + b + ")";
   }
   return a;

@@ -73,6 +73,7 @@ double apply(Op op, double a, double b, double c) {
     case Op::clamp: return minimum(maximum(a, b), c);
     case Op::round: return round_to_even(a);
     case Op::erf: return std::erf(a);
+    case Op::normal_cdf: return 0.5 * std::erfc(-a / std::numbers::sqrt2);
     case Op::pow: return std::pow(a, b);
   }
   return 0;

@@ -18,6 +18,8 @@ constexpr Function table[] = {
     {Op::log, "log", "x", "the natural logarithm; -infinity at 0, NaN below"},
     {Op::max, "max", "a, b", "the larger one; NaN if either is NaN"},
     {Op::min, "min", "a, b", "the smaller one; NaN if either is NaN"},
+    {Op::normal_cdf, "normal_cdf", "x",
+     "(1 + erf(x / sqrt(2))) / 2, the distribution function of normal numbers"},
     {Op::pow, "pow", "x, y", "x to the power of y; of negative x for whole y only"},
     {Op::relu, "relu", "x", "0 where x < 0, x elsewhere; NaN stays NaN"},
     {Op::round, "round", "x", "the nearest integer, ties to even"},

@@ -136,6 +136,7 @@ COSMATI_INLINE void execute(Instruction const& instruction, Lane<Real> const* va
     case Op::silu: return loop(t, a, w, [](Real x) COSMATI_LAMBDA { return math::silu(x); });
     case Op::round: return loop(t, a, w, [](Real x) COSMATI_LAMBDA { return math::round(x); });
     case Op::erf: return loop(t, a, w, [](Real x) COSMATI_LAMBDA { return math::erf(x); });
+    case Op::normal_cdf: return loop(t, a, w, [](Real x) COSMATI_LAMBDA { return math::normal_cdf(x); });
     case Op::pow: return loop(t, a, b, w, [](Real x, Real y) COSMATI_LAMBDA { return math::pow(x, y); });
   }
 }

@@ -174,26 +174,36 @@ COSMATI_INLINE Real silu(Real x) {
   return sigmoid_of_sum<Real>(x, 0, x);
 }
 
-// t * Phi(-t) for 0 <= t <= normal_highest or NaN: Phi is the distribution function of normal numbers.
+// scale * Phi(-t) for 0 <= t <= normal_highest or NaN: Phi is the distribution function of normal numbers.
 template <class Real>
-COSMATI_INLINE Real normal_tail(Real t) {
+COSMATI_INLINE Real normal_tail(Real t, Real scale) {
   using C = Constants<Real>;
   using Bits = typename C::Bits;
   constexpr Bits rounding = (~C::half_mantissa + 1) / 2;
   Real const high = bits_of<Real>((bits_of<Bits>(t) + rounding) & C::half_mantissa);  // has an exact square
   Real const half = Real(0.5);
   Real const q = t / (t + C::normal_offset);
-  Real const factor = q * polynomial(q - Real(0.4375), C::normal);
+  Real const factor = scale / (t + C::normal_offset) * polynomial(q - Real(0.4375), C::normal);
   return exp_of_sum(-half * high * high, -half * (t - high) * (t + high), factor).scaled;
+}
+
+template <class Real>
+COSMATI_INLINE Real bounded_magnitude(Real x) {
+  Real const magnitude = absolute(x);
+  return magnitude > Constants<Real>::normal_highest ? Constants<Real>::normal_highest : magnitude;
 }
 
 // x * Phi(x)
 template <class Real>
 COSMATI_INLINE Real gelu(Real x) {
-  Real const magnitude = absolute(x);
-  Real const tail =
-      normal_tail(magnitude > Constants<Real>::normal_highest ? Constants<Real>::normal_highest : magnitude);
-  return (x < 0 ? 0 * x : x) - tail;  // NaN at minus infinity, as in the reference
+  Real const t = bounded_magnitude(x);
+  return (x < 0 ? 0 * x : x) - normal_tail(t, t);  // NaN at minus infinity, as in the reference
+}
+
+template <class Real>
+COSMATI_INLINE Real normal_cdf(Real x) {
+  Real const tail = normal_tail(bounded_magnitude(x), Real(1));
+  return x < 0 ? tail : 1 - tail;
 }
 
 COSMATI_INLINE float erf(float x) {
@@ -215,7 +225,7 @@ COSMATI_INLINE double erf(double x) {
   double const small = x + x * polynomial(square, Constants<double>::erf);
   double const bounded = magnitude > 8.0 ? 8.0 : magnitude;
   double const t = (bounded < 0.5 ? 0.5 : bounded) * std::numbers::sqrt2;
-  double const large = copy_sign(1.0 - 2.0 * normal_tail(t) / t, x);
+  double const large = copy_sign(1.0 - 2.0 * normal_tail(t, 1.0), x);
   return magnitude < 1.0 ? small : large;
 }
 

@@ -32,6 +32,7 @@ TEST(EpilogueCudaText, IsShorterForResultsOfSixteenBits) {
   EXPECT_EQ(to_cuda(parse("gelu(acc)"), true), "Real const v1 = coarse_gelu(acc);\nreturn v1;\n");
   EXPECT_EQ(to_cuda(parse("silu(acc)"), true),
             "Real const v1 = acc / (Real(1) + exponential(-acc));\nreturn v1;\n");
+  EXPECT_EQ(to_cuda(parse("normal_cdf(acc)"), true), "Real const v1 = coarse_normal_cdf(acc);\nreturn v1;\n");
   EXPECT_EQ(to_cuda(parse("erf(acc)"), true), to_cuda(parse("erf(acc)")));
 }
 

@@ -30,6 +30,7 @@ TEST(EpilogueEvaluate, FunctionsAreTheirFormulas) {
     near("exp(acc)", std::exp(x));
     near("tanh(acc)", std::tanh(x));
     near("erf(acc)", std::erf(x));
+    near("normal_cdf(acc)", 0.5 * std::erfc(-x / std::sqrt(2.0)));
     near("sigmoid(acc)", 1 / (1 + std::exp(-x)));
     near("relu(acc)", x > 0 ? x : 0);
     near("leaky_relu(acc, 0.1)", x > 0 ? x : 0.1 * x);

@@ -136,10 +136,11 @@ TEST_P(EpilogueFunctionAccuracy, IsWithinFourUlpOverAllFloats) {
 
 INSTANTIATE_TEST_SUITE_P(All, EpilogueFunctionAccuracy,
                          testing::Values("exp(acc)", "log(acc)", "tanh(acc)", "sigmoid(acc)", "silu(acc)",
-                                         "erf(acc)", "gelu(acc)", "gelu_tanh(acc)", "elu(acc, 1)",
-                                         "sqrt(acc)", "rsqrt(acc)", "round(acc)", "relu(acc)", "abs(acc)",
-                                         "-acc", "pow(acc, 3)", "pow(acc, 0.3125)", "pow(acc, -7)",
-                                         "pow(2.5, acc)", "pow(-2, acc)", "leaky_relu(acc, 0.25)"));
+                                         "erf(acc)", "normal_cdf(acc)", "gelu(acc)", "gelu_tanh(acc)",
+                                         "elu(acc, 1)", "sqrt(acc)", "rsqrt(acc)", "round(acc)", "relu(acc)",
+                                         "abs(acc)", "-acc", "pow(acc, 3)", "pow(acc, 0.3125)",
+                                         "pow(acc, -7)", "pow(2.5, acc)", "pow(-2, acc)",
+                                         "leaky_relu(acc, 0.25)"));
 
 TEST(EpilogueVectorProgram, SpecialValuesAsInTheReference) {
   float const infinity = std::numeric_limits<float>::infinity();

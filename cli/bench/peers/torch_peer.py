@@ -228,7 +228,7 @@ def transform(p, inputs):
 INDICES = {1: ["i"], 2: ["m", "n"], 3: ["batch", "m", "n"], 4: ["n", "c", "h", "w"], 5: ["n", "c", "d", "h", "w"]}  # by rank
 FUNCTIONS = {"abs": torch.abs, "clamp": torch.clamp, "elu": F.elu, "erf": torch.erf, "exp": torch.exp, "gelu": F.gelu,
              "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "leaky_relu": F.leaky_relu, "log": torch.log, "max": torch.maximum,
-             "min": torch.minimum, "pow": torch.pow, "relu": F.relu, "round": torch.round, "rsqrt": torch.rsqrt,
+             "min": torch.minimum, "normal_cdf": torch.special.ndtr, "pow": torch.pow, "relu": F.relu, "round": torch.round, "rsqrt": torch.rsqrt,
              "select": lambda condition, a, b: torch.where(condition != 0, a, b), "sigmoid": torch.sigmoid, "silu": F.silu, "sqrt": torch.sqrt,
              "tanh": torch.tanh}
 

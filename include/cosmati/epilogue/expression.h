@@ -50,6 +50,7 @@ enum class Op : unsigned char {
   clamp,
   round,
   erf,
+  normal_cdf,
   pow,
 };
 

@@ -43,9 +43,9 @@ COSMATI_DEVICE float erfc(float x) {
   return x < 0.0f ? 2.0f - result : result;
 }
 COSMATI_DEVICE double erfc(double x) { return ::erfc(x); }
-// x/2 (1 + erf(x / sqrt(2))) for 16-bit results: relative error up to 8e-6 for |x| < 13. The tail of a normal
+// (1 + erf(x / sqrt(2))) / 2 for 16-bit results: relative error up to 8e-6 for |x| < 13. The tail of a normal
 // distribution beyond |x| is exp(-x^2 / 2) t times a polynomial in t = 1 / (1 + 0.3 |x|).
-COSMATI_DEVICE float coarse_gelu(float x) {
+COSMATI_DEVICE float coarse_normal_cdf(float x) {
   float t, power;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(fabsf(x), 0.3f, 1.0f)));
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * (x * -0.72134752044448171f)));
@@ -56,9 +56,11 @@ COSMATI_DEVICE float coarse_gelu(float x) {
   sum = fmaf(sum, t, 0.11355007468525076f);
   sum = fmaf(sum, t, 0.12009226953864166f);
   float const tail = sum * t * power;
-  return x * (x < 0.0f ? tail : 1.0f - tail);
+  return x < 0.0f ? tail : 1.0f - tail;
 }
-// Returns the larger of two numbers; b if a is NaN.
+// (1 + erf(x / sqrt(2))) / 2 for 16-bit results: relative error up to 8e-6 for |x| < 13. The tail of a normal
+// distribution beyond |x| is exp(-x^2 / 2) t times a polynomial in t = 1 / (1 + 0.3 |x|).
+COSMATI_DEVICE float coarse_normal_cdf(float x) {
 COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
 #else

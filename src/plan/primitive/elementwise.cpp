@@ -36,8 +36,7 @@ char const* derivative_text(ActivationFunction function) {
     case ActivationFunction::scaled_tanh:
       return "let f = exp(-2 * abs(beta * x[e])); let d = alpha * beta * 4 * f / ((1 + f) * (1 + f)); ";
     case ActivationFunction::gelu:
-      return "let d = 0.5 * (1 + erf(x[e] * 0.70710678118654752)) + x[e] * exp(-0.5 * x[e] * x[e]) * "
-             "0.3989422804014327; ";
+      return "let d = normal_cdf(x[e]) + x[e] * exp(-0.5 * x[e] * x[e]) * 0.3989422804014327; ";
     case ActivationFunction::gelu_tanh:
       return "let u = 0.79788456080286536 * (x[e] + 0.044715 * x[e] * x[e] * x[e]); let g = sigmoid(2 * u); "
              "let d = g + x[e] * 2 * g * (1 - g) * 0.79788456080286536 * (1 + 0.134145 * x[e] * x[e]); ";
