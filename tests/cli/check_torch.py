@@ -88,7 +88,6 @@ layernorm --size 20x30
 layernorm --size 4x5x30 --axis 1
 layernorm --size 20x30 --direction backward
 rmsnorm --size 20x30
-rmsnorm --size 20x30 --direction backward
 lrn --shape 2x8x5x5
 lrn --shape 2x8x5x5 --direction backward
 softmax --size 20x30 --log
@@ -122,6 +121,7 @@ def with_pytorch():
         check(line.get("peer_verified") is True and line.get("peer_refusal") is None,
               f"{words}: {line.get('peer_verified')}, {line.get('peer_refusal')}")
     for words, why in (("conv --size 2x8x12x12x8x3x3 --pad 0,1,0,1", "pads both sides alike"), ("lrn --shape 2x8x5x5 --size 4", "window of 4"),
+                       ("rmsnorm --size 20x30 --direction backward", "on GPUs only"),
                        ("dropout --size 100", "not for dropout"), ("elementwise --size 9 --set alpha=2 --epilogue alpha*acc", "without alpha"), ("gemm --size 8x8x8", "not for gemm")):
         line = line_of(call("bench", *words.split(), *quick, COSMATI_PYTHON=python))
         check(why in (line.get("peer_refusal") or ""), f"{words}: {line.get('peer_refusal')}")

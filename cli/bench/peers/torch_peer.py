@@ -141,9 +141,9 @@ def row_norm(p, inputs):
     epsilon, rows = p["epsilon"], p["x"]["extents"][p["axis"]:]
     layer = p["mode"] == "layer"
     if p["direction"] == "forward":
+        if not layer and p["statistics"]:
+            return (lambda s: s), lambda s: aten._fused_rms_norm(s["x"], rows, s.get("weight"), epsilon)
         if not layer:
-            if p["statistics"]:
-                raise Refusal("PyTorch's RMS normalization does not return the inverse")
             return (lambda s: s), lambda s: (F.rms_norm(s["x"], rows, s.get("weight"), epsilon),)
         return (lambda s: s), lambda s: aten.native_layer_norm(s["x"], rows, s.get("weight"), s.get("bias"), epsilon)[:3 if p["statistics"] else 1]
     if layer:
@@ -152,13 +152,10 @@ def row_norm(p, inputs):
             lambda s: tuple(d for d in aten.native_layer_norm_backward(s["dy"], s["x"], rows, s["mean"], s["inverse"], s.get("weight"),
                                                                        s["bias"], wanted) if d is not None)
 
-    def prepare(s):
-        # The graph of the given x; its own inverse takes the place of the one that is given.
-        x = s["x"].clone().requires_grad_()
-        weight = s["weight"].clone().requires_grad_() if "weight" in s else None
-        with torch.enable_grad():
-            return {"of": [x] + ([weight] if p["dweight"] else []), "y": F.rms_norm(x, rows, weight, epsilon), "dy": s["dy"]}
-    return prepare, lambda s: torch.autograd.grad(s["y"], s["of"], s["dy"], retain_graph=True)
+    if not inputs["x"].is_cuda or not hasattr(aten, "_fused_rms_norm_backward"):
+        raise Refusal("PyTorch computes the gradient of an RMS normalization from a saved inverse on GPUs only, from 2.9 on")
+    wanted = [True, bool(p["dweight"])]
+    return (lambda s: s), lambda s: aten._fused_rms_norm_backward(s["dy"], s["x"], rows, s["inverse"], s.get("weight"), wanted)[:sum(wanted)]
 
 
 def lrn(p, inputs):

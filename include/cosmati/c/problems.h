@@ -203,12 +203,14 @@ COSMATI_API cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* 
                                                       cosmati_problem_t* problem);
 
 /* ---- Layer normalization and RMS normalization of rows: the dimensions of x from `axis` on, n elements.
- *   layer: mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon), u = (x - mean) *
- * inverse RMS:   inverse = 1 / sqrt(sum of x^2 / n + epsilon), u = x * inverse FORWARD    y = u * weight +
- * bias, and saved_mean (layer) and saved_inverse if statistics are described BACKWARD   dx = inverse * (g -
- * mean of g - u * mean of g*u) with g = dy * weight (RMS: without the mean of g), and if described dweight =
- * sum of dy * u, dbias = sum of dy over the rows, in a fixed order, from x, dy, weight, mean (layer) and
- * inverse weight and bias have the shape of x from `axis` on; none: ones, zeros. RMS has no bias. */
+ * Layer: mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon).
+ * RMS: inverse = 1 / sqrt(sum of x^2 / n + epsilon), and a mean of 0, which is neither saved nor given.
+ * With u = (x - mean) * inverse and g = dy * weight:
+ *   FORWARD    y = u * weight + bias; saved_mean and saved_inverse, if there are statistics
+ *   BACKWARD   dx = inverse * (g - mean of g - u * mean of g*u), means over the row, for RMS without the
+ *              mean of g; dweight = sum of dy * u and dbias = sum of dy over the rows, in a fixed order, if
+ *              they are present; from x, dy, weight, mean and inverse
+ * weight and bias have the shape of x from `axis` on; none: ones, zeros. RMS has no bias. */
 typedef struct cosmati_row_norm {
   size_t size;
   int32_t direction;             /* FORWARD */
