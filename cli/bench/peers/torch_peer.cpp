@@ -216,7 +216,13 @@ Verdict TorchPeer::verdict(std::span<void const* const> tensors, double most_ver
       if (!is_input) runs[0].push_back(copy_of(slots_[i].description, process_->memory() + offsets_[i]));
     }
     verdict.exact = task_.notes.terms == 0;
-    judge(task_, backend_, inputs, runs, verdict);
+    std::vector<Tensor> errors;
+    if (task_.notes.derived) {
+      std::vector<void*> pointers;
+      for (Tensor& input : inputs) pointers.push_back(input.data());
+      errors = task_.added_errors(this_device(Backend::reference), {}, pointers);
+    }
+    judge(task_, backend_, inputs, runs, verdict, errors);
     return verdict;
   }
   double const tolerance = peer_tolerance(slots_.front().description.type);
