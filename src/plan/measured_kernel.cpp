@@ -65,10 +65,6 @@ std::string epilogue_word(Epilogue const& epilogue) {
   return (is_long ? "long" : "light") + (arrays > 0 ? fmt::format("+{}", arrays) : "");
 }
 
-[[noreturn]] void refuse(std::string const& key, std::string const& value, std::string const& legal) {
-  throw Error(ErrorCode::bad_file, key + '=' + value + "; expected " + legal);
-}
-
 bool is_number(std::string const& text) {
   Index number = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -94,25 +90,19 @@ void check_tensor(std::string const& key, std::string const& value) {
       parts.back() += letter;
   int const rank = key == "db" ? 1 : 4;
   if (parts.size() != 4 || count_of_numbers(parts[2], 'x') != rank || !is_number(parts[3]))
-    refuse(key, value, "type, layout, extents and alignment, such as f16/nhwc/64x64x56x56/16");
-  std::string type;
-  try {
-    type = name_of(parse_data_type(parts[0]));
-  } catch (Error const& error) {
-    throw Error(ErrorCode::bad_file, key + '=' + value + ": " + error.what());
-  }
-  if (type != parts[0]) refuse(key, value, type);  // lines are compared as text: an alias would never match
+    refuse_word(key, value, "type, layout, extents and alignment, such as f16/nhwc/64x64x56x56/16");
+  check_type_word(key, value, parts[0]);
   bool const named =
       rank == 1 ? parts[1] == "dense" : parts[1] == "nchw" || parts[1] == "nhwc" || parts[1] == "chwn";
   if (!named && count_of_numbers(parts[1], ',') != rank)
-    refuse(key, value, "a layout of nchw, nhwc or chwn, or the strides as numbers with commas");
+    refuse_word(key, value, "a layout of nchw, nhwc or chwn, or the strides as numbers with commas");
 }
 
 void check_convolution_word(std::string const& key, std::string const& value) {
   if (key == "direction") {
     for (char const* const known : directions)
       if (value == known) return;
-    refuse(key, value, "forward, data, filter or bias");
+    refuse_word(key, value, "forward, data, filter or bias");
   }
   bool const may_be_absent = key == "db" || key == "x" || key == "w";
   if (key == "x" || key == "w" || key == "y" || key == "db") {
@@ -123,12 +113,13 @@ void check_convolution_word(std::string const& key, std::string const& value) {
     std::string const weight = value.substr(0, value.find('+'));
     std::string const more = value.size() > weight.size() ? value.substr(weight.size() + 1) : "1";
     if ((weight != "none" && weight != "light" && weight != "long") || !is_number(more))
-      refuse(key, value, "none, light or long, and +N for N more arrays");
+      refuse_word(key, value, "none, light or long, and +N for N more arrays");
     return;
   }
   int const numbers = key == "groups" ? 1 : key == "pad" ? 4 : 2;
   if (count_of_numbers(value, ',') != numbers)
-    refuse(key, value, fmt::format("{} integer{}", numbers, numbers == 1 ? "" : "s separated by commas"));
+    refuse_word(key, value,
+                fmt::format("{} integer{}", numbers, numbers == 1 ? "" : "s separated by commas"));
 }
 
 std::string taken(Words& words, std::string const& key) {
@@ -204,7 +195,7 @@ void parse_measured_words(std::string const& subject, Words const& words, Tuning
   }
   line.kernel = taken(left, "kernel");
   if (line.kernel.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos)
-    refuse("kernel", line.kernel, "a name as cosmati list kernels prints them");
+    refuse_word("kernel", line.kernel, "a name as cosmati list kernels prints them");
   line.recipe = taken(left, "recipe");
   if (line.recipe == "none") line.recipe.clear();
   if (!left.empty())

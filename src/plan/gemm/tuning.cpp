@@ -18,15 +18,11 @@ constexpr char const* class_keys[] = {"a", "b", "c", "d", "sum", "epilogue", "m"
 constexpr MainLoop main_loops[] = {MainLoop::warp_specialized, MainLoop::multistage,
                                    MainLoop::double_buffered};
 
-[[noreturn]] void refuse(std::string const& key, std::string const& value, std::string const& legal) {
-  throw Error(ErrorCode::bad_file, fmt::format("{}={}; expected {}", key, value, legal));
-}
-
 Index positive(std::string const& key, std::string const& value) {
   Index number = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < 1)
-    refuse(key, value, "an integer from 1");
+    refuse_word(key, value, "an integer from 1");
   return number;
 }
 
@@ -36,34 +32,24 @@ MainLoop main_loop_of(std::string const& key, std::string const& name) {
     if (name == name_of(main_loop)) return main_loop;
     names += std::string(names.empty() ? "" : ", ") + name_of(main_loop);
   }
-  refuse(key, name, names);
-}
-
-void check_type(std::string const& key, std::string const& value, std::string const& type) {
-  std::string name;
-  try {
-    name = name_of(parse_data_type(type));
-  } catch (Error const& error) {
-    throw Error(ErrorCode::bad_file, key + "=" + value + ": " + error.what());
-  }
-  if (name != type) refuse(key, value, name);  // lines are compared as text: an alias would never match
+  refuse_word(key, name, names);
 }
 
 // Checks a value such as "bf16/k8": type, direction (one of `directions`, if there are any), width.
 void check_matrix(std::string const& key, std::string const& value, std::string const& directions) {
   std::string const example = directions.empty() ? "bf16/8" : std::string("bf16/") + directions[0] + "8";
   std::size_t const slash = value.find('/');
-  if (slash == std::string::npos) refuse(key, value, "a type and a width, such as " + example);
-  check_type(key, value, value.substr(0, slash));
+  if (slash == std::string::npos) refuse_word(key, value, "a type and a width, such as " + example);
+  check_type_word(key, value, value.substr(0, slash));
   std::string width = value.substr(slash + 1);
   if (!directions.empty()) {
     if (width.empty() || directions.find(width[0]) == std::string::npos)
-      refuse(key, value, "a type, an index and a width, such as " + example);
+      refuse_word(key, value, "a type, an index and a width, such as " + example);
     width.erase(0, 1);
   }
   for (char const* const known : {"1", "2", "4", "8", "16"})
     if (width == known) return;
-  refuse(key, value, "a width of 1, 2, 4, 8 or 16 elements, such as " + example);
+  refuse_word(key, value, "a width of 1, 2, 4, 8 or 16 elements, such as " + example);
 }
 
 void check_class_word(std::string const& key, std::string const& value) {
@@ -72,24 +58,38 @@ void check_class_word(std::string const& key, std::string const& value) {
   else if (key == "d" || (key == "c" && value != "none"))
     check_matrix(key, value, "");
   else if (key == "sum")
-    check_type(key, value, value);
+    check_type_word(key, value, value);
   else if (key == "m" || key == "n" || key == "k") {
     Index const extent = positive(key, value);
     if (extent_of_class(extent) != extent)
-      refuse(key, value,
-             fmt::format("16, 32 or a multiple of 64; nearest above: {}", extent_of_class(extent)));
+      refuse_word(key, value,
+                  fmt::format("16, 32 or a multiple of 64; nearest above: {}", extent_of_class(extent)));
   } else if (key == "batch") {
     (void)positive(key, value);
   } else if (key == "epilogue") {
     std::size_t const plus = value.find('+');
     std::string const weight = value.substr(0, plus);
     if (weight != "light" && weight != "long")
-      refuse(key, value, "light or long, and +N for N more matrices");
+      refuse_word(key, value, "light or long, and +N for N more matrices");
     if (plus != std::string::npos) (void)positive(key, value.substr(plus + 1));
   }
 }
 
 }  // namespace
+
+void refuse_word(std::string const& key, std::string const& value, std::string const& legal) {
+  throw Error(ErrorCode::bad_file, fmt::format("{}={}; expected {}", key, value, legal));
+}
+
+void check_type_word(std::string const& key, std::string const& value, std::string const& type) {
+  std::string name;
+  try {
+    name = name_of(parse_data_type(type));
+  } catch (Error const& error) {
+    throw Error(ErrorCode::bad_file, key + "=" + value + ": " + error.what());
+  }
+  if (name != type) refuse_word(key, value, name);  // lines are compared as text: an alias would never match
+}
 
 Index extent_of_class(Index extent) {
   if (extent <= 16) return 16;
@@ -169,7 +169,7 @@ void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& wo
   line.kernel = take("kernel");
   line.policy = take("policy");
   std::string const splits = take("splits");
-  if (positive("splits", splits) > 4096) refuse("splits", splits, "an integer from 1 to 4096");
+  if (positive("splits", splits) > 4096) refuse_word("splits", splits, "an integer from 1 to 4096");
   line.splits = static_cast<int>(positive("splits", splits));
   line.policy = text_of(policy_of(line));
   if (!values.empty())

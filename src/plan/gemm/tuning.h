@@ -24,6 +24,11 @@ TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem
 // The policy of a line. Throws Error(bad_request).
 GemmPolicy policy_of(TuningLine const& line);
 
+// Throws Error(bad_file): "k=x; expected ...".
+[[noreturn]] void refuse_word(std::string const& key, std::string const& value, std::string const& legal);
+// Throws Error(bad_file) unless `type`, a part of `value`, is the name of a data type, not an alias.
+void check_type_word(std::string const& key, std::string const& value, std::string const& type);
+
 // Takes the words of a class out of `words`, and gives them as gemm_class() does, without the subject. Throws
 // Error(bad_file).
 std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words);
