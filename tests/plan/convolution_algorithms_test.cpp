@@ -40,7 +40,7 @@ TEST(UnrollGemm, SlicesFitIntoTheWorkspace) {
       PlanOptions options;
       options.kernel = "unroll_gemm";
       auto const whole = make_plan(p, emulated_device(), options);
-      options.max_workspace = whole.recipe.unroll.bytes - 1;
+      options.max_workspace = std::get<UnrollRecipe>(whole.recipe.own).bytes - 1;
       auto const sliced = make_plan(p, emulated_device(), options);
       EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
       EXPECT_GT(sliced.recipe.launches, whole.recipe.launches);
@@ -72,8 +72,10 @@ TEST(UnrollGemm, TheImageIsReadAlongRowsAndTheFilterInRuns) {
     options.kernel = "unroll_gemm";
     auto const plan =
         make_plan(problem_of(ConvolutionDirection::forward, c.type, c.type, c.format, g), device, options);
-    EXPECT_EQ(plan.recipe.unroll.along, c.along) << name_of(c.format) << ' ' << c.channels;
-    EXPECT_EQ(plan.recipe.unroll.width, c.width) << name_of(c.format) << ' ' << c.channels;
+    EXPECT_EQ(std::get<UnrollRecipe>(plan.recipe.own).along, c.along)
+        << name_of(c.format) << ' ' << c.channels;
+    EXPECT_EQ(std::get<UnrollRecipe>(plan.recipe.own).width, c.width)
+        << name_of(c.format) << ' ' << c.channels;
     GemmRecipe const& product = plan.recipe.product;
     EXPECT_EQ((product.swapped ? product.a : product.b).width, c.filter_width)
         << name_of(c.format) << ' ' << c.channels;
@@ -207,7 +209,7 @@ TEST(ConvolutionAlgorithms, EpiloguesSeeTheResultsIndices) {
         options.kernel = kernel;
         std::size_t limit = ~std::size_t{0};
         if (std::string(kernel) == "unroll_gemm")
-          limit = make_plan(p, emulated_device(), options).recipe.unroll.bytes - 1;
+          limit = std::get<UnrollRecipe>(make_plan(p, emulated_device(), options).recipe.own).bytes - 1;
         expect_right(p, kernel, "", limit);
       }
 }
@@ -222,7 +224,7 @@ TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseForDepthwise) {
     for (ConvolutionDirection const direction : sliding_directions) {
       auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, format, layer), device);
       EXPECT_EQ(plan.kernel, "depthwise");
-      EXPECT_EQ(plan.recipe.sliding.vector, format == TensorFormat::nhwc ? 8 : 1);
+      EXPECT_EQ(std::get<SlidingRecipe>(plan.recipe.own).vector, format == TensorFormat::nhwc ? 8 : 1);
     }
 }
 
@@ -233,7 +235,7 @@ TEST(Depthwise, FilterGradientsAreAddedInParts) {
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, layer);
   PlanOptions options;
   options.kernel = "depthwise";
-  EXPECT_GT(make_plan(p, emulated_device(), options).recipe.sliding.rounds, 1);
+  EXPECT_GT(std::get<SlidingRecipe>(make_plan(p, emulated_device(), options).recipe.own).rounds, 1);
   expect_right(p, "depthwise");
 }
 

@@ -75,7 +75,7 @@ template <DirectTile tile, int threads, int taps, bool swapped>
 void expect_places(Problem const& p, int images, int channels) {
   ConvolutionRecipe recipe;
   recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
-  SlidingRecipe& own = recipe.sliding;
+  SlidingRecipe& own = recipe.own.emplace<SlidingRecipe>();
   own.tile = tile, own.rounds = images, own.channels = channels;
   own.taps = taps, own.tap_step = -1, own.uneven = true;
   plan::SlidingLaunches const launches = plan::sliding_launches(p, recipe.algorithm);

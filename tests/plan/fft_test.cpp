@@ -100,7 +100,7 @@ TEST_F(Fft, TilesOverlapInTheImage) {
         auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, g);
         PlanOptions options;
         options.kernel = "fft", options.policy = policy;
-        FftRecipe const recipe = make_plan(p, emulated_device(), options).recipe.fft;
+        FftRecipe const recipe = std::get<FftRecipe>(make_plan(p, emulated_device(), options).recipe.own);
         EXPECT_LE(std::max(recipe.rows, recipe.columns), extent);
         EXPECT_GT(recipe.tiles_down * recipe.tiles_across, g.h == large.h ? 1 : 0);
         expect_near(p, policy);
@@ -137,12 +137,13 @@ TEST_F(Fft, SlicesFitIntoTheWorkspace) {
     options.kernel = "fft";
     auto const whole = make_plan(p, emulated_device(), options);
     Index const all = direction == ConvolutionDirection::filter ? 5 : 3;
-    EXPECT_EQ(whole.recipe.fft.slice, all);
-    options.policy = "extent=" + std::to_string(std::max(whole.recipe.fft.rows, whole.recipe.fft.columns));
+    EXPECT_EQ(std::get<FftRecipe>(whole.recipe.own).slice, all);
+    options.policy = "extent=" + std::to_string(std::max(std::get<FftRecipe>(whole.recipe.own).rows,
+                                                         std::get<FftRecipe>(whole.recipe.own).columns));
     options.max_workspace = whole.workspace_bytes * 8 / 10;
     auto const sliced = make_plan(p, emulated_device(), options);
     EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
-    EXPECT_LT(sliced.recipe.fft.slice, all);
+    EXPECT_LT(std::get<FftRecipe>(sliced.recipe.own).slice, all);
     expect_near(p, options.policy.text, options.max_workspace);
   }
 }
@@ -224,7 +225,7 @@ TEST_F(Fft, TheErrorIsWhatThePlanExpects) {
       auto const p = problem_of(direction, type, DataType::f32, TensorFormat::nhwc, g);
       PlanOptions options;
       options.kernel = "fft";
-      FftRecipe const recipe = make_plan(p, emulated_device(), options).recipe.fft;
+      FftRecipe const recipe = std::get<FftRecipe>(make_plan(p, emulated_device(), options).recipe.own);
       plan::FftForm const form = plan::fft_forms(p).front();
       plan::FftExtents const extents = plan::fft_extents(form, recipe, form.outers);
       double const expected =
@@ -267,7 +268,7 @@ TEST(FftChoice, PaddingIsShared) {  // 56 + 15 positions instead of 56 + 30
   options.kernel = "fft";
   Device device = emulated_device();
   device.backend = Backend::cuda;
-  FftRecipe const recipe = make_plan(layer(31), device, options).recipe.fft;
+  FftRecipe const recipe = std::get<FftRecipe>(make_plan(layer(31), device, options).recipe.own);
   EXPECT_LE(recipe.rows, 72);
   EXPECT_LE(recipe.columns, 72);
 }

@@ -25,7 +25,8 @@ TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
     auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nchw, g),
                                 emulated_device());
     EXPECT_EQ(plan.kernel, "image_slices");
-    EXPECT_EQ(plan.recipe.images, 1'000'000);  // 2^30 pixels: 1.37 million images of x, 1.19 million of dx
+    EXPECT_EQ(std::get<SlicesRecipe>(plan.recipe.own).images,
+              1'000'000);  // 2^30 pixels: 1.37 million images of x, 1.19 million of dx
     EXPECT_NE(entry_of(plan, "implicit_gemm").refusal.find("divide the images"), std::string::npos);
   }
   g.n = 2;

@@ -116,8 +116,8 @@ TEST(SlidingPlaces, KernelsKnowBothNumbersOfTaps) {
     geometry.c = geometry.k = geometry.groups = 12;
     for (char const* const kernel : {"direct_tiled", "depthwise"}) {
       auto const plan = make_plan(gradient(geometry, format), emulated_device(), only(kernel));
-      EXPECT_EQ(plan.recipe.sliding.taps, 2);
-      EXPECT_TRUE(plan.recipe.sliding.uneven);
+      EXPECT_EQ(std::get<SlidingRecipe>(plan.recipe.own).taps, 2);
+      EXPECT_TRUE(std::get<SlidingRecipe>(plan.recipe.own).uneven);
       EXPECT_NE(recipe_text(plan).find("2 taps or one less in registers"), std::string::npos);
     }
   }
@@ -129,7 +129,9 @@ TEST(SlidingPlaces, LanesLieAlongColumnsWherePlanesDo) {
   geometry.c = geometry.k = geometry.groups = 12;
   for (bool const last : {false, true}) {
     auto const p = gradient(geometry, last ? TensorFormat::nhwc : TensorFormat::nchw);
-    EXPECT_EQ(make_plan(p, emulated_device(), only("depthwise")).recipe.sliding.channels_last, last);
+    EXPECT_EQ(
+        std::get<SlidingRecipe>(make_plan(p, emulated_device(), only("depthwise")).recipe.own).channels_last,
+        last);
   }
 }
 

@@ -96,10 +96,10 @@ TEST(Winograd, SlicesFitIntoTheWorkspace) {
     options.kernel = "winograd";
     options.policy = "tile=2";
     auto const whole = make_plan(p, emulated_device(), options);
-    EXPECT_EQ(whole.recipe.winograd.slice, 3);
+    EXPECT_EQ(std::get<WinogradRecipe>(whole.recipe.own).slice, 3);
     options.max_workspace = whole.workspace_bytes - 1;
     auto const sliced = make_plan(p, emulated_device(), options);
-    EXPECT_EQ(sliced.recipe.winograd.slice, 2);
+    EXPECT_EQ(std::get<WinogradRecipe>(sliced.recipe.own).slice, 2);
     EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
     expect_right(p, "winograd", "tile=2", options.max_workspace);
   }
@@ -193,7 +193,7 @@ TEST(Winograd, ThePlannerTakesItForManyChannelsOfF32) {
   device.backend = Backend::cuda;
   auto const plan = make_plan(layer(DataType::f32), device);
   EXPECT_EQ(plan.kernel, "winograd");
-  EXPECT_EQ(plan.recipe.winograd.tile, 4);
+  EXPECT_EQ(std::get<WinogradRecipe>(plan.recipe.own).tile, 4);
 }
 
 TEST(Winograd, ErrorsLimitTheChoice) {

@@ -1,6 +1,7 @@
 // The parameters of a GPU convolution kernel, compiled or emulated, beyond its name.
 #pragma once
 #include <optional>
+#include <variant>
 
 #include "cosmati/conv/direct_tile.h"
 #include "cosmati/conv/fft_doubled.h"
@@ -99,6 +100,20 @@ struct FftRecipe {
   friend bool operator==(FftRecipe const&, FftRecipe const&) = default;
 };
 
+// The recipe of direct_merged (cosmati/conv/direct_merged.h).
+struct MergedRecipe {
+  MergedShape shape;
+  int shared_bytes = 0;
+  friend bool operator==(MergedRecipe const&, MergedRecipe const&) = default;
+};
+
+// The recipe of image_slices: one convolution after another, for a number of images at a time.
+struct SlicesRecipe {
+  Index images = 0;
+  std::optional<double> max_error;  // of the slices' plans
+  friend bool operator==(SlicesRecipe const&, SlicesRecipe const&) = default;
+};
+
 struct ConvolutionRecipe {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::implicit_gemm;
   // Policy, splits, the access to a and b, and the width of result vectors. For algorithms without a main
@@ -106,21 +121,25 @@ struct ConvolutionRecipe {
   GemmRecipe product;
   // Each step of the main loop covers one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
-  int launches = 1;  // for a strided data gradient: one launch for all phases, or one for each
-  UnrollRecipe unroll;
-  PackRecipe packing;
-  SlidingRecipe sliding;
-  MergedShape merged;  // of direct_merged
-  WinogradRecipe winograd;
-  FftRecipe fft;
-  Index images = 0;                   // for image_slices: images per slice
-  std::optional<double> slice_error;  // the error limit of the slices' plans
+  int launches = 1;    // for a strided data gradient: one launch for all phases, or one for each
+  PackRecipe packing;  // of warp_specialized
+  // What only this algorithm has: unroll_gemm, direct_tiled or depthwise, direct_merged, winograd, fft,
+  // image_slices; nothing for the others.
+  std::variant<std::monostate, UnrollRecipe, SlidingRecipe, MergedRecipe, WinogradRecipe, FftRecipe,
+               SlicesRecipe>
+      own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace: for the bias gradient, alone or with the filter's
 
   // The workspace that the kernels themselves use, in bytes.
   std::size_t product_workspace() const {
-    return unroll.bytes > 0 ? unroll.offset + unroll.bytes : product.flag_bytes + product.partial_bytes;
+    if (!unrolls()) return product.flag_bytes + product.partial_bytes;
+    auto const& unroll = std::get<UnrollRecipe>(own);
+    return unroll.offset + unroll.bytes;
+  }
+  bool unrolls() const {
+    auto const* const unroll = std::get_if<UnrollRecipe>(&own);
+    return unroll != nullptr && unroll->bytes > 0;
   }
   bool slides() const {
     return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;

@@ -202,7 +202,8 @@ std::string extent_violation(std::vector<ConvolutionForm> const& forms) {
 }
 
 std::vector<ConvolutionForm> planned_forms(Problem const& problem, ConvolutionRecipe const& recipe) {
-  if (recipe.algorithm == ConvolutionAlgorithm::unroll_gemm) return unrolled_forms(problem, recipe.unroll);
+  if (recipe.algorithm == ConvolutionAlgorithm::unroll_gemm)
+    return unrolled_forms(problem, std::get<UnrollRecipe>(recipe.own));
   std::vector<ConvolutionForm> forms =
       unified_forms(with_filter_copied(problem, filter_repack(recipe.product)));
   if (recipe.stepwise)

@@ -181,7 +181,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   SlidingForm const& front = forms.front();
   recipe.product = product_recipe(front.form);
   recipe.launches = static_cast<int>(launches.size());
-  SlidingRecipe& sliding = recipe.sliding;
+  SlidingRecipe& sliding = recipe.own.emplace<SlidingRecipe>();
   sliding.channels_last = !front.form.swapped;
   compile_in(sliding, forms);
   bool const emulated = device.backend == Backend::emulator;

@@ -233,8 +233,7 @@ class TileSearch {
     recipe.algorithm = ConvolutionAlgorithm::direct_merged;
     recipe.product = product_recipe(form_);
     recipe.product.predicted_seconds = seconds;
-    recipe.merged = shape;
-    recipe.sliding.shared_bytes = bytes;
+    recipe.own = MergedRecipe{shape, bytes};
     std::string text =
         fmt::format("{}x{} cells of {}x{} places and {} channels, thread {}x1, {} channels of dy at a time",
                     shape.cells_down(), shape.threads_across, shape.rows.stride, shape.columns.stride,
@@ -324,7 +323,7 @@ std::string DirectMergedTraits::print() const {
 }
 
 program::Program merged_program(Plan<Problem> const& plan) {
-  MergedShape const& shape = plan.recipe.merged;
+  auto const& [shape, shared_bytes] = std::get<MergedRecipe>(plan.recipe.own);
   MergedForm const merged = merged_form(plan.problem, shape);
   MergedGrid const grid = merged_grid(plan.problem, shape);
   ConvolutionForm const& form = merged.form;
@@ -340,7 +339,7 @@ program::Program merged_program(Plan<Problem> const& plan) {
                                      .traits = traits.print(),
                                      .asserted = {{"ComposedTraits::threads", threads}},
                                      .threads = threads,
-                                     .shared_bytes = static_cast<unsigned>(plan.recipe.sliding.shared_bytes)},
+                                     .shared_bytes = static_cast<unsigned>(shared_bytes)},
                                     form);
     if (form.rows() == 0 || form.columns() == 0) return;
     made.launch_groups<Parameters>(

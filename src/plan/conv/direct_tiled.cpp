@@ -366,8 +366,8 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
         gpu.shared_bytes_per_block);
     return offer;
   }
-  recipe.sliding = search.best();
-  Index const filters = tile_grid(forms.front(), recipe.sliding).y;
+  SlidingRecipe const& own = recipe.own.emplace<SlidingRecipe>(search.best());
+  Index const filters = tile_grid(forms.front(), own).y;
   for (auto const& launch : launches) {
     std::vector<Index> const tiles = blocks_along_x(launch, recipe);
     Index const all = std::accumulate(tiles.begin(), tiles.end(), Index{0});
@@ -379,7 +379,6 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   }
   offer.predicted_seconds = recipe.product.predicted_seconds = search.seconds();
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
-  SlidingRecipe const& own = recipe.sliding;
   DirectTile const& tile = own.tile;
   constexpr Index most_groups = 65535;  // per launch
   offer.text = fmt::format(

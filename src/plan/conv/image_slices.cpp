@@ -102,9 +102,14 @@ PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error,
   return options;
 }
 
+SlicesRecipe const& slices_recipe(Plan<Problem> const& plan) {
+  return std::get<SlicesRecipe>(plan.recipe.own);
+}
+
 // The workspace of the slices' plans or of the sum's plan, which run one after the other.
 std::size_t own_bytes(Plan<Problem> const& plan) {
-  return plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of_sums(plan.problem, plan.recipe.images);
+  return plan.workspace_bytes - plan.recipe.bias_bytes -
+         bytes_of_sums(plan.problem, slices_recipe(plan).images);
 }
 
 template <class Pointer>
@@ -118,10 +123,10 @@ class ImageSlices final : public Kernel<Problem> {
  public:
   explicit ImageSlices(Plan<Problem> const& plan)
       : problem_(plan.problem),
-        images_(plan.recipe.images),
+        images_(slices_recipe(plan).images),
         slice_(cosmati::prepare(plan_of_slice(plan))),
         sums_(own_bytes(plan)) {
-    PlanOptions const own = within(sums_, plan.recipe.slice_error, plan.batch_invariant, plan.device);
+    PlanOptions const own = within(sums_, slices_recipe(plan).max_error, plan.batch_invariant, plan.device);
     Index const last = last_of(problem_, images_);
     if (last != images_)
       last_ = cosmati::prepare(make_plan(slice_of(problem_, images_, last), plan.device, own));
@@ -184,8 +189,9 @@ class ImageSlices final : public Kernel<Problem> {
 }  // namespace
 
 Plan<Problem> plan_of_slice(Plan<Problem> const& plan) {
-  return make_plan(slice_of(plan.problem, plan.recipe.images, plan.recipe.images), plan.device,
-                   within(own_bytes(plan), plan.recipe.slice_error, plan.batch_invariant, plan.device));
+  return make_plan(slice_of(plan.problem, slices_recipe(plan).images, slices_recipe(plan).images),
+                   plan.device,
+                   within(own_bytes(plan), slices_recipe(plan).max_error, plan.batch_invariant, plan.device));
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_image_slices(Plan<Problem> const& plan) {
@@ -208,8 +214,7 @@ Offer<Problem> slices_of_images(Problem const& problem, Device const& device, Pl
   if (problem.direction == ConvolutionDirection::filter)
     own = std::max(own, make_plan(sum_of_slices(problem, slices), device, left).workspace_bytes);
   offer.recipe.algorithm = ConvolutionAlgorithm::image_slices;
-  offer.recipe.images = images;
-  offer.recipe.slice_error = options.max_error;
+  offer.recipe.own = SlicesRecipe{images, options.max_error};
   offer.workspace_bytes = padded(own) + sums;
   for (Considered const& entry : slice.considered)
     if (entry.kernel == slice.kernel) {

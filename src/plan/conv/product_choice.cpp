@@ -253,9 +253,9 @@ class Search {
     if (copied.bytes > 0) copied.offset = (flags + partials + 255) / 256 * 256;
     product.predicted_seconds = seconds;
     std::size_t own = copied.bytes > 0 ? copied.offset + copied.bytes : flags + partials;
-    if (recipe.unroll.bytes > 0) {
-      recipe.unroll.offset = (own + 255) / 256 * 256;
-      own = recipe.unroll.offset + recipe.unroll.bytes;
+    if (auto* const unroll = std::get_if<UnrollRecipe>(&recipe.own); unroll != nullptr && unroll->bytes > 0) {
+      unroll->offset = (own + 255) / 256 * 256;
+      own = unroll->offset + unroll->bytes;
     }
     if (own > options_.max_workspace)
       return refuse(fmt::format("needs {} bytes of workspace; at most {}", own, options_.max_workspace));

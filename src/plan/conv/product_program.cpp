@@ -169,13 +169,14 @@ program::Program product_program(Plan<Problem> const& plan) {
           sizeof(ManyPlaces) - absent * sizeof(Parameters));
       return;
     }
-    bool const unrolls = recipe.unroll.bytes > 0;
+    auto const* const unroll = std::get_if<UnrollRecipe>(&recipe.own);
+    bool const unrolls = unroll != nullptr && unroll->bytes > 0;
     std::size_t const unrolling =
-        unrolls ? made.add_pass(unrolling_kernel(front.unrolled, recipe.unroll, made.is_emulated())) : 0;
-    KernelOperand const image = unrolls ? KernelOperand{0, recipe.unroll.offset, true} : made.image;
+        unrolls ? made.add_pass(unrolling_kernel(front.unrolled, *unroll, made.is_emulated())) : 0;
+    KernelOperand const image = unrolls ? KernelOperand{0, unroll->offset, true} : made.image;
     for (ConvolutionForm const& form : forms) {
       if (form.rows() == 0 || form.columns() == 0) continue;
-      if (unrolls) launch_unrolling(made, unrolling, form, recipe.unroll);
+      if (unrolls) launch_unrolling(made, unrolling, form, *unroll);
       Index const blocks = blocks_of(form, recipe);
       program::Grid const grid{blocks, recipe.product.splits, form.groups};
       ProductLaunch const launch = launch_of(form, image);

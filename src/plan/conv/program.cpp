@@ -51,7 +51,7 @@ KernelTypes emulated_types(DataType sum) { return {sum, sum, sum, "HostEpilogue"
 
 ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) {
   program_.workspace.add(
-      plan.recipe.unroll.bytes > 0 ? "flags, partial sums, unrolled image" : "flags and partial sums",
+      plan.recipe.unrolls() ? "flags, partial sums, unrolled image" : "flags and partial sums",
       plan.recipe.product_workspace());
   RepackRecipe const& copied = filter_repack(plan.recipe.product);
   if (copied.bytes > 0) copy_filter(copied);

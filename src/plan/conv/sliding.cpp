@@ -160,8 +160,8 @@ std::vector<Index> blocks_along_x(std::vector<SlidingForm> const& launch, Convol
   std::vector<Index> blocks;
   for (SlidingForm const& sliding : launch)
     blocks.push_back(recipe.algorithm == ConvolutionAlgorithm::depthwise
-                         ? depthwise_grid(sliding, recipe.sliding).x
-                         : tile_grid(sliding, recipe.sliding).x);
+                         ? depthwise_grid(sliding, std::get<SlidingRecipe>(recipe.own)).x
+                         : tile_grid(sliding, std::get<SlidingRecipe>(recipe.own)).x);
   return blocks;
 }
 

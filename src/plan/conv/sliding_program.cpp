@@ -75,7 +75,7 @@ std::string DirectTiledTraits::print() const {
 }
 
 program::Program sliding_program(Plan<Problem> const& plan) {
-  SlidingRecipe const& recipe = plan.recipe.sliding;
+  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
   bool const by_channel = plan.recipe.algorithm == ConvolutionAlgorithm::depthwise;
   SlidingLaunches const launches = sliding_launches(plan.problem, plan.recipe.algorithm);
   ConvolutionProgram made(plan);

@@ -220,7 +220,7 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   ConvolutionForm const& front = whole.front();
   ConvolutionRecipe recipe;
   recipe.algorithm = ConvolutionAlgorithm::unroll_gemm;
-  UnrollRecipe& unroll = recipe.unroll = lines_of(front.image());
+  UnrollRecipe& unroll = recipe.own.emplace<UnrollRecipe>(lines_of(front.image()));
   unroll.digit = front.image_outer()[0].extent > 1 ? 0 : 1;
   bool const emulated = device.backend == Backend::emulator;  // its operands may have been widened
   DataType const element = emulated ? front.sum : front.image().type;

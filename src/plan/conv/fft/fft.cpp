@@ -273,7 +273,7 @@ bool fft_writes_across(FftForm const& form) {
 bool fft_pointwise(FftForm const& form) { return !form.gradient && form.depths == 1 && form.others == 1; }
 
 Plan<GemmProblem> fft_product(Plan<Problem> const& plan) {
-  FftRecipe const& recipe = plan.recipe.fft;
+  FftRecipe const& recipe = std::get<FftRecipe>(plan.recipe.own);
   FftForm const form = fft_forms(plan.problem).front();
   FftExtents const extents = fft_extents(form, recipe, recipe.slice);
   FftMatrixParameters const image = fft_image_factor(form, recipe, recipe.slice, 0, 0, nullptr),

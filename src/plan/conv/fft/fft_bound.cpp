@@ -47,7 +47,7 @@ std::vector<Norms> norms_of(FftPlanesParameters const& all) {
 class Bound {
  public:
   Bound(Plan<Problem> const& plan, Problem::Arguments const& arguments)
-      : problem_(plan.problem), recipe_(plan.recipe.fft), arguments_(arguments) {}
+      : problem_(plan.problem), recipe_(std::get<FftRecipe>(plan.recipe.own)), arguments_(arguments) {}
 
   Tensor of_result() {
     TensorDescription const& result = problem_.direction == ConvolutionDirection::forward  ? problem_.y

@@ -246,14 +246,14 @@ class Choice {
       }
       offer.workspace_bytes = recipe.end;
       offer.recipe.algorithm = ConvolutionAlgorithm::fft;
-      offer.recipe.fft = recipe;
+      offer.recipe.own = recipe;
       complete(offer, nullptr);
       return offer;
     }
     Plan<Problem> plan;
     plan.problem = problem_, plan.device = device_;
     plan.recipe.algorithm = ConvolutionAlgorithm::fft;
-    plan.recipe.fft = recipe;
+    plan.recipe.own = recipe;
     PlanOptions of_product = options_;
     of_product.kernel.clear();
     of_product.policy = policy_;
@@ -269,7 +269,7 @@ class Choice {
       }
       offer.workspace_bytes = place(recipe, product.workspace_bytes);
       offer.recipe.algorithm = ConvolutionAlgorithm::fft;
-      offer.recipe.fft = recipe;
+      offer.recipe.own = recipe;
       offer.recipe.product = product.recipe;
       complete(offer, &product);
     } catch (Error const& error) {
@@ -281,7 +281,7 @@ class Choice {
 
   // `product` is the plan of the matrix product; null for pointwise products of planes.
   void complete(Offer<Problem>& offer, Plan<GemmProblem> const* product) const {
-    FftRecipe const& recipe = offer.recipe.fft;
+    FftRecipe const& recipe = std::get<FftRecipe>(offer.recipe.own);
     double product_seconds = product == nullptr ? 0 : product->recipe.predicted_seconds;
     std::string text = "products of planes";
     if (product != nullptr)

@@ -39,7 +39,8 @@ class FftProgram {
  public:
   explicit FftProgram(Plan<Problem> const& plan)
       : plan_(plan),
-        shape_(std::make_shared<Shape const>(Shape{fft_forms(plan.problem), plan.recipe.fft})),
+        shape_(std::make_shared<Shape const>(
+            Shape{fft_forms(plan.problem), std::get<FftRecipe>(plan.recipe.own)})),
         pointwise_(fft_pointwise(front())),
         made_(plan, workspace_of(recipe(), pointwise_)) {
     add_kernels();

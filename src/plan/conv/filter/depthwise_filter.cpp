@@ -88,7 +88,7 @@ std::string DepthwiseFilterTraits::print() const {
 }
 
 program::Program depthwise_filter_program(Plan<Problem> const& plan) {
-  SlidingRecipe const& recipe = plan.recipe.sliding;
+  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
   ConvolutionProgram made(plan);
   DepthwiseFilterForm gradient = depthwise_filter_form(plan.problem);
   ConvolutionForm const& form = gradient.form = made.in_kernel(gradient.form);
@@ -145,7 +145,7 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   ConvolutionRecipe& recipe = offer.recipe;
   recipe.algorithm = ConvolutionAlgorithm::depthwise;
   recipe.product = product_recipe(gradient.form);
-  SlidingRecipe& sliding = recipe.sliding;
+  SlidingRecipe& sliding = recipe.own.emplace<SlidingRecipe>();
   bool const emulated = device.backend == Backend::emulator;
   constexpr int most_taps = 7;
   sliding.taps = p.window.columns.taps <= most_taps ? p.window.columns.taps : 1;

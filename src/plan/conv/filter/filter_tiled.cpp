@@ -196,7 +196,7 @@ std::string FilterTiledTraits::print() const {
 }
 
 program::Program filter_tiled_program(Plan<Problem> const& plan) {
-  SlidingRecipe const& recipe = plan.recipe.sliding;
+  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
   bool const bias = makes_bias_gradient(plan.problem, plan.recipe);
   Index const bias_stride = bias ? plan.problem.db.layout.stride[0] : 0;
   ConvolutionProgram made(plan);
@@ -270,7 +270,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   if (!offer.refusal.empty()) return offer;
 
   double best = 0;
-  SlidingRecipe& chosen = recipe.sliding;
+  SlidingRecipe& chosen = recipe.own.emplace<SlidingRecipe>();
   Index const groups = std::max<Index>(1, gradient.form.groups), images = std::max(1, w.images);
   auto const consider = [&](SlidingRecipe const& now) {
     Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);

@@ -160,7 +160,7 @@ WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe
 }
 
 Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
-  WinogradRecipe const& recipe = plan.recipe.winograd;
+  WinogradRecipe const& recipe = std::get<WinogradRecipe>(plan.recipe.own);
   SlidingForm const form = winograd_form(plan.problem);
   Plan<GemmProblem> product;
   GemmProblem& gemm = product.problem;  // sums(tile, k) = image(tile, c) * filter(c, k) for each position

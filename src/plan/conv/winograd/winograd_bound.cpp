@@ -43,7 +43,7 @@ class Bound {
   Bound(Plan<Problem> const& plan, Problem::Arguments const& arguments)
       : problem_(plan.problem),
         form_(winograd_form(plan.problem)),
-        kept_(unit_roundoff(plan.recipe.winograd.type)) {
+        kept_(unit_roundoff(std::get<WinogradRecipe>(plan.recipe.own).type)) {
     ConvolutionPointers const pointers = pointers_of(problem_, form_.form, arguments);
     bool const first = form_.form.image_is_a;
     window_ = sliding_arguments(form_, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a);
@@ -131,8 +131,8 @@ class Bound {
 }  // namespace
 
 Tensor winograd_bound(Plan<Problem> const& plan, Problem::Arguments const& arguments) {
-  return plan.recipe.winograd.tile == 2 ? Bound<2>(plan, arguments).of_result()
-                                        : Bound<4>(plan, arguments).of_result();
+  return std::get<WinogradRecipe>(plan.recipe.own).tile == 2 ? Bound<2>(plan, arguments).of_result()
+                                                             : Bound<4>(plan, arguments).of_result();
 }
 
 }  // namespace cosmati::plan

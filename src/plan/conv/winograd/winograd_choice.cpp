@@ -59,7 +59,7 @@ class Tile {
   Tile(Problem const& problem, Device const& device, PlanOptions const& options, int tile)
       : problem_(problem), device_(device), options_(options), form_(winograd_form(problem)) {
     recipe_.algorithm = ConvolutionAlgorithm::winograd;
-    WinogradRecipe& own = recipe_.winograd;
+    auto& own = recipe_.own.emplace<WinogradRecipe>();
     ConvolutionForm const& form = form_.form;
     own.tile = tile;
     own.type = transformed_type(form.image().type, tile);
@@ -77,7 +77,7 @@ class Tile {
 
   Offer<Problem> offer(PolicyRequest const& policy) {
     Offer<Problem> offer;
-    WinogradRecipe& own = recipe_.winograd;
+    WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
     std::size_t const most = limit();
     Index const images = form_.window.images;
     own.slice = 1;
@@ -117,14 +117,15 @@ class Tile {
   }
 
   double error() const {
-    return winograd_error(recipe_.winograd.tile, recipe_.winograd.type, form_.window.inputs);
+    return winograd_error(std::get<WinogradRecipe>(recipe_.own).tile,
+                          std::get<WinogradRecipe>(recipe_.own).type, form_.window.inputs);
   }
 
  private:
   bool is_together() const {
     SlidingArguments const& window = form_.window;
     WindowForm const& image = form_.form.image();
-    int const channels = winograd_channels(recipe_.winograd);
+    int const channels = winograd_channels(std::get<WinogradRecipe>(recipe_.own));
     auto const whole = [&](Index value) { return value % channels == 0; };
     return window.image_input == 1 && image.alignment % (channels * size_of(image.type)) == 0 &&
            whole(window.image_stride) && whole(window.rows.image_stride) &&
@@ -143,7 +144,7 @@ class Tile {
   }
   // The size of the matrices of a slice that begin at offset `first`.
   std::size_t bytes(std::size_t first = 0) {
-    WinogradRecipe& own = recipe_.winograd;
+    WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
     own.filter = up(first);
     own.image = own.filter + bytes_of(filter_parameters(form_, own, nullptr, nullptr).to, own.tile);
     own.sums =
@@ -153,7 +154,7 @@ class Tile {
   }
 
   void complete(Offer<Problem>& offer, Plan<GemmProblem> const& product) {
-    WinogradRecipe const& own = recipe_.winograd;
+    WinogradRecipe const& own = std::get<WinogradRecipe>(recipe_.own);
     offer.workspace_bytes = bytes(product.workspace_bytes);
     recipe_.product = product.recipe;
     Index const images = form_.window.images, slices = (images + own.slice - 1) / own.slice;
@@ -175,7 +176,7 @@ class Tile {
   }
 
   double transform_seconds(Index slices) const {
-    WinogradRecipe const& own = recipe_.winograd;
+    WinogradRecipe const& own = std::get<WinogradRecipe>(recipe_.own);
     SlidingArguments const& window = form_.window;
     auto const real = [](auto value) { return static_cast<double>(value); };
     ConvolutionForm const& form = form_.form;

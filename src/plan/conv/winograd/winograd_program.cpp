@@ -61,7 +61,8 @@ program::Program winograd_program(Plan<Problem> const& plan) {
     SlidingForm form;
     WinogradRecipe recipe;
   };
-  auto const shape = std::make_shared<Shape const>(Shape{winograd_form(plan.problem), plan.recipe.winograd});
+  auto const shape = std::make_shared<Shape const>(
+      Shape{winograd_form(plan.problem), std::get<WinogradRecipe>(plan.recipe.own)});
   WinogradRecipe const& recipe = shape->recipe;
   ConvolutionForm const& form = shape->form.form;
   ConvolutionProgram made(plan, workspace_of(recipe));
