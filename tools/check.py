@@ -122,7 +122,7 @@ def is_shared(path, known):
     without device functions; in neither case it asks which thread it is."""
     if not path.startswith(STANDARD_LIBRARY_FREE) or "include/cosmati/arch/thread.h" in reached(path, known):
         return False
-    passed = re.search(r"struct (?:alignas\(\d+\) )?(?:\w+(?:Arguments|Parameters)|TensorMap)\b[^;]*\{", code_of(path))
+    passed = re.search(r"struct (?:alignas\(\d+\) )?(?:\w+(?:Arguments|Parameters)|TensorMap|TiledTensor)\b[^;]*\{", code_of(path))
     computes = path.startswith("include/cosmati/arch/") or re.search(r"COSMATI_(?:DEVICE|KERNEL|CLUSTER_KERNEL)\b", code_of(path))
     return bool(passed or not computes)
 

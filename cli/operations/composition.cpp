@@ -2,11 +2,9 @@
 #include "cli/operations/composition.h"
 
 #include "cli/operations/notes.h"
-#include "src/backend/cuda/bind.h"
 #include "src/backend/cuda/convolution.h"
-#include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/executor.h"
 #include "src/backend/cuda/primitive.h"
-#include "src/backend/cuda/repack.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/fft/fft_bound.h"
 #include "src/plan/conv/filter/filter_tiled.h"
@@ -14,7 +12,7 @@
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd/winograd_bound.h"
 #include "src/plan/gemm/contenders.h"
-#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/program/program.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::cli {
@@ -57,11 +55,7 @@ std::optional<Composition> composed(Plan<Problem> const& plan) {
 
 std::optional<Composition> composed(Plan<GemmProblem> const& plan) {
   if (plan.device.backend != Backend::cuda) return {};
-  std::vector<jit::Source> before = cuda::repack_sources(plan);
-  if (plan.recipe.map_bytes > 0) before.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
-  return Composition{
-      cuda::gemm_source(plan), std::move(before), plan.kernel, to_string(plan.recipe),
-      plan::shared_storage_bytes(plan.recipe, plan::canonical(plan.problem, plan.recipe.swapped))};
+  return composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, to_string(plan.recipe));
 }
 
 std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const& plan) {
@@ -77,9 +71,8 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   for (Considered const& entry : plan.considered)
     if (entry.kernel == plan.kernel) recipe = entry.recipe;
   if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm) {
-    Plan<GemmProblem> const product = plan::plan_of_product(plan);
-    return Composition{cuda::gemm_source(product), cuda::repack_sources(product), plan.kernel, recipe,
-                       plan::shared_storage_bytes(product.recipe, plan::canonical(product.problem))};
+    return composition_of(plan::program_of(plan::plan_of_product(plan)), plan.device.gpu, plan.kernel,
+                          recipe);
   }
   return Composition{cuda::convolution_source(plan), cuda::convolution_passes(plan), plan.kernel, recipe,
                      cuda::convolution_shared_bytes(plan)};
@@ -131,6 +124,13 @@ std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
 }
 
 }  // namespace
+
+Composition composition_of(program::Program const& program, Gpu const& gpu, std::string kernel,
+                           std::string recipe) {
+  std::vector<jit::Source> sources = cuda::kernel_sources(program, gpu);
+  return {sources.front(), std::vector(sources.begin() + 1, sources.end()), std::move(kernel),
+          std::move(recipe), static_cast<int>(program.kernels[program.main].shared_bytes)};
+}
 
 #define COSMATI_DEFINE(Problem, name)                                                                   \
   std::optional<Composition> composition_of(Plan<Problem> const& plan) { return composed(plan); }       \

@@ -11,6 +11,7 @@
 #include "cosmati/ops/find.h"
 #include "src/jit/compile.h"
 #include "src/plan/operations.h"
+#include "src/program/program.h"
 
 namespace cosmati::cli {
 
@@ -33,6 +34,10 @@ struct Composition {
   int shared_bytes =
       0;  // dynamic shared memory of a launch, in addition to the static size in the machine code
 };
+
+// Of a program for the backend cuda.
+Composition composition_of(program::Program const& program, Gpu const& gpu, std::string kernel,
+                           std::string recipe);
 
 // composition_of: empty if the plan's backend compiles nothing. tuning_choices_of: null for an operation that
 // cannot be tuned. added_errors: for kernels whose error exceeds the rounding of their sums, the additional

@@ -1,20 +1,14 @@
 // The tensors of a group's members, one after the other, as slots.
 #include "cli/operations/group_task.h"
 
-#include "src/backend/cuda/gemm_source.h"
-#include "src/backend/cuda/grouped_gemm.h"
-#include "src/plan/gemm/group.h"
+#include "src/plan/gemm/program/program.h"
 
 namespace cosmati::cli {
 namespace {
 
 std::optional<Composition> composition_of(Plan<GroupedGemmProblem> const& plan) {
   if (plan.device.backend != Backend::cuda || plan.recipe == GemmRecipe{}) return {};
-  return Composition{cuda::gemm_source(plan),
-                     {cuda::group_bind_source(plan)},
-                     plan.kernel,
-                     to_string(plan.recipe),
-                     plan::shared_storage_bytes(plan.recipe, plan::group_form(plan.problem).common)};
+  return cli::composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, to_string(plan.recipe));
 }
 
 class PreparedGroup final : public PreparedTask {

@@ -13,7 +13,6 @@
 #include "cli/output/table.h"
 #include "cli/output/text.h"
 #include "cli/verbs/run_job.h"
-#include "src/backend/cuda/gemm_source.h"
 #include "src/io/file.h"
 #include "src/jit/cache.h"
 #include "src/jit/nvrtc.h"

@@ -12,5 +12,7 @@ std::unique_ptr<Kernel<Problem>> prepare(Plan<Problem> const& plan, Program prog
                                                   : cuda::prepare_program(plan, std::move(program));
 }
 template std::unique_ptr<Kernel<ConvolutionProblem>> prepare(Plan<ConvolutionProblem> const&, Program);
+template std::unique_ptr<Kernel<GemmProblem>> prepare(Plan<GemmProblem> const&, Program);
+template std::unique_ptr<Kernel<GroupedGemmProblem>> prepare(Plan<GroupedGemmProblem> const&, Program);
 
 }  // namespace cosmati::program

@@ -14,8 +14,8 @@ void run_reference(GroupedGemmProblem const& problem, GroupedGemmProblem::Argume
     reference::run(problem.members[i], arguments.members[i]);
 }
 
-std::vector<Candidate<GroupedGemmProblem>> gpu_candidates(Backend backend) {
-  auto list = plan::group_candidates(backend);
+std::vector<Candidate<GroupedGemmProblem>> gpu_candidates() {
+  auto list = plan::group_candidates();
   list.push_back(plan::each_member_candidate());
   return list;
 }
@@ -31,10 +31,10 @@ std::vector<Candidate<GroupedGemmProblem>> const& candidates<GroupedGemmProblem>
     return list;
   }();
   static List const cpu{plan::each_member_candidate(), truth.front()};
-  static List const cuda = gpu_candidates(Backend::cuda), emulator = gpu_candidates(Backend::emulator);
+  static List const gpu = gpu_candidates();
   switch (backend) {
-    case Backend::cuda: return cuda;
-    case Backend::emulator: return emulator;
+    case Backend::cuda:
+    case Backend::emulator: return gpu;
     case Backend::reference: return truth;
     case Backend::cpu: break;
   }

@@ -7,8 +7,8 @@ namespace cosmati::program {
 namespace {
 
 std::string instance(KernelSpec const& kernel, std::string const& traits) {
-  return kernel.places == 0 ? fmt::format("{}<{}>", kernel.entry, traits)
-                            : fmt::format("{}<{}, {}>", kernel.entry, traits, kernel.places);
+  std::string const second = kernel.places == 0 ? kernel.walk : std::to_string(kernel.places);
+  return fmt::format("{}<{}{}{}>", kernel.entry, traits, second.empty() ? "" : ", ", second);
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "cosmati/ops/gemm.h"
+#include "cosmati/arch/emulator_async.h"
+#include "cosmati/arch/tensor_copy.h"
+#include "cosmati/ops/grouped_gemm.h"
 
 namespace cosmati::reference {
 class ElementEpilogue;
@@ -28,10 +30,12 @@ struct KernelSpec {
   std::string entry = {};                 // the kernel's template
   std::string traits = {};                // its first argument, ComposedTraits in the composed text
   int places = 0;                         // its second argument; 0: it has one argument
+  std::string walk = {};                  // or that argument is a type, which names cosmati::ComposedTraits
   // What the host relies on, as expressions and their values: the composed text asserts them.
   std::vector<std::pair<std::string, std::size_t>> asserted = {};
-  bool is_composed = true;                 // else the arguments are values, or types of the headers
-  bool keeps_roundings = false;            // the compiler joins no product and sum of an epilogue
+  bool is_composed = true;       // else the arguments are values, or types of the headers
+  bool keeps_roundings = false;  // the compiler joins no product and sum of an epilogue
+  bool starts_early = false;     // it waits for the kernel before it, and may start while that still runs
   unsigned threads = 0, shared_bytes = 0;  // of a block
   std::string label = {};                  // for messages
 
@@ -46,27 +50,51 @@ struct Grid {
   Index x = 1, y = 1, z = 1;
 };
 
+// Tensor maps (TMA, sm_90 and later) are described by the array and the box that a copy moves. `address` is a
+// tensor of the run, or lies in its workspace. A launch's `fill` has its maps encoded, and stores them among
+// the parameters.
+using emulator::TiledTensor;
+using emulator::WindowedTensor;  // in im2col mode
+
+// The backend's: the driver's function, or the emulator's model of it. They throw Error where the driver
+// refuses.
+struct TensorMapEncoder {
+  arch::TensorMap (*tiled)(TiledTensor const& tensor) = nullptr;
+  arch::TensorMap (*windowed)(WindowedTensor const& tensor) = nullptr;
+
+  arch::TensorMap operator()(TiledTensor const& tensor) const { return tiled(tensor); }
+  arch::TensorMap operator()(WindowedTensor const& tensor) const { return windowed(tensor); }
+};
+
 // What one run brings; everything else is decided when the plan is made.
 struct Run {
-  std::array<void*, 4> tensors{};  // in the order of visit_tensors
+  std::array<void*, 4> tensors{};                        // in the order of visit_tensors
+  std::span<GemmProblem::Arguments const> members = {};  // of a group, which has no other tensors
   std::span<void const* const> operands = {};
   std::span<double const> scalars = {};
   std::span<void* const> stores = {};
   std::byte* workspace = nullptr;
+  std::byte const* constants = nullptr;                  // Program::constants, on the device
   reference::ElementEpilogue const* epilogue = nullptr;  // of the emulator's kernels
+  std::span<reference::ElementEpilogue const* const> member_epilogues = {};
+  TensorMapEncoder encode;
 };
 
 template <class Problem>
 Run run_of(Problem const& problem, typename Problem::Arguments const& arguments, std::byte* workspace) {
   Run run;
-  std::size_t count = 0;
-  Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
-    run.tensors[count++] = const_cast<void*>(static_cast<void const*>(arguments.*member));
-  });
-  run.operands = arguments.operands;
-  run.scalars = arguments.scalars;
-  run.stores = arguments.stores;
   run.workspace = workspace;
+  if constexpr (requires { arguments.members; }) {
+    run.members = arguments.members;
+  } else {
+    std::size_t count = 0;
+    Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
+      run.tensors[count++] = const_cast<void*>(static_cast<void const*>(arguments.*member));
+    });
+    run.operands = arguments.operands;
+    run.scalars = arguments.scalars;
+    run.stores = arguments.stores;
+  }
   return run;
 }
 
@@ -141,6 +169,12 @@ struct Workspace {
   }
 };
 
+// Memory that all runs read and none writes; made once, when the program is prepared.
+struct Constants {
+  std::size_t bytes = 0;
+  std::function<void(TensorMapEncoder const& encode, std::byte* to)> write = {};
+};
+
 struct Program {
   std::vector<KernelSpec> kernels;
   std::size_t main = 0;     // the kernel that computes the sums, if no product does
@@ -148,6 +182,7 @@ struct Program {
   std::vector<Transform> transforms;
   std::vector<Plan<GemmProblem>> products;
   Workspace workspace;
+  Constants constants = {};
 };
 
 }  // namespace cosmati::program

@@ -10,9 +10,10 @@
 #include "cosmati/gemm/arguments.h"
 #include "cosmati/ops/gemm.h"
 #include "src/backend/cuda/driver/resources.h"
-#include "src/backend/cuda/gemm_source.h"
+#include "src/backend/cuda/executor.h"
 #include "src/jit/cache.h"
 #include "src/jit/nvrtc.h"
+#include "src/plan/gemm/program/program.h"
 #include "tests/cuda/fake_libcuda.h"
 
 namespace cosmati {
@@ -70,7 +71,8 @@ class CApiOnGpu : public ::testing::Test {
     PlanOptions options;
     options.kernel = name;
     try {
-      auto const source = cuda::gemm_source(make_plan(problem, this_device(Backend::cuda, 1), options));
+      auto const plan = make_plan(problem, this_device(Backend::cuda, 1), options);
+      jit::Source const source = cuda::kernel_sources(plan::program_of(plan), plan.device.gpu).front();
       fake::set_kernel(jit::kernel_cache().get(source).lowered_name, kernel);
       return true;
     } catch (Error const&) {

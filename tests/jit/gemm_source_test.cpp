@@ -1,11 +1,9 @@
 // Composed GEMM kernels: their text, and that the run-time compiler accepts them.
-#include "src/backend/cuda/gemm_source.h"
-
 #include <gtest/gtest.h>
 
-#include "src/backend/cuda/bind.h"
-#include "src/backend/cuda/grouped_gemm.h"
+#include "src/backend/cuda/executor.h"
 #include "src/jit/nvrtc.h"
+#include "src/plan/gemm/program/program.h"
 #include "tests/plan/gemm_problem.h"
 
 namespace cosmati {
@@ -14,17 +12,27 @@ namespace {
 using testing::gpu_device;
 using testing::product;
 
+// The main kernel's, and then those of the passes before it.
+template <class Problem>
+std::vector<jit::Source> sources_of(Plan<Problem> const& plan) {
+  return cuda::kernel_sources(plan::program_of(plan), plan.device.gpu);
+}
+template <class Problem>
+void add(std::vector<jit::Source>& sources, Plan<Problem> const& plan) {
+  for (jit::Source& source : sources_of(plan)) sources.push_back(std::move(source));
+}
+
 TEST(GemmSource, DescribesItself) {
   auto const plan =
       make_plan(product(DataType::f16, DataType::f32, 100, 200, 300, "tn", "relu(alpha * acc + bias[n])"),
                 gpu_device("h200"));
-  jit::Source const source = cuda::gemm_source(plan);
+  jit::Source const source = sources_of(plan).front();
   EXPECT_EQ(source.architecture, "sm_90a");
   EXPECT_EQ(source.label, "relu(alpha * acc + bias[n])");
   EXPECT_NE(source.text.find("GemmPolicy{.block_m = "), std::string::npos) << source.text;
   EXPECT_NE(source.text.find("StridedSource<f16, Along::depth, 4>"), std::string::npos) << source.text;
   EXPECT_EQ(source.text.find("bias"), std::string::npos) << "a name of the expression reached the compiler";
-  EXPECT_EQ(source.text, cuda::gemm_source(plan).text);
+  EXPECT_EQ(source.text, sources_of(plan).front().text);
 }
 
 struct Family {
@@ -53,19 +61,19 @@ TEST(GemmSource, CompilesForEveryType) {
       GemmProblem problem =
           product(family.type, family.result, m, 256, 128, letters[turn % 4], expressions[turn % 4]);
       problem.accumulator = family.accumulator;
-      sources.push_back(cuda::gemm_source(make_plan(problem, gpu_device("h200"))));
+      add(sources, make_plan(problem, gpu_device("h200")));
       ++turn;
     }
-  sources.push_back(cuda::gemm_source(
-      make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100"))));  // split-K
+  add(sources,
+      make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100")));  // split-K
   // The host lays out their shared memory: for complete tiles, and for a cluster's shares of them.
   for (char const* policy : {"medium", "large,partition=stream_k", "deep_pair", "deep_four", "deep_eight"})
     for (char const* epilogue : {"direct", "staged"}) {
       PlanOptions options;
       options.kernel = "warp_specialized";
       options.policy = std::string(policy) + ",epilogue=" + epilogue;
-      sources.push_back(cuda::gemm_source(make_plan(
-          product(DataType::tf32, DataType::f32, 64, 64, 2048, "tn"), gpu_device("h200"), options)));
+      add(sources,
+          make_plan(product(DataType::tf32, DataType::f32, 64, 64, 2048, "tn"), gpu_device("h200"), options));
     }
   for (jit::Cubin const& cubin : jit::compile_all(sources)) {
     EXPECT_GT(cubin.image.size(), 1000U);
@@ -89,8 +97,7 @@ TEST(GemmSource, GroupsAndPointersCompile) {
       for (Index const tokens : {4096, 64, 8})
         group.members.push_back(product(type, type, 1024, tokens, 512, "tn", expression));
       auto const plan = make_plan(group, gpu_device("h200"), options);
-      sources.push_back(cuda::gemm_source(plan));
-      sources.push_back(cuda::group_bind_source(plan));
+      add(sources, plan);
       EXPECT_NE(sources.back().name_expression.find(kernel == "warp_specialized" ? "<true>" : "<false>"),
                 std::string::npos);
     }
@@ -100,15 +107,13 @@ TEST(GemmSource, GroupsAndPointersCompile) {
   auto const plan = make_plan(batch, gpu_device("h200"));
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_GE(plan.workspace_bytes, 7u * 3 * 128);
-  sources.push_back(cuda::gemm_source(plan));
-  EXPECT_NE(sources.back().text.find("TensorDestination<bf16, Along::depth, TensorMapArray>"),
+  add(sources, plan);
+  EXPECT_NE(sources_of(plan).front().text.find("TensorDestination<bf16, Along::depth, TensorMapArray>"),
             std::string::npos);
-  sources.push_back(cuda::bind_source(cuda::Binding::maps, plan.device.gpu));
   Device const a100 = gpu_device("a100");
   GroupedGemmProblem group{{product(DataType::f32, DataType::f32, 64, 64, 64, "nt")}};
   auto const older = make_plan(group, a100);
-  sources.push_back(cuda::gemm_source(older));
-  sources.push_back(cuda::group_bind_source(older));
+  add(sources, older);
   for (jit::Cubin const& cubin : jit::compile_all(sources)) {
     EXPECT_EQ(cubin.local_bytes, 0) << cubin.lowered_name;
     EXPECT_EQ(cubin.compiler_warnings, "");

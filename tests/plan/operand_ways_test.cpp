@@ -4,13 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include "src/backend/cuda/gemm_source.h"
 #include "tests/plan/gemm_problem.h"
+#include "tests/plan/product_text.h"
 
 namespace cosmati {
 namespace {
 
 using testing::gpu_device;
+using testing::main_text;
 using testing::product;
 
 Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy = "") {
@@ -46,8 +47,8 @@ TEST(OperandWays, Tf32AlongMGoesThroughRegisters) {
   }
   EXPECT_TRUE(has(note_of(nn), "predicted, a transposed first: ")) << note_of(nn);
   EXPECT_TRUE(has(note_of(nn), "; a through registers: ")) << note_of(nn);
-  EXPECT_TRUE(has(cuda::gemm_source(nn).text, "TensorDestination<f32, Along::outer>"));
-  EXPECT_TRUE(has(cuda::gemm_source(tt).text, "TensorDestination<f32>"));
+  EXPECT_TRUE(has(main_text(nn), "TensorDestination<f32, Along::outer>"));
+  EXPECT_TRUE(has(main_text(tt), "TensorDestination<f32>"));
 }
 
 TEST(OperandWays, OfTwoThatLieAlongMAndNOneIsTransposed) {
@@ -64,7 +65,7 @@ TEST(OperandWays, ResultsThatTheEngineCannotStoreAlongMAreStaged) {
   odd.d.layout.stride[2] = 4099;
   Plan<GemmProblem> const plan = plan_of(odd, "operands=registers");
   EXPECT_EQ(plan.recipe.policy.epilogue, EpilogueSchedule::staged);
-  EXPECT_TRUE(has(cuda::gemm_source(plan).text, "StridedDestination<f32, 1, Along::outer>"));
+  EXPECT_TRUE(has(main_text(plan), "StridedDestination<f32, 1, Along::outer>"));
 }
 
 TEST(OperandWays, MisalignedOperandsComeByThreads) {
@@ -78,7 +79,7 @@ TEST(OperandWays, MisalignedOperandsComeByThreads) {
   EXPECT_FALSE(of_b.by_threads);
   EXPECT_EQ(plan.workspace_bytes, 0u);
   EXPECT_EQ(plan.recipe.policy.cluster_m * plan.recipe.policy.cluster_n, 1);
-  std::string const text = cuda::gemm_source(plan).text;
+  std::string const text = main_text(plan);
   EXPECT_TRUE(has(text, "StridedSource<bf16, Along::depth, 4>")) << text;
   EXPECT_TRUE(has(text, "TensorSource<bf16, Along::depth>")) << text;
   // For a large product of single-element runs, copies by threads would take longer than repacking.

@@ -6,7 +6,9 @@
 
 #include "src/backend/emulator/catalogue.h"
 #include "src/plan/conv/sliding.h"
+#include "src/plan/gemm/program/program.h"
 #include "tests/plan/convolution_cases.h"
+#include "tests/plan/gemm_problem.h"
 
 namespace cosmati {
 namespace {
@@ -121,6 +123,65 @@ TEST(Programs, GroupsBeyondAGridAreMoreLaunches) {
     using Parameters = DirectTiledParameters<NoEpilogueArguments, DigitArguments>;
     EXPECT_EQ(reinterpret_cast<Parameters const*>(parameters)->schedule.first_group, number * 65535);
   }
+}
+
+// Products of every main loop and type; the third is a group, and the fourth a batch by pointers.
+template <class Check>
+int for_products(Backend backend, Check const& check) {
+  int found = 0;
+  Device device = backend == Backend::cuda ? testing::gpu_device("h200") : emulated_device();
+  device.backend = backend;
+  auto const planned = [&](auto const& problem, PlanOptions const& options) {
+    try {
+      auto const plan = make_plan(problem, device, options);
+      if (plan.kernel != options.kernel) return;
+      check(plan);
+      ++found;
+    } catch (Error const&) {
+    }
+  };
+  for (DataType const type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16, DataType::tf32,
+                              DataType::s8, DataType::e4m3, DataType::s32})
+    for (char const* const layout : {"nn", "tn", "nt", "tt"})
+      for (Index const k : {130, 1024})
+        for (char const* const kernel : {"warp_specialized", "multistage", "double_buffered"}) {
+          PlanOptions options;
+          options.kernel = kernel;
+          DataType const result = accumulator_type(type, type);
+          GemmProblem problem = testing::product(type, result, 64, 72, k, layout, "alpha * acc + bias[n]");
+          planned(problem, options);
+          planned(GroupedGemmProblem{{problem, testing::product(type, result, 8, 16, k, layout,
+                                                                "alpha * acc + bias[n]")}},
+                  options);
+          for (TensorDescription* tensor : {&problem.a, &problem.b, &problem.d}) tensor->layout.shape[0] = 3;
+          problem.by_pointers = true;
+          planned(problem, options);
+        }
+  return found;
+}
+
+TEST(ProductPrograms, TheEmulatorHasTheirKernels) {
+  EXPECT_GT(for_products(Backend::emulator,
+                         [](auto const& plan) {
+                           for (program::KernelSpec const& kernel : plan::program_of(plan).kernels)
+                             EXPECT_NE(emulator::catalogue().kernel(kernel.key()), nullptr) << kernel.key();
+                         }),
+            200);
+}
+
+TEST(ProductPrograms, TheirWorkspaceIsThePlans) {
+  for (Backend const backend : {Backend::cuda, Backend::emulator})
+    EXPECT_GT(for_products(backend,
+                           [](auto const& plan) {
+                             program::Workspace const workspace = plan::program_of(plan).workspace;
+                             EXPECT_EQ(workspace.bytes, plan.workspace_bytes) << plan.kernel;
+                             std::size_t end = 0;
+                             for (auto const& slot : workspace.slots) {
+                               EXPECT_GE(slot.offset, end) << slot.name;
+                               end = slot.offset + slot.bytes;
+                             }
+                           }),
+              200);
 }
 
 }  // namespace

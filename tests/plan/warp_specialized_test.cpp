@@ -1,10 +1,10 @@
 // Planning of the warp_specialized main loop, for a GPU that is not installed.
 #include <gtest/gtest.h>
 
-#include "src/backend/cuda/gemm_source.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "tests/plan/gemm_problem.h"
+#include "tests/plan/product_text.h"
 
 namespace cosmati {
 namespace {
@@ -196,7 +196,7 @@ TEST(WarpSpecialized, LongExpressionsAndUnalignedResultsAreStaged) {
 
 TEST(WarpSpecialized, TheTextNamesItsSourcesAndDestination) {
   std::string const text =
-      cuda::gemm_source(plan_of(product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn"), "huge")).text;
+      testing::main_text(plan_of(product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn"), "huge"));
   for (char const* part : {"cosmati/gemm/warp_specialized.h", "TensorSource<bf16, Along::depth>",
                            "TensorDestination<bf16>", ".cluster_m = 2", ".ping_pong = false"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;

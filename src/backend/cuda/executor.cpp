@@ -7,14 +7,17 @@
 
 #include "src/backend/cuda/driver/cufft.h"
 #include "src/backend/cuda/driver/module.h"
+#include "src/backend/cuda/driver/resources.h"
+#include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
 
 namespace cosmati::cuda {
 namespace {
 
-using Problem = ConvolutionProblem;
+constexpr program::TensorMapEncoder encode{&encode_by_driver, &encode_by_driver};
 
+template <class Problem>
 class DeviceProgram final : public Kernel<Problem> {
  public:
   DeviceProgram(Plan<Problem> const& plan, program::Program program)
@@ -36,11 +39,15 @@ class DeviceProgram final : public Kernel<Problem> {
     for (program::Transform const& of : program_.transforms)
       transforms_.emplace_back(ordinal_, of.rows, of.columns, of.count, of.real, of.inverse, of.work_bytes);
     for (Plan<GemmProblem> const& product : program_.products) products_.push_back(cosmati::prepare(product));
+    write_constants();
   }
 
-  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
-    Current const current(ordinal_);
-    program::Run const run = program::run_of(problem_, arguments, workspace);
+  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const override {
+    Current const current(ordinal_);  // set once for all driver calls below
+    program::Run run = program::run_of(problem_, arguments, workspace);
+    run.constants = static_cast<std::byte const*>(constants_.data());
+    run.encode = encode;
     for (program::Step const& step : program_.steps)
       std::visit([&](auto const& one) { enqueue(one, run, stream); }, step);
   }
@@ -53,7 +60,8 @@ class DeviceProgram final : public Kernel<Problem> {
     program::KernelSpec const& kernel = program_.kernels[launch.kernel];
     functions_[launch.kernel].launch({along(launch.grid.x), along(launch.grid.y), along(launch.grid.z)},
                                      kernel.threads, kernel.shared_bytes, parameters, launch.bytes,
-                                     launch.alignment, stream);
+                                     launch.alignment, stream,
+                                     kernel.starts_early ? Start::early : Start::in_order);
   }
   void enqueue(program::LibraryCall const& call, program::Run const& run, Stream stream) const {
     transforms_[call.transform].run(run.workspace + call.planes, run.workspace + call.work, stream);
@@ -62,12 +70,24 @@ class DeviceProgram final : public Kernel<Problem> {
     products_[call.product].run(call.arguments(run.workspace), run.workspace, stream);
   }
 
+  void write_constants() {
+    program::Constants const& constants = program_.constants;
+    if (constants.bytes == 0) return;
+    Current const current(ordinal_);  // the driver encodes tensor maps only in a context
+    std::vector<std::byte> bytes(constants.bytes);
+    constants.write(encode, bytes.data());
+    constants_ = DeviceBuffer(ordinal_, bytes.size());
+    copy_to_device(ordinal_, constants_.data(), bytes.data(), bytes.size(), nullptr);
+    wait(ordinal_, nullptr);
+  }
+
   Problem problem_;
   program::Program program_;
   int ordinal_;
   std::vector<Function> functions_;  // one per kernel of the program
   std::deque<CufftPlan> transforms_;
   std::vector<Prepared<GemmProblem>> products_;
+  DeviceBuffer constants_;
 };
 
 }  // namespace
@@ -82,8 +102,22 @@ jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu) {
   return source;
 }
 
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program) {
-  return std::make_unique<DeviceProgram>(plan, std::move(program));
+std::vector<jit::Source> kernel_sources(program::Program const& program, Gpu const& gpu) {
+  std::vector<jit::Source> sources{kernel_source(program.kernels[program.main], gpu)};
+  for (std::size_t i = 0; i < program.kernels.size(); ++i)
+    if (i != program.main) sources.push_back(kernel_source(program.kernels[i], gpu));
+  return sources;
 }
+
+template <class Problem>
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program) {
+  return std::make_unique<DeviceProgram<Problem>>(plan, std::move(program));
+}
+
+template std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const&,
+                                                                     program::Program);
+template std::unique_ptr<Kernel<GemmProblem>> prepare_program(Plan<GemmProblem> const&, program::Program);
+template std::unique_ptr<Kernel<GroupedGemmProblem>> prepare_program(Plan<GroupedGemmProblem> const&,
+                                                                     program::Program);
 
 }  // namespace cosmati::cuda

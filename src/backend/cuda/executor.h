@@ -1,6 +1,7 @@
 // Runs programs on a GPU: prints their kernels, compiles or finds them in the cache, and launches them.
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "cosmati/ops/convolution.h"
 #include "src/jit/compile.h"
@@ -11,7 +12,11 @@ namespace cosmati::cuda {
 // What the run-time compiler gets; pure.
 jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu);
 
-std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const& plan,
-                                                            program::Program program);
+// Of all kernels of the program, that of the main one first.
+std::vector<jit::Source> kernel_sources(program::Program const& program, Gpu const& gpu);
+
+// For ConvolutionProblem, GemmProblem and GroupedGemmProblem.
+template <class Problem>
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program);
 
 }  // namespace cosmati::cuda

@@ -1,28 +1,15 @@
-// The text of a GEMM kernel: our headers, the epilogue as a function, and one name expression.
+// The text of a GEMM kernel, and how it is compiled.
 #pragma once
-#include "cosmati/ops/grouped_gemm.h"
 #include "src/jit/compile.h"
 #include "src/ops/architecture.h"
-#include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/program/product_kernel.h"
 
 namespace cosmati::cuda {
 
-// What the run-time compiler gets for this plan; pure.
-jit::Source gemm_source(Plan<GemmProblem> const& plan);
-jit::Source gemm_source(Plan<GroupedGemmProblem> const& plan);
-
-// For a product whose operands are not matrices in memory: the types of their sources, and the size of the
-// kernel's parameters. `header` includes their definitions.
-struct OperandTexts {
-  std::string a, b;
-  std::size_t parameter_bytes;
-  std::string epilogue = {}, destination = {};  // empty: as the form has them
-  std::string walk =
-      {};  // the second parameter of warp_specialized_kernel, if it is another than the first's
-};
+// For a product whose operands are not matrices in memory. Parts without an epilogue or a destination get
+// those of the form.
 jit::Source gemm_source(plan::CanonicalGemm const& form, GemmRecipe const& recipe,
-                        epilogue::Expression const& expression, Gpu const& gpu, char const* header,
-                        OperandTexts const& operands);
+                        epilogue::Expression const& expression, Gpu const& gpu, plan::ProductParts parts);
 
 // Keeps the compiler from fusing multiplications and additions of an epilogue in batch-invariant plans, since
 // it might do so in one kernel and not in another. Sums of products name their instructions.

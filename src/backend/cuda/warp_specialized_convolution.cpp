@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "src/backend/cuda/driver/tensor_map.h"
-#include "src/backend/cuda/epilogue_arguments.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/backend/cuda/packing.h"
 #include "src/jit/cache.h"
@@ -71,7 +70,7 @@ class WindowProductKernel final : public Kernel<Problem> {
       });
     else
       plan::with_epilogue_arguments(part.product, scalars_, [&]<class Epilogue>(Epilogue epilogue) {
-        fill_epilogue(epilogue, part.product, scalars_, arguments);
+        plan::fill_epilogue(epilogue, part.product, scalars_, arguments);
         if (store_)
           launch(part, epilogue, TensorArguments{result_map(part.product, result)}, arguments, workspace,
                  stream);
@@ -191,19 +190,18 @@ jit::Source window_product_source(Plan<Problem> const& plan) {
   std::string const image = fmt::format("ImageSource<{}, Along::{}>",
                                         name_of((windows.image_is_a ? front.form.a : front.form.b).type),
                                         along(windows.image_is_a ? windows.along_of_a : windows.along_of_b));
-  OperandTexts texts;
+  plan::ProductParts texts{.headers = {"conv/tensor_windows.h"}};
   texts.a = windows.image_is_a ? image
                                : fmt::format("TensorSource<{}, Along::outer>", name_of(front.product.a.type));
   texts.b = windows.image_is_a ? fmt::format("FilterSource<{}, Along::{}>", name_of(front.product.b.type),
                                              along(windows.along_of_b))
                                : image;
-  std::string header = "#include \"cosmati/conv/tensor_windows.h\"\n";
   if (plan::run_together(plan.recipe, windows)) {
-    header += "#include \"cosmati/conv/places_walk.h\"\n";
-    texts.walk = fmt::format(", cosmati::WalkOfPlaces<cosmati::ComposedTraits, {}>", windows.parts.size());
+    texts.headers.push_back("conv/places_walk.h");
+    texts.walk = fmt::format("cosmati::WalkOfPlaces<cosmati::ComposedTraits, {}>", windows.parts.size());
   }
   if (windows.by_digits) {
-    header += "#include \"cosmati/conv/digit_destination.h\"\n";
+    texts.headers.push_back("conv/digit_destination.h");
     texts.epilogue = epilogue_text(front.form);
     texts.destination = fmt::format("DigitDestination<{}, {}, Along::{}>", name_of(front.form.d.type),
                                     front.form.d.width, windows.along_m ? "outer" : "depth");
@@ -221,7 +219,7 @@ jit::Source window_product_source(Plan<Problem> const& plan) {
                                 : plan::with_parameters_by<TensorArguments, ImageArguments, TensorArguments>(
                                       recipe, front.product, scalars, size);
   }
-  return gemm_source(front.product, recipe, expression, plan.device.gpu, header.c_str(), texts);
+  return gemm_source(front.product, recipe, expression, plan.device.gpu, texts);
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_window_product(Plan<Problem> const& plan) {

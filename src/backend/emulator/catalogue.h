@@ -7,7 +7,6 @@
 
 #include "cosmati/arch/emulator.h"
 #include "cosmati/ops/convolution.h"
-#include "cosmati/ops/grouped_gemm.h"
 #include "src/backend/emulator/primitive.h"
 
 namespace cosmati::emulator {
@@ -18,8 +17,6 @@ using RunKernel = void (*)(Grid grid, int threads, unsigned shared_bytes, void c
 
 // What the module offers.
 struct Catalogue {
-  std::unique_ptr<Kernel<GemmProblem>> (*gemm)(Plan<GemmProblem> const& plan);
-  std::unique_ptr<Kernel<GroupedGemmProblem>> (*grouped_gemm)(Plan<GroupedGemmProblem> const& plan);
   std::unique_ptr<Kernel<ConvolutionProblem>> (*window_product)(Plan<ConvolutionProblem> const& plan);
   RunPrimitive primitive;
   // The kernel of this KernelSpec::key(), or null.

@@ -7,8 +7,9 @@
 
 namespace cosmati::emulator {
 
-// Throws Error(unavailable) where the module is not here.
-std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const& plan,
-                                                            program::Program program);
+// For ConvolutionProblem, GemmProblem and GroupedGemmProblem. Throws Error(unavailable) where the module is
+// not here.
+template <class Problem>
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program);
 
 }  // namespace cosmati::emulator

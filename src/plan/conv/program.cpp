@@ -61,8 +61,8 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) 
   TensorDescription const &first = data ? p.y : p.x,
                           &second = p.direction == ConvolutionDirection::filter ? p.y : p.w;
   kernel_type_ = emulator::kernel_type(first.type, second.type, plan.recipe);
-  widen(image, first, "image");
-  widen(filter, second, "filter or gradient");
+  image = widened(program_, image, first, kernel_type_, "image");
+  filter = widened(program_, filter, second, kernel_type_, "filter or gradient");
 }
 
 ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan, program::Workspace workspace)
@@ -72,29 +72,8 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan, program::Works
 
 void ConvolutionProgram::copy_filter(RepackRecipe const& repack) {
   FilterCopy const copy = filter_copy(plan_.problem);
-  std::size_t const kernel = add_pass(repacking_kernel(copy.filter, repack, is_emulated()));
-  KernelOperand const from = filter;
-  filter = {from.tensor, program_.workspace.add("filter, copied", repack.offset, repack.bytes), true};
-  launch_groups<RepackParameters>(
-      kernel, {repack_tiles(copy.filter, repack, copy.outer, copy.depth), 1, copy.batch},
-      [copy, repack, from](program::Run const& run, Index first, RepackParameters& to) {
-        to = repack_parameters(copy.filter, repack, copy.outer, copy.depth, from.of(run), run.workspace);
-        to.first_batch = first;
-      });
-}
-
-void ConvolutionProgram::widen(KernelOperand& operand, TensorDescription const& tensor, char const* slot) {
-  if (tensor.type == kernel_type_) return;
-  std::size_t const kernel = add_pass({.entry = "widen_kernel", .traits = "all types"});
-  Index const count = tensor.layout.span();
-  KernelOperand const from = operand;
-  auto const bytes = static_cast<std::size_t>(emulator::padded_bytes(count * size_of(kernel_type_)));
-  operand = {from.tensor, program_.workspace.add(slot, bytes), true};
-  launch<WidenParameters>(kernel, {},
-                          [from, to = operand, from_type = tensor.type, to_type = kernel_type_, count](
-                              program::Run const& run, WidenParameters& parameters) {
-                            parameters = {from.of(run), to.of(run), from_type, to_type, count};
-                          });
+  filter = repacked(program_, filter, copy.filter, repack, copy.outer, copy.depth, copy.batch,
+                    "filter, copied", is_emulated());
 }
 
 KernelTypes ConvolutionProgram::types_of(ConvolutionForm const& form) const {
@@ -109,8 +88,7 @@ ConvolutionForm ConvolutionProgram::in_kernel(ConvolutionForm form) const {
 }
 
 std::size_t ConvolutionProgram::add_pass(program::KernelSpec kernel) {
-  program_.kernels.push_back(std::move(kernel));
-  return program_.kernels.size() - 1;
+  return plan::add_kernel(program_, std::move(kernel));
 }
 
 std::size_t ConvolutionProgram::add_transform(program::Transform const& transform) {

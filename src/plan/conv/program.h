@@ -1,12 +1,12 @@
 // From a convolution's plan to its program.
 #pragma once
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "src/plan/conv/kernel_parts.h"
+#include "src/plan/gemm/program/passes.h"
 #include "src/program/program.h"
 
 namespace cosmati::plan {
@@ -25,23 +25,6 @@ struct KernelTypes {
 };
 // The emulator's, for sums of this type: operands have it, too.
 KernelTypes emulated_types(DataType sum);
-
-// An operand as the kernels find it: a tensor of the run, or its copy in the workspace.
-struct KernelOperand {
-  std::size_t tensor = 0, copy = 0;
-  bool is_copied = false;
-  void* of(program::Run const& run) const {
-    return is_copied ? static_cast<void*>(run.workspace + copy) : run.tensors[tensor];
-  }
-};
-
-// Parameters of the emulator's widen_kernel, which converts tensors of types that its kernels do not support.
-struct WidenParameters {
-  void const* from = nullptr;
-  void* to = nullptr;
-  DataType from_type = DataType::f32, to_type = DataType::f32;
-  Index count = 0;
-};
 
 // The program of a plan while it is made.
 class ConvolutionProgram {
@@ -78,12 +61,7 @@ class ConvolutionProgram {
   template <class Parameters, class Write>
   void launch_groups(std::size_t kernel, program::Grid grid, Write const& write,
                      std::size_t bytes = sizeof(Parameters)) {
-    constexpr Index most_groups = 65535;
-    for (Index first = 0; first < grid.z; first += most_groups)
-      launch<Parameters>(
-          kernel, {grid.x, grid.y, std::min(most_groups, grid.z - first)},
-          [write, first](program::Run const& run, Parameters& parameters) { write(run, first, parameters); },
-          bytes);
+    launch_batch<Parameters>(program_, kernel, grid, write, bytes);
   }
   std::size_t add_transform(program::Transform const& transform);  // equal ones once
   std::size_t add_product(Plan<GemmProblem> product);
@@ -94,7 +72,6 @@ class ConvolutionProgram {
   std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,
                          std::size_t parameter_bytes);
   void copy_filter(RepackRecipe const& repack);
-  void widen(KernelOperand& operand, TensorDescription const& tensor, char const* slot);
 
   Plan<ConvolutionProblem> const& plan_;
   DataType kernel_type_ = DataType::f32;  // of both operands, on the emulator

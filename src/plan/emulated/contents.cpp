@@ -67,12 +67,6 @@ std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& gro
       name_of(a), name_of(b), lies_deep(recipe.b) ? "k" : "n");
 }
 
-std::size_t group_workspace(GemmRecipe const& recipe, plan::GroupForm const& group) {
-  std::size_t const record =
-      recipe.policy.main_loop == MainLoop::warp_specialized ? group_map_record_bytes : group_record_bytes;
-  return group.problems.empty() ? 0 : record * group.problems.size() + group_record_alignment;
-}
-
 bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, DataType b) {
   if (multiply == Multiply::mma) return a == b && (a == DataType::f16 || a == DataType::tf32);
   if (multiply == Multiply::dp4a) return a == DataType::s8 && b == DataType::s8;

@@ -32,10 +32,6 @@ std::string pointers_violation(plan::CanonicalGemm const& form);
 bool has_group(GemmRecipe const& recipe, DataType a, DataType b);
 // Empty, or which types and directions there is a kernel for groups for.
 std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& group);
-// A member's record in the workspace; that of warp_specialized has tensor maps. The kernels assert it.
-inline constexpr std::size_t group_record_bytes = 240, group_map_record_bytes = 640,
-                             group_record_alignment = 128;
-std::size_t group_workspace(GemmRecipe const& recipe, plan::GroupForm const& group);
 
 // There are tensor-core and SIMT kernels of these types, perhaps for operands that are widened first.
 bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, DataType b);

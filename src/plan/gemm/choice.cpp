@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "cosmati/gemm/group_arguments.h"
-#include "src/backend/cuda/gemm.h"
-#include "src/backend/emulator/catalogue.h"
 #include "src/ops/architecture.h"
 #include "src/plan/best_offer.h"
 #include "src/plan/emulated/contents.h"
@@ -17,6 +15,7 @@
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/program/program.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -454,13 +453,8 @@ std::string architecture_violation(GemmProblem const&, Device const& device) {
 }
 
 template <MainLoop main_loop>
-Candidate<GemmProblem> candidate(Backend backend) {
-  Candidate<GemmProblem> result{name_of(main_loop),
-                                {},
-                                nullptr,
-                                backend == Backend::cuda
-                                    ? &cuda::prepare_gemm
-                                    : &emulator::prepare<&emulator::Catalogue::gemm, GemmProblem>};
+Candidate<GemmProblem> candidate() {
+  Candidate<GemmProblem> result{name_of(main_loop), {}, nullptr, &prepare_program};
   result.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
     return with_tuning(offer_of(main_loop, problem, device, options), main_loop, problem, device, options);
   };
@@ -480,9 +474,9 @@ Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& pro
 }
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend) {
-  std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::warp_specialized>(backend),
-                                           candidate<MainLoop::multistage>(backend),
-                                           candidate<MainLoop::double_buffered>(backend)};
+  std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::warp_specialized>(),
+                                           candidate<MainLoop::multistage>(),
+                                           candidate<MainLoop::double_buffered>()};
   if (backend == Backend::emulator) list.push_back(each_matrix_candidate());
   return list;
 }

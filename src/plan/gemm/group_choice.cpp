@@ -4,11 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "src/backend/cuda/grouped_gemm.h"
-#include "src/backend/emulator/catalogue.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/group.h"
+#include "src/plan/gemm/program/program.h"
 
 namespace cosmati::plan {
 namespace {
@@ -31,29 +30,22 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
   result.recipe = best.recipe;
   result.predicted_seconds = best.predicted_seconds;
   result.text = fmt::format("{} members with {} tiles, {}", group.problems.size(), tiles, best.text);
-  result.workspace_bytes = device.backend == Backend::cuda
-                               ? cuda::group_workspace(best.recipe, group, problem)
-                               : emulator::group_workspace(best.recipe, group);
+  result.workspace_bytes = group_workspace(device.backend, best.recipe, group, problem);
   return result;
 }
 
 template <MainLoop main_loop>
-Candidate<GroupedGemmProblem> candidate(Backend backend) {
-  Candidate<GroupedGemmProblem> result{
-      name_of(main_loop),
-      {},
-      nullptr,
-      backend == Backend::cuda ? &cuda::prepare_grouped_gemm
-                               : &emulator::prepare<&emulator::Catalogue::grouped_gemm, GroupedGemmProblem>};
+Candidate<GroupedGemmProblem> candidate() {
+  Candidate<GroupedGemmProblem> result{name_of(main_loop), {}, nullptr, &prepare_program};
   result.offer = &offer<main_loop>;
   return result;
 }
 
 }  // namespace
 
-std::vector<Candidate<GroupedGemmProblem>> group_candidates(Backend backend) {
-  return {candidate<MainLoop::warp_specialized>(backend), candidate<MainLoop::multistage>(backend),
-          candidate<MainLoop::double_buffered>(backend)};
+std::vector<Candidate<GroupedGemmProblem>> group_candidates() {
+  return {candidate<MainLoop::warp_specialized>(), candidate<MainLoop::multistage>(),
+          candidate<MainLoop::double_buffered>()};
 }
 
 }  // namespace cosmati::plan

@@ -6,6 +6,6 @@
 
 namespace cosmati::plan {
 
-std::vector<Candidate<GroupedGemmProblem>> group_candidates(Backend backend);
+std::vector<Candidate<GroupedGemmProblem>> group_candidates();
 
 }  // namespace cosmati::plan

@@ -1,10 +1,12 @@
 // Encodes tensor maps with the driver's function, which does not access the device.
 #include "src/backend/cuda/driver/tensor_map.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "src/backend/cuda/driver/driver.h"
+#include "src/plan/gemm/program/tensor_maps.h"
 
 namespace cosmati::cuda {
 
@@ -23,69 +25,81 @@ TensorMapSwizzle swizzle_of_row(int row_bytes) {
          : row_bytes == 32 ? TensorMapSwizzle::bytes32
                            : TensorMapSwizzle::none;
 }
-// The stride along an extent of 1 is not used, but must still be a multiple of 16 bytes.
-std::uint64_t stride_bytes(Index stride, Index extent, int size) {
-  return extent > 1 ? static_cast<std::uint64_t>(stride * size) : std::uint64_t{16};
+}  // namespace
+
+arch::TensorMap encode_by_driver(program::TiledTensor const& tensor) {
+  std::uint64_t extents[5], strides[5];
+  unsigned box[5], steps[5];
+  for (int i = 0; i < tensor.rank; ++i) {
+    extents[i] = static_cast<std::uint64_t>(tensor.extent[i]);
+    if (i > 0) strides[i - 1] = static_cast<std::uint64_t>(tensor.stride[i]);
+    box[i] = static_cast<unsigned>(tensor.box[i]);
+    steps[i] = 1;
+  }
+  arch::TensorMap map{};
+  driver().cuTensorMapEncodeTiled(&map, type_of(tensor.element_bytes), static_cast<unsigned>(tensor.rank),
+                                  tensor.address, extents, strides, box, steps, TensorMapInterleave::none,
+                                  swizzle_of_row(tensor.swizzle_bytes), TensorMapPromotion::bytes256,
+                                  TensorMapFill::zeros);
+  return map;
 }
 
-// Extents and strides of four dimensions, in the form that both TMA modes take.
-struct FourDimensions {
+arch::TensorMap encode_by_driver(program::WindowedTensor const& tensor) {
   std::uint64_t extents[4], strides[3];
-  FourDimensions(Index const (&extent)[4], Index const (&stride)[4], int size) {
-    for (int i = 0; i < 4; ++i) extents[i] = static_cast<std::uint64_t>(extent[i]);
-    for (int i = 1; i < 4; ++i) strides[i - 1] = stride_bytes(stride[i], extent[i], size);
+  for (int i = 0; i < 4; ++i) {
+    extents[i] = static_cast<std::uint64_t>(tensor.extent[i]);
+    if (i > 0) strides[i - 1] = static_cast<std::uint64_t>(tensor.stride[i]);
   }
-};
-
-}  // namespace
+  unsigned const steps[] = {1, static_cast<unsigned>(tensor.step[0]), static_cast<unsigned>(tensor.step[1]),
+                            1};
+  arch::TensorMap map{};
+  // Corners are ordered like the dimensions, columns first, although cuda.h documents {D, H, W}; CUTLASS and
+  // Triton do the same.
+  driver().cuTensorMapEncodeIm2col(&map, type_of(tensor.element_bytes), 4, tensor.address, extents, strides,
+                                   tensor.lower, tensor.upper, static_cast<unsigned>(tensor.channels),
+                                   static_cast<unsigned>(tensor.windows), steps, TensorMapInterleave::none,
+                                   swizzle_of_row(tensor.swizzle_bytes), TensorMapPromotion::bytes256,
+                                   TensorMapFill::zeros);
+  return map;
+}
 
 arch::TensorMap tensor_map(plan::MatrixForm const& matrix, void const* data, Index rows, Index columns,
                            Index batch, bool along_columns, int box_neighbours, int box_lines) {
-  int const size = size_of(matrix.type);
-  Index const neighbours = along_columns ? columns : rows, lines = along_columns ? rows : columns;
-  Index const line_stride = along_columns ? matrix.row_stride : matrix.column_stride;
-  std::uint64_t const extents[] = {static_cast<std::uint64_t>(neighbours), static_cast<std::uint64_t>(lines),
-                                   static_cast<std::uint64_t>(batch)};
-  std::uint64_t const strides[] = {stride_bytes(line_stride, lines, size),
-                                   stride_bytes(matrix.batch_stride, batch, size)};
-  unsigned const box[] = {static_cast<unsigned>(box_neighbours), static_cast<unsigned>(box_lines), 1};
-  unsigned const steps[] = {1, 1, 1};
-  arch::TensorMap map{};
-  driver().cuTensorMapEncodeTiled(&map, type_of(size), 3, const_cast<void*>(data), extents, strides, box,
-                                  steps, TensorMapInterleave::none, swizzle_of_row(box_neighbours * size),
-                                  TensorMapPromotion::bytes256, TensorMapFill::zeros);
-  return map;
+  return encode_by_driver(
+      plan::tiled_tensor(matrix, data, rows, columns, batch, along_columns, box_neighbours, box_lines));
 }
 
 arch::TensorMap image_map(plan::ImageMap const& image, DataType element, void const* data, int box_channels,
                           int box_windows) {
   int const size = size_of(element);
-  FourDimensions const all(image.extent, image.stride, size);
-  unsigned const steps[] = {1, static_cast<unsigned>(image.step[0]), static_cast<unsigned>(image.step[1]), 1};
-  arch::TensorMap map{};
-  // Corners are ordered like the dimensions, columns first, although cuda.h documents {D, H, W}; CUTLASS and
-  // Triton do the same.
-  driver().cuTensorMapEncodeIm2col(&map, type_of(size), 4, const_cast<void*>(data), all.extents, all.strides,
-                                   image.lower, image.upper, static_cast<unsigned>(box_channels),
-                                   static_cast<unsigned>(box_windows), steps, TensorMapInterleave::none,
-                                   swizzle_of_row(box_channels * size), TensorMapPromotion::bytes256,
-                                   TensorMapFill::zeros);
-  return map;
+  program::WindowedTensor tensor{.address = const_cast<void*>(data), .element_bytes = size};
+  for (int i = 0; i < 4; ++i) {
+    tensor.extent[i] = image.extent[i];
+    tensor.stride[i] = plan::stride_bytes(image.stride[i], image.extent[i], size);
+  }
+  std::copy_n(image.lower, 2, tensor.lower);
+  std::copy_n(image.upper, 2, tensor.upper);
+  std::copy_n(image.step, 2, tensor.step);
+  tensor.channels = box_channels;
+  tensor.windows = box_windows;
+  tensor.swizzle_bytes = box_channels * size;
+  return encode_by_driver(tensor);
 }
 
 arch::TensorMap filter_map(plan::FilterMap const& filter, DataType element, void const* data,
                            int box_neighbours, int box_lines) {
   int const size = size_of(element);
-  FourDimensions const all(filter.extent, filter.stride, size);
-  unsigned const box[] = {static_cast<unsigned>(box_neighbours), 1, 1, static_cast<unsigned>(box_lines)};
-  unsigned const steps[] = {1, 1, 1, 1};
-  auto* const first =
-      const_cast<std::byte*>(static_cast<std::byte const*>(data) + filter.base * static_cast<Index>(size));
-  arch::TensorMap map{};
-  driver().cuTensorMapEncodeTiled(&map, type_of(size), 4, first, all.extents, all.strides, box, steps,
-                                  TensorMapInterleave::none, swizzle_of_row(box_neighbours * size),
-                                  TensorMapPromotion::bytes256, TensorMapFill::zeros);
-  return map;
+  program::TiledTensor tensor{
+      .address = const_cast<std::byte*>(static_cast<std::byte const*>(data) + filter.base * Index{size}),
+      .rank = 4,
+      .element_bytes = size,
+      .box = {box_neighbours, 1, 1, box_lines},
+      .swizzle_bytes = box_neighbours * size};
+  for (int i = 0; i < 4; ++i) {
+    tensor.extent[i] = filter.extent[i];
+    tensor.stride[i] = plan::stride_bytes(filter.stride[i], filter.extent[i], size);
+  }
+  return encode_by_driver(tensor);
 }
 
 }  // namespace cosmati::cuda

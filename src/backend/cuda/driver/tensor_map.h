@@ -3,8 +3,13 @@
 #include "cosmati/arch/tensor_copy.h"
 #include "src/plan/conv/tensor_windows.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/program/program.h"
 
 namespace cosmati::cuda {
+
+// The calling thread has a current context. Throws Error if the driver refuses.
+arch::TensorMap encode_by_driver(program::TiledTensor const& tensor);
+arch::TensorMap encode_by_driver(program::WindowedTensor const& tensor);
 
 // A map of rank 3, (neighbors, lines, batch), for boxes of `box_neighbours` by `box_lines` of one matrix,
 // swizzled over the bytes of box_neighbours (32, 64 or 128). `rows` and `columns` are the extents of the

@@ -2,7 +2,7 @@
 #include "src/backend/emulator/catalogue/kernels.h"
 
 #include "src/backend/emulator/catalogue/entries.h"
-#include "src/plan/conv/program.h"
+#include "src/plan/gemm/program/passes.h"
 
 namespace cosmati::emulator {
 
@@ -17,9 +17,11 @@ void add_conversion(KernelTable& table) {
 RunKernel find_kernel(std::string const& key) {
   static KernelTable const table = [] {
     KernelTable made;
-    for (auto* const add : {&add_conversion, &add_depthwise_filter, &add_direct, &add_direct_merged, &add_fft,
-                            &add_filter_tiled, &add_products, &add_products_f32, &add_products_mma,
-                            &add_repacking, &add_sliding, &add_unrolling, &add_winograd})
+    for (auto* const add :
+         {&add_conversion,   &add_depthwise_filter, &add_direct,    &add_direct_merged, &add_fft,
+          &add_filter_tiled, &add_gemm_bytes,       &add_gemm_f16,  &add_gemm_floats,   &add_gemm_group,
+          &add_gemm_mma,     &add_gemm_wgmma,       &add_gemm_wmma, &add_products,      &add_products_f32,
+          &add_products_mma, &add_repacking,        &add_sliding,   &add_unrolling,     &add_winograd})
       add(made);
     return made;
   }();

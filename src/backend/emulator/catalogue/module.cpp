@@ -3,7 +3,6 @@
 
 cosmati::emulator::Catalogue const* cosmati_emulator_catalogue() {
   using namespace cosmati::emulator;
-  static constexpr Catalogue all{&prepare_gemm, &prepare_grouped_gemm, &prepare_window_product,
-                                 &run_primitive, &find_kernel};
+  static constexpr Catalogue all{&prepare_window_product, &run_primitive, &find_kernel};
   return &all;
 }

@@ -3,12 +3,9 @@
 
 namespace cosmati::emulator {
 
-CatalogueEntry find_bytes(DataType a, DataType b, Variant const& variant) {
-  if (a == DataType::s8)
-    return b == DataType::s8 ? find_entry<Multiply::dp4a, s8, s8, s32>(variant)
-                             : find_entry<Multiply::dp4a, s8, u8, s32>(variant);
-  return b == DataType::s8 ? find_entry<Multiply::dp4a, u8, s8, s32>(variant)
-                           : find_entry<Multiply::dp4a, u8, u8, s32>(variant);
+void add_gemm_bytes(KernelTable& table) {
+  add_simple<Multiply::dp4a, s8, s8, s32>(table), add_simple<Multiply::dp4a, s8, u8, s32>(table);
+  add_simple<Multiply::dp4a, u8, s8, s32>(table), add_simple<Multiply::dp4a, u8, u8, s32>(table);
 }
 
 }  // namespace cosmati::emulator

@@ -1,9 +1,7 @@
-// The emulator's grouped products.
-#include "src/backend/emulator/catalogue/gemm/gemm_group.h"
-
+// The emulator's grouped products, and the kernels that bind pointers.
+#include "cosmati/gemm/bind.h"
 #include "cosmati/gemm/group.h"
-#include "cosmati/gemm/warp_specialized.h"
-#include "src/plan/emulated/contents.h"
+#include "src/backend/emulator/catalogue/gemm/gemm_wgmma.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -11,40 +9,35 @@ namespace {
 constexpr Along outer = Along::outer, depth = Along::depth;
 
 template <MainLoop main_loop, Multiply multiply, class Element, int width>
-void launch_tiles(int blocks, GroupArguments const& group, int host_threads) {
+void add_tiles(KernelTable& table) {
   constexpr GemmPolicy policy = emulated_policy(main_loop, multiply, static_cast<int>(sizeof(Element)));
-  using Traits = GemmTraits<policy, StridedSource<Element, depth, width>,
-                            StridedSource<Element, depth, width>, f32, HostEpilogue, HostDestination>;
-  launch_kernel<&grouped_gemm_kernel<Traits>>({blocks}, Traits::threads,
-                                              sizeof(typename Traits::SharedStorage), group, host_threads);
+  using Source = StridedSource<Element, depth, width>;
+  using Traits = GemmTraits<policy, Source, Source, f32, HostEpilogue, HostDestination>;
+  add_tiled<&grouped_gemm_kernel<Traits>, Traits, GroupArguments>(
+      table, {.entry = "grouped_gemm_kernel", .traits = printed_traits<policy, Source, Source, f32>()});
 }
 
 template <Along along_a>
-void launch_wgmma(int blocks, GroupArguments const& group, int host_threads) {
-  constexpr GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, 2);
-  using Traits = WarpSpecializedTraits<policy, TensorSource<bf16, along_a, TensorMapOfProblem>,
-                                       TensorSource<bf16, depth, TensorMapOfProblem>, f32, HostEpilogue,
-                                       HostDestination>;
-  launch_kernel_clusters<&warp_specialized_kernel<Traits, WalkOfGroup<Traits>>>(
-      {blocks}, {Traits::cluster}, Traits::threads, sizeof(typename Traits::SharedStorage), group,
-      host_threads);
+void add_wgmma(KernelTable& table) {
+  using Kernel = WgmmaKernel<TensorSource<bf16, along_a, TensorMapOfProblem>,
+                             TensorSource<bf16, depth, TensorMapOfProblem>, f32>;
+  using Traits = typename Kernel::Traits;
+  add_clusters<&warp_specialized_kernel<Traits, WalkOfGroup<Traits>>, Traits, GroupArguments>(
+      table, Kernel::spec("WalkOfGroup"));
 }
 
 }  // namespace
 
-GroupEntry find_group(GemmRecipe const& recipe, DataType a, DataType b) {
-  if (!has_group(recipe, a, b)) return {};
-  GemmPolicy const& p = recipe.policy;
-  auto const deep = [](OperandAccess const& access) { return access.along == depth; };
-  int const full = 16 / size_of(a);
-  bool const wide = deep(recipe.a) && deep(recipe.b) && recipe.a.width >= full && recipe.b.width >= full;
-  if (a == DataType::f32)
-    return {wide ? &launch_tiles<MainLoop::double_buffered, Multiply::fma, f32, 4>
-                 : &launch_tiles<MainLoop::double_buffered, Multiply::fma, f32, 1>};
-  if (p.multiply == Multiply::mma)
-    return {wide ? &launch_tiles<MainLoop::multistage, Multiply::mma, bf16, 8>
-                 : &launch_tiles<MainLoop::multistage, Multiply::mma, bf16, 1>};
-  return {deep(recipe.a) ? &launch_wgmma<depth> : &launch_wgmma<outer>};
+void add_gemm_group(KernelTable& table) {
+  add_tiles<MainLoop::double_buffered, Multiply::fma, f32, 4>(table);
+  add_tiles<MainLoop::double_buffered, Multiply::fma, f32, 1>(table);
+  add_tiles<MainLoop::multistage, Multiply::mma, bf16, 8>(table);
+  add_tiles<MainLoop::multistage, Multiply::mma, bf16, 1>(table);
+  add_wgmma<depth>(table), add_wgmma<outer>(table);
+  add_kernel<&bind_kernel<true>, BindParameters>(table, "bind_kernel", "true");
+  add_kernel<&bind_kernel<false>, BindParameters>(table, "bind_kernel", "false");
+  add_kernel<&bind_maps_kernel<bind_threads>, MapParameters>(table, "bind_maps_kernel",
+                                                             std::to_string(bind_threads));
 }
 
 }  // namespace cosmati::emulator

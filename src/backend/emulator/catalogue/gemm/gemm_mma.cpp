@@ -4,47 +4,34 @@
 namespace cosmati::emulator {
 namespace {
 
-template <class ElementA, class ElementB, class Sum>
+template <class Element>
 constexpr GemmPolicy policy = emulated_policy(MainLoop::multistage, Multiply::mma,
-                                              static_cast<int>(sizeof(ElementA)));
+                                              static_cast<int>(sizeof(Element)));
 
 // Operands that are not 8 bits wide may be MN-major or K-major.
 template <class Element, class Sum = f32>
-CatalogueEntry find_any(Variant const& variant) {
-  constexpr int wide = 16 / static_cast<int>(sizeof(Element));
-  constexpr GemmPolicy own = policy<Element, Element, Sum>;
-  return variant.wide ? entry_of_width<own, Element, Element, Sum, wide>(variant.a, variant.b)
-                      : entry_of_width<own, Element, Element, Sum, 1>(variant.a, variant.b);
+void add_any(KernelTable& table) {
+  add_widths<policy<Element>, Element, Element, Sum>(table);
 }
 
 // 8-bit operands must be K-major.
 template <class ElementA, class ElementB, class Sum>
-CatalogueEntry find_deep(Variant const& variant) {
-  constexpr GemmPolicy own = policy<ElementA, ElementB, Sum>;
-  return variant.wide
-             ? CatalogueEntry{&launch_entry<own, ElementA, ElementB, Sum, Along::depth, Along::depth, 16>}
-             : CatalogueEntry{&launch_entry<own, ElementA, ElementB, Sum, Along::depth, Along::depth, 1>};
+void add_deep(KernelTable& table) {
+  constexpr Along depth = Along::depth;
+  constexpr GemmPolicy own = policy<ElementA>;
+  add_gemm<own, StridedSource<ElementA, depth, 1>, StridedSource<ElementB, depth, 1>, Sum>(table);
+  add_gemm<own, StridedSource<ElementA, depth, 16>, StridedSource<ElementB, depth, 16>, Sum>(table);
 }
 
 }  // namespace
 
-CatalogueEntry find_mma(DataType a, DataType b, DataType sum, Variant const& variant) {
-  if (sum == DataType::f16)
-    return entry_of_width<policy<f16, f16, f16>, f16, f16, f16, 1>(variant.a, variant.b);
-  switch (a) {
-    case DataType::f64: return find_any<f64, f64>(variant);
-    case DataType::f16: return find_any<f16>(variant);
-    case DataType::bf16: return find_any<bf16>(variant);
-    case DataType::s8:
-      return b == DataType::s8 ? find_deep<s8, s8, s32>(variant) : find_deep<s8, u8, s32>(variant);
-    case DataType::u8:
-      return b == DataType::s8 ? find_deep<u8, s8, s32>(variant) : find_deep<u8, u8, s32>(variant);
-    case DataType::e4m3:
-      return b == DataType::e4m3 ? find_deep<e4m3, e4m3, f32>(variant) : find_deep<e4m3, e5m2, f32>(variant);
-    case DataType::e5m2:
-      return b == DataType::e4m3 ? find_deep<e5m2, e4m3, f32>(variant) : find_deep<e5m2, e5m2, f32>(variant);
-    default: return find_any<tf32>(variant);
-  }
+void add_gemm_mma(KernelTable& table) {
+  add_directions<policy<f16>, f16, f16, f16, 1>(table);
+  add_any<f64, f64>(table), add_any<f16>(table), add_any<bf16>(table), add_any<tf32>(table);
+  add_deep<s8, s8, s32>(table), add_deep<s8, u8, s32>(table);
+  add_deep<u8, s8, s32>(table), add_deep<u8, u8, s32>(table);
+  add_deep<e4m3, e4m3, f32>(table), add_deep<e4m3, e5m2, f32>(table);
+  add_deep<e5m2, e4m3, f32>(table), add_deep<e5m2, e5m2, f32>(table);
 }
 
 }  // namespace cosmati::emulator

@@ -1,0 +1,37 @@
+// How kernels by wgmma, which run in clusters, are added to the catalogue.
+#pragma once
+#include "cosmati/gemm/warp_specialized.h"
+#include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
+
+namespace cosmati::emulator {
+
+template <class Element, Along along, class Maps>
+struct PrintedSource<TensorSource<Element, along, Maps>> {
+  static std::string print() {
+    char const* const maps = is_same<Maps, TensorMapArray>       ? "TensorMapArray"
+                             : is_same<Maps, TensorMapOfProblem> ? "TensorMapOfProblem"
+                                                                 : "";
+    return plan::SourceTraits{type_of<Element>(), along, 1, true, maps}.print();
+  }
+};
+
+template <class A, class B, class Sum, Partition partition = Partition::split_k>
+struct WgmmaKernel {
+  static constexpr GemmPolicy policy = emulated_policy(
+      MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(typename A::Element)), partition);
+  using Traits = WarpSpecializedTraits<policy, A, B, Sum, HostEpilogue, HostDestination>;
+  static program::KernelSpec spec(char const* walk = "") {
+    return {.entry = "warp_specialized_kernel", .traits = printed_traits<policy, A, B, Sum>(), .walk = walk};
+  }
+};
+
+// A kernel<...> that takes Parameters.
+template <auto kernel, class Traits, class Parameters>
+void add_clusters(KernelTable& table, program::KernelSpec const& spec) {
+  table[spec.key()] = [](Grid grid, int threads, unsigned, void const* parameters, int host_threads) {
+    launch_kernel_clusters<kernel>(grid, {Traits::cluster}, threads, sizeof(typename Traits::SharedStorage),
+                                   *static_cast<Parameters const*>(parameters), host_threads);
+  };
+}
+
+}  // namespace cosmati::emulator

@@ -1,0 +1,51 @@
+// The specification of a product's kernel: its traits, printed as C++.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "src/plan/gemm/canonical.h"
+#include "src/program/program.h"
+
+namespace cosmati::plan {
+
+// TensorSource, which TMA loads through maps of the type `maps` (empty: its own), or StridedSource.
+struct SourceTraits {
+  DataType type = DataType::f32;
+  Along along = Along::depth;
+  int width = 1;
+  bool by_tma = false;
+  std::string maps = {};
+  std::string print() const;
+};
+
+// GemmTraits, or WarpSpecializedTraits if the main loop of `policy` is that one.
+struct ProductKernelTraits {
+  GemmPolicy policy;
+  std::string a, b;  // the sources
+  DataType sum = DataType::f32;
+  std::string epilogue, destination;
+  std::string print() const;
+};
+
+std::string epilogue_text(CanonicalGemm const& form);
+// `maps`: of the type that TMA stores through, where it is not TensorDestination's own.
+std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe,
+                             std::string const& maps = {});
+
+// What a kernel's parameters are beyond those of every product.
+struct ProductParts {
+  std::vector<std::string> headers = {};  // after that of the main loop
+  std::string entry = "gemm_kernel";      // if the main loop is not warp_specialized
+  std::string walk = {};                  // if it is
+  std::string a = {}, b = {}, epilogue = {}, destination = {};
+  std::size_t parameter_bytes = 0;
+};
+program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& recipe,
+                                   epilogue::Expression const& expression, ProductParts const& parts);
+
+// The variant of a kernel that the emulator's catalogue has, for operands of the types `a` and `b`: its own
+// policy, with runs of 16 bytes or single elements; for groups such runs along k only. Sources read `maps`.
+program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a, DataType b,
+                                            std::string const& maps, bool in_group = false);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,254 @@
+// The program of a product: passes over its operands, tensor maps made from pointers, and launches for as
+// many matrices as a grid takes.
+#include "src/plan/gemm/program/program.h"
+
+#include <optional>
+
+#include "cosmati/gemm/group_arguments.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/emulated/policy.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/parameters.h"
+#include "src/plan/gemm/program/passes.h"
+#include "src/plan/gemm/program/product_kernel.h"
+#include "src/plan/gemm/program/tensor_maps.h"
+#include "src/plan/gemm/repack.h"
+#include "src/program/execute.h"
+#include "src/program/launch_tag.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = GemmProblem;
+
+// Maps are twice as aligned as the emulator's workspace.
+arch::TensorMapOfDevice* maps_at(std::byte* workspace) {
+  auto const address = reinterpret_cast<std::uintptr_t>(workspace);
+  constexpr std::uintptr_t unit = alignof(arch::TensorMapOfDevice);
+  return reinterpret_cast<arch::TensorMapOfDevice*>((address + unit - 1) / unit * unit);
+}
+
+struct Operand {
+  MatrixForm form;  // as the kernel finds it
+  KernelOperand at;
+  Index outer = 0;
+  OperandAccess access;
+  TensorBox box{};  // of warp_specialized
+  int number = 0;   // a, b
+};
+
+// What all launches of the main kernel have in common. They are for `batch` matrices from `first` on.
+struct ProductLaunch {
+  CanonicalGemm form;
+  GemmRecipe recipe;
+  Operand a, b;
+  std::optional<TensorStore> store;  // if TMA stores d
+  TensorDescription source;          // c, if there is one
+  DataType result = DataType::f32;
+  std::size_t scalars = 0;  // in the expression
+
+  void* c(program::Run const& run) const { return source.present() ? run.tensors[2] : nullptr; }
+  void* d(program::Run const& run) const { return run.tensors[source.present() ? 3 : 2]; }
+  arch::TensorMapOfDevice* maps(program::Run const& run, int number) const {
+    return maps_at(run.workspace + recipe.map_offset) + number * form.batch;
+  }
+
+  program::TiledTensor tensor_of(Operand const& operand, void const* data, Index batch) const {
+    return tiled_tensor(operand.form, data, operand.outer, form.k, batch, operand.access.along, operand.box);
+  }
+  program::TiledTensor tensor_of_result(void const* data, Index batch) const {
+    bool const along_n = direction_of_result(form) == Along::depth;
+    return tiled_tensor(form.d, data, form.m, form.n, batch, along_n,
+                        along_n ? store->columns : tensor_store_rows,
+                        along_n ? tensor_store_rows : store->columns);
+  }
+
+  void fill(MatrixArguments& to, Operand const& operand, program::Run const& run) const {
+    to = matrix_arguments(operand.form, operand.at.of(run), form.by_pointers);
+  }
+  void fill(TensorArguments& to, Operand const& operand, program::Run const& run) const {
+    if (form.k > 0)  // otherwise nothing is loaded
+      to.map = run.encode(tensor_of(operand, operand.at.of(run), form.batch));
+  }
+  void fill(TensorMapArray& to, Operand const& operand, program::Run const& run) const {
+    to.maps = maps(run, operand.number);
+  }
+
+  void fill_result(MatrixArguments& to, program::Run const& run) const {
+    to = matrix_arguments(form.d, d(run), form.by_pointers);
+  }
+  void fill_result(TensorArguments& to, program::Run const& run) const {
+    to.map = run.encode(tensor_of_result(d(run), form.batch));
+  }
+  void fill_result(TensorMapArray& to, program::Run const& run) const { to.maps = maps(run, 2); }
+  void fill_result(HostProductDestination& to, program::Run const& run) const {
+    fill_result(to.matrix, run);
+    to.type = result;
+  }
+
+  template <class Parameters>
+  void fill(Parameters& to, program::Run const& run, Index first, Index batch) const {
+    to.m = form.m;
+    to.n = form.n;
+    to.k = form.k;
+    fill(to.a, a, run);
+    fill(to.b, b, run);
+    fill_result(to.d, run);
+    if constexpr (std::is_same_v<decltype(to.epilogue), HostProductEpilogue>)
+      to.epilogue = {run.epilogue, form.c.present ? &source : nullptr, c(run), form.swapped,
+                     form.by_pointers};
+    else
+      fill_epilogue(to.epilogue, form, scalars, run, c(run));
+    to.schedule = schedule_of(recipe, run.workspace);
+    to.schedule.tag = fresh_launch_tag();
+    to.schedule.first_batch = first;
+    to.schedule.batch = batch;
+  }
+
+  // Template maps of one matrix with a placeholder address, which the kernel replaces.
+  void fill(MapParameters& to, program::Run const& run) const {
+    void* const any_address = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
+    to.count = form.batch;
+    for (Operand const* operand : {&a, &b}) {
+      if (form.k > 0) to.model[operand->number] = run.encode(tensor_of(*operand, any_address, 1));
+      to.pointers[operand->number] = static_cast<void* const*>(operand->at.of(run));
+    }
+    if (store) to.model[2] = run.encode(tensor_of_result(any_address, 1));
+    to.pointers[2] = static_cast<void* const*>(d(run));
+    for (int i = 0; i < most_mapped_operands; ++i) to.maps[i] = maps(run, i);
+  }
+};
+
+class ProductProgram {
+ public:
+  explicit ProductProgram(Plan<Problem> const& plan)
+      : plan_(plan),
+        recipe_(plan.recipe),
+        form_(canonical(plan.problem, recipe_.swapped)),
+        emulated_(plan.device.backend == Backend::emulator),
+        specialized_(recipe_.policy.main_loop == MainLoop::warp_specialized) {}
+
+  program::Program make() && {
+    program_.workspace.add("flags and partial sums", recipe_.flag_bytes + recipe_.partial_bytes);
+    ProductLaunch launch;
+    launch.a = {form_.a, {form_.swapped ? 1u : 0u}, form_.m, recipe_.a, {}, 0};
+    launch.b = {form_.b, {form_.swapped ? 0u : 1u}, form_.n, recipe_.b, {}, 1};
+    if (emulated_) widen(launch);
+    launch.recipe = recipe_;
+    launch.scalars = plan_.problem.epilogue.expression.scalars().size();
+    launch.source = plan_.problem.c;
+    launch.result = plan_.problem.d.type;
+    if (specialized_) specialize(launch);
+    launch.form = form_;
+    program_.main = add_kernel(program_, kernel());
+    if (form_.m > 0 && form_.n > 0 && form_.batch > 0) add_launches(std::move(launch));
+    return std::move(program_);
+  }
+
+ private:
+  void widen(ProductLaunch& launch) {
+    types_ = emulator::kernel_types(form_.a.type, form_.b.type, recipe_.sum, recipe_.policy.multiply);
+    bool const swapped = form_.swapped;
+    Operand &first = swapped ? launch.b : launch.a, &second = swapped ? launch.a : launch.b;
+    first.at = widened(program_, first.at, plan_.problem.a, swapped ? types_.b : types_.a, "a, converted");
+    second.at = widened(program_, second.at, plan_.problem.b, swapped ? types_.a : types_.b, "b, converted");
+  }
+
+  void specialize(ProductLaunch& launch) {
+    GemmPolicy const& p = recipe_.policy;
+    CanonicalGemm const given = std::exchange(form_, repacked(form_, recipe_));
+    int const size = size_of(form_.a.type);
+    launch.a.box = tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n);
+    launch.b.box = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
+    launch.a.at = repacked(program_, launch.a.at, given.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
+                           "a, copied", emulated_);
+    launch.b.at = repacked(program_, launch.b.at, given.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
+                           "b, copied", emulated_);
+    launch.a.form = form_.a;
+    launch.b.form = form_.b;
+    if (!emulated_ && stores_by_engine(p, form_)) launch.store = tensor_store_of(p, form_);
+    if (!form_.by_pointers) return;
+    program_.workspace.add("tensor maps", recipe_.map_offset, recipe_.map_bytes);
+    launch.form = form_;
+    Index const blocks = (form_.batch + bind_threads - 1) / bind_threads;
+    std::size_t const bind = add_kernel(program_, {.headers = {"gemm/bind.h"},
+                                                   .entry = "bind_maps_kernel",
+                                                   .traits = std::to_string(bind_threads),
+                                                   .is_composed = false,
+                                                   .threads = bind_threads,
+                                                   .label = "binding pointers"});
+    if (form_.m > 0 && form_.n > 0 && form_.batch > 0)
+      program_.steps.push_back(program::launch_of<MapParameters>(
+          bind, {blocks, launch.store ? 3 : 2},
+          [launch](program::Run const& run, MapParameters& to) { launch.fill(to, run); }));
+  }
+
+  program::KernelSpec kernel() const {
+    std::string const maps = specialized_ && form_.by_pointers ? "TensorMapArray" : "";
+    if (emulated_) return emulated_product_kernel(recipe_, types_.a, types_.b, maps);
+    auto const source = [&](MatrixForm const& operand, OperandAccess const& access) {
+      return SourceTraits{operand.type, access.along, access.width, specialized_ && !access.by_threads, maps}
+          .print();
+    };
+    std::size_t const scalars = plan_.problem.epilogue.expression.scalars().size();
+    program::KernelSpec kernel =
+        product_kernel(form_, recipe_, plan_.problem.epilogue.expression,
+                       {.a = source(form_.a, recipe_.a),
+                        .b = source(form_.b, recipe_.b),
+                        .epilogue = epilogue_text(form_),
+                        .destination = destination_text(form_, recipe_, maps),
+                        .parameter_bytes = with_product_parameters(
+                            false, recipe_, form_, scalars,
+                            []<class Parameters>(Parameters const&) { return sizeof(Parameters); })});
+    kernel.keeps_roundings = plan_.batch_invariant;
+    return kernel;
+  }
+
+  // The grid for `batch` matrices.
+  program::Grid grid_of(Index batch) const {
+    if (!specialized_) {
+      GemmGrid const grid = plan::grid_of(recipe_, form_);
+      return {grid.tiles, grid.splits, grid.z(batch)};
+    }
+    if (recipe_.stream_blocks > 0) return {recipe_.stream_blocks};
+    Index const resident =
+        emulated_ ? emulator::emulated_places : places_of_clusters(recipe_.policy, plan_.device.gpu);
+    return {std::min(blocks_of_matrix() * batch, resident)};
+  }
+  Index blocks_of_matrix() const {
+    return tiles_of(recipe_.policy, form_) * recipe_.splits * recipe_.policy.cluster_k;
+  }
+
+  void add_launches(ProductLaunch launch) {
+    Index const most = specialized_ ? std::max<Index>(1, 0x7fffffff / blocks_of_matrix())
+                                    : Index{plan::grid_of(recipe_, form_).most_batch};
+    std::size_t const scalars = launch.scalars;
+    auto const shared = std::make_shared<ProductLaunch const>(std::move(launch));
+    with_product_parameters(emulated_, recipe_, form_, scalars, [&]<class Parameters>(Parameters const&) {
+      for (Index first = 0; first < form_.batch; first += most) {
+        Index const batch = std::min(most, form_.batch - first);
+        program_.steps.push_back(program::launch_of<Parameters>(
+            program_.main, grid_of(batch), [shared, first, batch](program::Run const& run, Parameters& to) {
+              shared->fill(to, run, first, batch);
+            }));
+      }
+    });
+  }
+
+  Plan<Problem> const& plan_;
+  GemmRecipe recipe_;
+  CanonicalGemm form_;  // after copies
+  bool emulated_, specialized_;
+  emulator::KernelTypes types_{};  // of the emulator's kernel
+  program::Program program_;
+};
+
+}  // namespace
+
+program::Program program_of(Plan<Problem> const& plan) { return ProductProgram(plan).make(); }
+
+std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
+  return program::prepare(plan, program_of(plan));
+}
+
+}  // namespace cosmati::plan
