@@ -2,7 +2,6 @@
 #include "cli/operations/composition.h"
 
 #include "cli/operations/notes.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/backend/cuda/executor.h"
 #include "src/backend/cuda/primitive.h"
 #include "src/plan/conv/bias.h"
@@ -70,12 +69,10 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   std::string recipe;
   for (Considered const& entry : plan.considered)
     if (entry.kernel == plan.kernel) recipe = entry.recipe;
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm) {
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm)
     return composition_of(plan::program_of(plan::plan_of_product(plan)), plan.device.gpu, plan.kernel,
                           recipe);
-  }
-  return Composition{cuda::convolution_source(plan), cuda::convolution_passes(plan), plan.kernel, recipe,
-                     cuda::convolution_shared_bytes(plan)};
+  return composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, recipe);
 }
 
 std::optional<Composition> composed(Plan<ConvolutionProblem> const& plan) {
@@ -123,13 +120,18 @@ std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
   return errors;
 }
 
+unsigned shared_bytes_of(program::Program const& program) {
+  return program.products.empty() ? program.kernels[program.main].shared_bytes
+                                  : shared_bytes_of(plan::program_of(program.products.front()));
+}
+
 }  // namespace
 
 Composition composition_of(program::Program const& program, Gpu const& gpu, std::string kernel,
                            std::string recipe) {
   std::vector<jit::Source> sources = cuda::kernel_sources(program, gpu);
   return {sources.front(), std::vector(sources.begin() + 1, sources.end()), std::move(kernel),
-          std::move(recipe), static_cast<int>(program.kernels[program.main].shared_bytes)};
+          std::move(recipe), static_cast<int>(shared_bytes_of(program))};
 }
 
 #define COSMATI_DEFINE(Problem, name)                                                                   \

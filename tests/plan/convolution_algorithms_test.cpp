@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/choice.h"
@@ -159,7 +158,7 @@ TEST(DirectMerged, ThePlannerTakesItForFewChannels) {
       EXPECT_EQ(plan.kernel, "direct_merged");
       EXPECT_EQ(plan.recipe.launches, 1);
       if (jit::nvrtc_available()) {
-        EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
+        EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
       }
     }
 }
@@ -317,9 +316,8 @@ TEST(ComposedAlgorithms, FilterGradientsCompileWithoutSpills) {
     auto const plan = make_plan(problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, format,
                                            depthwise_geometries()[0]),
                                 device, options);
-    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
-    for (jit::Source const& pass : cuda::convolution_passes(plan))
-      EXPECT_EQ(jit::compile(pass).local_bytes, 0);
+    EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
+    for (jit::Source const& pass : passes_of(plan)) EXPECT_EQ(jit::compile(pass).local_bytes, 0);
   }
 }
 
@@ -339,10 +337,9 @@ TEST(ComposedAlgorithms, CompileWithoutSpills) {
         PlanOptions options;
         options.kernel = kernel;
         auto const plan = make_plan(p, device, options);
-        EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0)
+        EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0)
             << kernel << " direction " << static_cast<int>(direction) << " " << plan.considered[2].recipe;
-        for (jit::Source const& pass : cuda::convolution_passes(plan))
-          EXPECT_EQ(jit::compile(pass).local_bytes, 0);
+        for (jit::Source const& pass : passes_of(plan)) EXPECT_EQ(jit::compile(pass).local_bytes, 0);
       }
 }
 

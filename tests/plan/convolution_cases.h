@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cosmati/ops/convolution.h"
+#include "src/backend/cuda/executor.h"
+#include "src/plan/conv/program.h"
 
 namespace cosmati {
 
@@ -92,6 +94,16 @@ inline void expect_right(ConvolutionProblem const& p, std::string const& kernel 
               load(ours.result.type(), expected.result.data(), i))
         << kernel << ' ' << ours.recipe << ", direction " << static_cast<int>(p.direction) << ", element "
         << i;
+}
+
+// What the run-time compiler gets of a plan for the backend cuda: the main kernel, and the other ones.
+inline jit::Source main_source(Plan<ConvolutionProblem> const& plan) {
+  return cuda::kernel_sources(plan::program_of(plan), plan.device.gpu).front();
+}
+inline std::vector<jit::Source> passes_of(Plan<ConvolutionProblem> const& plan) {
+  std::vector<jit::Source> sources = cuda::kernel_sources(plan::program_of(plan), plan.device.gpu);
+  sources.erase(sources.begin());
+  return sources;
 }
 
 inline constexpr ConvolutionDirection directions[] = {

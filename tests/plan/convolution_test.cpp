@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/choice.h"
@@ -174,7 +173,7 @@ TEST(ComposedConvolution, Compiles) {
       }
       PlanOptions options;
       options.kernel = kernel;
-      jit::Cubin const cubin = jit::compile(cuda::convolution_source(make_plan(p, device, options)));
+      jit::Cubin const cubin = jit::compile(main_source(make_plan(p, device, options)));
       EXPECT_EQ(cubin.local_bytes, 0) << kernel;
     }
 }

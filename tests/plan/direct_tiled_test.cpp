@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/filter/filter_tiled.h"
@@ -142,9 +141,8 @@ TEST(DirectTiled, CompilesWithoutSpills) {
     auto const plan =
         make_plan(problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, layer),
                   planned_h200(), only_direct_tiled());
-    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
-    for (jit::Source const& pass : cuda::convolution_passes(plan))
-      EXPECT_EQ(jit::compile(pass).local_bytes, 0);
+    EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
+    for (jit::Source const& pass : passes_of(plan)) EXPECT_EQ(jit::compile(pass).local_bytes, 0);
   }
 }
 

@@ -322,7 +322,7 @@ TEST(FftChoice, TheKernelsCompileWithoutSpills) {
         p = problem_of(direction, type, type, format, depthwise());
       PlanOptions options;
       options.kernel = "fft";
-      program::Program const program = *plan::program_of(make_plan(p, device, options));
+      program::Program const program = plan::program_of(make_plan(p, device, options));
       for (program::KernelSpec const& kernel : program.kernels)
         EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
     }

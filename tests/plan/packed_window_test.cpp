@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/packing.h"
-#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/windows/packing.h"
+#include "src/plan/conv/windows/tensor_windows.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -182,8 +181,8 @@ TEST(PackedWindows, ComposedKernelsCompileWithoutSpills) {
     options.kernel = kernel;
     options.policy = is_filter ? "medium" : "tall_turns";
     auto const plan = make_plan(p, a_gpu(), options);
-    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
-    std::vector<jit::Source> const passes = cuda::convolution_passes(plan);
+    EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
+    std::vector<jit::Source> const passes = passes_of(plan);
     ASSERT_EQ(passes.size(), is_filter ? 2u : 1u);
     for (jit::Source const& pass : passes) EXPECT_EQ(jit::compile(pass).local_bytes, 0);
   }

@@ -31,8 +31,8 @@ std::vector<Case> cases() {
             geometry.r = geometry.s = taps;
             by_channel = geometry;
             by_channel.c = by_channel.k = by_channel.groups = 8;
-            for (char const* const kernel :
-                 {"direct_tiled", "direct", "implicit_gemm", "unroll_gemm", "winograd", "fft"})
+            for (char const* const kernel : {"direct_tiled", "direct", "implicit_gemm", "unroll_gemm",
+                                             "winograd", "fft", "warp_specialized"})
               list.push_back({kernel, problem_of(direction, type, type, format, geometry)});
             for (char const* const kernel : {"depthwise", "fft"})
               list.push_back({kernel, problem_of(direction, type, type, format, by_channel)});
@@ -59,7 +59,7 @@ TEST(Programs, TheEmulatorHasTheirKernels) {
   int found = 0;
   for (Case const& one : cases())
     if (auto const plan = plan_of(one, Backend::emulator)) {
-      program::Program const program = plan::program_of(*plan).value();
+      program::Program const program = plan::program_of(*plan);
       for (program::KernelSpec const& kernel : program.kernels) {
         EXPECT_NE(emulator::catalogue().kernel(kernel.key()), nullptr) << kernel.key();
         ++found;
@@ -73,7 +73,7 @@ TEST(Programs, TheirWorkspaceIsThePlans) {
   for (Backend const backend : {Backend::cuda, Backend::emulator})
     for (Case const& one : cases())
       if (auto const plan = plan_of(one, backend)) {
-        program::Workspace const workspace = plan::program_of(*plan)->workspace;
+        program::Workspace const workspace = plan::program_of(*plan).workspace;
         EXPECT_EQ(workspace.bytes, plan->workspace_bytes) << one.kernel;
         std::size_t end = 0;
         for (auto const& slot : workspace.slots) {
@@ -89,7 +89,7 @@ TEST(Programs, TheirWorkspaceIsThePlans) {
 TEST(Programs, ParametersFitIntoALaunch) {
   for (Case const& one : cases())
     if (auto const plan = plan_of(one, Backend::cuda)) {
-      program::Program const program = *plan::program_of(*plan);
+      program::Program const program = plan::program_of(*plan);
       ASSERT_FALSE(program.steps.empty());
       for (program::Step const& step : program.steps) {
         if (!std::holds_alternative<program::Launch>(step)) continue;
@@ -110,7 +110,7 @@ TEST(Programs, GroupsBeyondAGridAreMoreLaunches) {
   auto const plan = plan_of({"direct_tiled", problem_of(ConvolutionDirection::forward, DataType::f32,
                                                         DataType::f32, formats[0], geometry)},
                             Backend::cuda);
-  program::Program const program = plan::program_of(plan.value()).value();
+  program::Program const program = plan::program_of(plan.value());
   ASSERT_EQ(program.steps.size(), 2u);
   auto const launch = [&](Index number) {
     return std::get<program::Launch>(program.steps[static_cast<std::size_t>(number)]);

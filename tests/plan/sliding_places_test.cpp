@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/sliding.h"
@@ -176,7 +175,7 @@ TEST(SlidingPlaces, CompileWithoutSpills) {
       DataType const type = format == TensorFormat::nchw ? DataType::f32 : DataType::f16;
       auto const plan =
           make_plan(gradient(by_channel ? layer : generator, format, type), device, only(kernel));
-      jit::Source const source = cuda::convolution_source(plan);
+      jit::Source const source = main_source(plan);
       EXPECT_NE(source.name_expression.find("_of_places_kernel"), std::string::npos);
       EXPECT_EQ(jit::compile(source).local_bytes, 0);
     }

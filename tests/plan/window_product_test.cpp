@@ -4,10 +4,9 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/error.h"
-#include "src/backend/cuda/convolution.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/windows/tensor_windows.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -198,7 +197,7 @@ TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
     options.policy = direction == forward ? "large" : direction == data ? "small" : "medium";
     ConvolutionProblem const p = nhwc(direction, geometry);
     auto const plan = make_plan(direction == filter ? p : with_epilogue(p), a_gpu(), options);
-    EXPECT_EQ(jit::compile(cuda::convolution_source(plan)).local_bytes, 0);
+    EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
   }
 }
 

@@ -243,7 +243,7 @@ TEST(Winograd, TheTransformsCompileWithoutSpills) {
       PlanOptions options;
       options.kernel = "winograd";
       options.policy = policy;
-      program::Program const program = *plan::program_of(make_plan(p, device, options));
+      program::Program const program = plan::program_of(make_plan(p, device, options));
       for (program::KernelSpec const& kernel : program.kernels)
         EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
     }

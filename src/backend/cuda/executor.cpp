@@ -11,6 +11,7 @@
 #include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/gemm_source.h"
 #include "src/jit/cache.h"
+#include "src/plan/gemm/program/program.h"
 
 namespace cosmati::cuda {
 namespace {
@@ -103,9 +104,15 @@ jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu) {
 }
 
 std::vector<jit::Source> kernel_sources(program::Program const& program, Gpu const& gpu) {
-  std::vector<jit::Source> sources{kernel_source(program.kernels[program.main], gpu)};
+  std::vector<jit::Source> sources, of_products;
+  for (Plan<GemmProblem> const& product : program.products)
+    for (jit::Source& source : kernel_sources(plan::program_of(product), gpu))
+      of_products.push_back(std::move(source));
+  bool const multiplies = !of_products.empty();  // then the product's kernel computes the sums
+  sources.push_back(multiplies ? of_products.front() : kernel_source(program.kernels[program.main], gpu));
   for (std::size_t i = 0; i < program.kernels.size(); ++i)
-    if (i != program.main) sources.push_back(kernel_source(program.kernels[i], gpu));
+    if (multiplies || i != program.main) sources.push_back(kernel_source(program.kernels[i], gpu));
+  if (multiplies) sources.insert(sources.end(), of_products.begin() + 1, of_products.end());
   return sources;
 }
 

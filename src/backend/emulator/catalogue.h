@@ -17,7 +17,6 @@ using RunKernel = void (*)(Grid grid, int threads, unsigned shared_bytes, void c
 
 // What the module offers.
 struct Catalogue {
-  std::unique_ptr<Kernel<ConvolutionProblem>> (*window_product)(Plan<ConvolutionProblem> const& plan);
   RunPrimitive primitive;
   // The kernel of this KernelSpec::key(), or null.
   RunKernel (*kernel)(std::string const& key);
@@ -27,11 +26,6 @@ struct Catalogue {
 Catalogue const& catalogue();
 // Empty, or why catalogue() throws.
 std::string const& catalogue_failure();
-
-template <auto entry, class Problem>
-std::unique_ptr<Kernel<Problem>> prepare(Plan<Problem> const& plan) {
-  return (catalogue().*entry)(plan);
-}
 
 }  // namespace cosmati::emulator
 

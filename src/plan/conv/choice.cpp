@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "src/backend/cuda/warp_specialized_convolution.h"
-#include "src/backend/emulator/catalogue.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/direct_merged.h"
 #include "src/plan/conv/fft/fft.h"
@@ -18,8 +16,8 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
-#include "src/plan/conv/tensor_windows.h"
 #include "src/plan/conv/unroll.h"
+#include "src/plan/conv/windows/tensor_windows.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/ways.h"
@@ -228,18 +226,12 @@ CanonicalGemm gemm_view(ConvolutionForm const& form) {
   return view;
 }
 
-std::vector<Candidate<Problem>> convolution_candidates(Backend backend) {
+std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   auto* const prepare = &prepare_on<&prepare_program>;
   Candidate<Problem> general{"implicit_gemm", {}, nullptr, prepare};
   general.offer = &offer_with_bias<&implicit_gemm>;
   general.batch_invariant = true;
-  Candidate<Problem> windows{
-      "warp_specialized",
-      {},
-      nullptr,
-      backend == Backend::cuda
-          ? &prepare_on<&cuda::prepare_window_product>
-          : &prepare_on<&emulator::prepare<&emulator::Catalogue::window_product, Problem>>};
+  Candidate<Problem> windows{"warp_specialized", {}, nullptr, prepare};
   windows.offer = &offer_with_bias<&warp_specialized_convolution>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
   simple.offer = &offer_with_bias<&direct>;

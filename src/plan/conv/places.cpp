@@ -7,7 +7,7 @@
 
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/kernel_parts.h"
-#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/windows/tensor_windows.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 

@@ -10,7 +10,8 @@
 #include "src/plan/conv/filter/filter_tiled.h"
 #include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
-#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/window_program.h"
 #include "src/plan/conv/winograd/winograd_program.h"
 #include "src/plan/emulated/contents.h"
 #include "src/program/execute.h"
@@ -19,7 +20,7 @@ namespace cosmati::plan {
 
 using Problem = ConvolutionProblem;
 
-std::optional<program::Program> program_of(Plan<Problem> const& plan) {
+program::Program program_of(Plan<Problem> const& plan) {
   bool const filter = plan.problem.direction == ConvolutionDirection::filter;
   switch (plan.recipe.algorithm) {
     case ConvolutionAlgorithm::direct_tiled:
@@ -30,16 +31,16 @@ std::optional<program::Program> program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::winograd: return winograd_program(plan);
     case ConvolutionAlgorithm::fft: return fft_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:
-      if (is_window_product(plan.recipe)) return {};
+      if (is_window_product(plan.recipe)) return window_program(plan);
       [[fallthrough]];
     case ConvolutionAlgorithm::direct:
     case ConvolutionAlgorithm::unroll_gemm: return product_program(plan);
-    default: return {};
+    default: throw Error(ErrorCode::bad_request, "the kernel " + plan.kernel + " has no program of its own");
   }
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
-  return program::prepare(plan, *program_of(plan));
+  return program::prepare(plan, program_of(plan));
 }
 
 std::string KernelTypes::print() const {

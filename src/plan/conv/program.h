@@ -1,7 +1,6 @@
 // From a convolution's plan to its program.
 #pragma once
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,8 +10,8 @@
 
 namespace cosmati::plan {
 
-// None: the backends still launch the plan's algorithm themselves.
-std::optional<program::Program> program_of(Plan<ConvolutionProblem> const& plan);
+// Not for gemm, image_slices and the bias gradient, which prepare other plans.
+program::Program program_of(Plan<ConvolutionProblem> const& plan);
 
 // The plan's program, ready to run on its backend.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const& plan);

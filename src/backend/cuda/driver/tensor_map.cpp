@@ -63,43 +63,4 @@ arch::TensorMap encode_by_driver(program::WindowedTensor const& tensor) {
   return map;
 }
 
-arch::TensorMap tensor_map(plan::MatrixForm const& matrix, void const* data, Index rows, Index columns,
-                           Index batch, bool along_columns, int box_neighbours, int box_lines) {
-  return encode_by_driver(
-      plan::tiled_tensor(matrix, data, rows, columns, batch, along_columns, box_neighbours, box_lines));
-}
-
-arch::TensorMap image_map(plan::ImageMap const& image, DataType element, void const* data, int box_channels,
-                          int box_windows) {
-  int const size = size_of(element);
-  program::WindowedTensor tensor{.address = const_cast<void*>(data), .element_bytes = size};
-  for (int i = 0; i < 4; ++i) {
-    tensor.extent[i] = image.extent[i];
-    tensor.stride[i] = plan::stride_bytes(image.stride[i], image.extent[i], size);
-  }
-  std::copy_n(image.lower, 2, tensor.lower);
-  std::copy_n(image.upper, 2, tensor.upper);
-  std::copy_n(image.step, 2, tensor.step);
-  tensor.channels = box_channels;
-  tensor.windows = box_windows;
-  tensor.swizzle_bytes = box_channels * size;
-  return encode_by_driver(tensor);
-}
-
-arch::TensorMap filter_map(plan::FilterMap const& filter, DataType element, void const* data,
-                           int box_neighbours, int box_lines) {
-  int const size = size_of(element);
-  program::TiledTensor tensor{
-      .address = const_cast<std::byte*>(static_cast<std::byte const*>(data) + filter.base * Index{size}),
-      .rank = 4,
-      .element_bytes = size,
-      .box = {box_neighbours, 1, 1, box_lines},
-      .swizzle_bytes = box_neighbours * size};
-  for (int i = 0; i < 4; ++i) {
-    tensor.extent[i] = filter.extent[i];
-    tensor.stride[i] = plan::stride_bytes(filter.stride[i], filter.extent[i], size);
-  }
-  return encode_by_driver(tensor);
-}
-
 }  // namespace cosmati::cuda

@@ -36,12 +36,14 @@ void add_gemm_group(KernelTable& table);
 void add_gemm_mma(KernelTable& table);
 void add_gemm_wgmma(KernelTable& table);
 void add_gemm_wmma(KernelTable& table);
+void add_packing(KernelTable& table);
 void add_products(KernelTable& table);
 void add_products_f32(KernelTable& table);
 void add_products_mma(KernelTable& table);
 void add_repacking(KernelTable& table);
 void add_sliding(KernelTable& table);
 void add_unrolling(KernelTable& table);
+void add_window_products(KernelTable& table);
 void add_winograd(KernelTable& table);
 
 }  // namespace cosmati::emulator

@@ -1,10 +1,11 @@
 // The layouts of packed tensors, and the memory traffic of packing.
-#include "src/plan/conv/packing.h"
+#include "src/plan/conv/windows/packing.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace cosmati::plan {
 namespace {
@@ -26,8 +27,19 @@ TensorDescription Problem::*other_of(Problem const& p) {
 char const* name_of(TensorDescription Problem::*tensor) {
   return tensor == &Problem::x ? "x" : tensor == &Problem::w ? "w" : "dy";
 }
-void const*& pointer_of(Problem::Arguments& arguments, TensorDescription Problem::*tensor) {
-  return tensor == &Problem::x ? arguments.x : tensor == &Problem::w ? arguments.w : arguments.dy;
+char const* bits_of(int bytes) {
+  return bytes == 1   ? "unsigned char"
+         : bytes == 2 ? "unsigned short"
+         : bytes == 4 ? "unsigned"
+                      : "unsigned long long";
+}
+program::KernelSpec kernel_of(char const* entry, std::string traits, char const* label) {
+  return {.headers = {"conv/packing.h"},
+          .entry = entry,
+          .traits = std::move(traits),
+          .is_composed = false,
+          .threads = pack_threads,
+          .label = label};
 }
 
 // A packed tensor: images, rows and columns of positions with `place` elements each, and where its rows and
@@ -92,11 +104,10 @@ TensorDescription channels_last(Packed const& packed) {
   return tensor;
 }
 
-PackLaunch launch_of(Packed const& packed, void const* from, void* to) {
+PackLaunch launch_of(Packed const& packed) {
   PackLaunch launch;
   PackParameters& made = launch.parameters;
   Layout const& layout = packed.from.layout;
-  made.from = from, made.to = to;
   made.image_stride = layout.stride[0], made.channel_stride = layout.stride[1];
   made.row_stride = layout.stride[2], made.column_stride = layout.stride[3];
   made.channels = Divisor(layout.extent(1));
@@ -246,17 +257,21 @@ std::string packing_text(Problem const& problem, PackRecipe const& recipe, Gpu c
   return fmt::format("{}: {} bytes in {:.0f} us", text, bytes, packing_seconds(problem, recipe, gpu) * 1e6);
 }
 
-std::vector<PackLaunch> pack_launches(Problem const& problem, PackRecipe const& recipe,
-                                      Problem::Arguments& arguments, std::byte* workspace) {
+std::vector<PackLaunch> pack_launches(Problem const& problem, PackRecipe const& recipe) {
   std::vector<PackLaunch> list;
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
-    void const*& data = pointer_of(arguments, tensor);
-    void* const to = workspace + (tensor == image_of(problem) ? recipe.of_image : recipe.of_other);
-    list.push_back(launch_of(packed, data, to));
-    data = to;
+    PackLaunch& launch = list.emplace_back(launch_of(packed));
+    launch.is_image = tensor == image_of(problem);
+    launch.to = launch.is_image ? recipe.of_image : recipe.of_other;
   });
-  if (packs_result(problem, recipe)) arguments.dw = workspace + place_of_result(problem, recipe);
   return list;
+}
+
+program::KernelSpec pack_kernel(int element_bytes) {
+  return kernel_of("pack_kernel", fmt::format("cosmati::PackTraits<{}>", bits_of(element_bytes)), "packing");
+}
+program::KernelSpec unpack_kernel(int element_bytes) {
+  return kernel_of("unpack_kernel", bits_of(element_bytes), "unpacking");
 }
 
 bool packs_result(Problem const& problem, PackRecipe const& recipe) {
@@ -264,14 +279,12 @@ bool packs_result(Problem const& problem, PackRecipe const& recipe) {
   return is_filter(problem) && recipe.image && (recipe.rows > 0 || !whole);
 }
 
-UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe,
-                           Problem::Arguments const& arguments, std::byte* workspace) {
+UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe) {
   UnpackLaunch launch;
   UnpackParameters& made = launch.parameters;
   Layout const& layout = problem.w.layout;
   PackedResult const from = packed_result(problem, recipe);
-  made.from = workspace + place_of_result(problem, recipe);
-  made.to = arguments.dw;
+  launch.from = place_of_result(problem, recipe);
   made.filter = from.of_filter();
   made.row = from.channels * from.columns;
   made.column = recipe.rows > 0 ? recipe.place : from.channels;
@@ -282,7 +295,6 @@ UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe,
   made.rows_of_place = Divisor(std::max(1, recipe.rows));
   made.elements = static_cast<int>(layout.size());
   launch.blocks = (made.elements + pack_threads - 1) / pack_threads;
-  launch.element_bytes = size_of(problem.w.type);
   return launch;
 }
 

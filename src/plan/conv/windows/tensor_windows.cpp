@@ -1,5 +1,5 @@
 // Convolutions that TMA can unroll (im2col mode), and their tensor maps.
-#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/windows/tensor_windows.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/packing.h"
+#include "src/plan/conv/windows/packing.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {

@@ -6,6 +6,7 @@
 
 #include "cosmati/conv/packing_arguments.h"
 #include "cosmati/ops/convolution.h"
+#include "src/program/program.h"
 
 namespace cosmati::plan {
 
@@ -27,21 +28,23 @@ double packing_seconds(ConvolutionProblem const& problem, PackRecipe const& reci
 std::string packing_text(ConvolutionProblem const& problem, PackRecipe const& recipe, Gpu const& gpu);
 
 struct PackLaunch {
-  PackParameters parameters;
+  PackParameters parameters;           // without pointers
   int blocks = 0, blocks_of_runs = 0;  // along x and y
   int element_bytes = 0;
+  bool is_image = false;  // else the filter, or dy of a filter's gradient
+  std::size_t to = 0;     // offset in the workspace
 };
-// The launches in order; afterwards `arguments` refer to the packed tensors.
-std::vector<PackLaunch> pack_launches(ConvolutionProblem const& problem, PackRecipe const& recipe,
-                                      ConvolutionProblem::Arguments& arguments, std::byte* workspace);
+std::vector<PackLaunch> pack_launches(ConvolutionProblem const& problem, PackRecipe const& recipe);
+program::KernelSpec pack_kernel(int element_bytes);
 
 bool packs_result(ConvolutionProblem const& problem, PackRecipe const& recipe);
-// Runs after the product, with the original arguments.
+// Runs after the product.
 struct UnpackLaunch {
-  UnpackParameters parameters;
-  int blocks = 0, element_bytes = 0;
+  UnpackParameters parameters;  // without pointers
+  int blocks = 0;
+  std::size_t from = 0;  // offset in the workspace
 };
-UnpackLaunch unpack_launch(ConvolutionProblem const& problem, PackRecipe const& recipe,
-                           ConvolutionProblem::Arguments const& arguments, std::byte* workspace);
+UnpackLaunch unpack_launch(ConvolutionProblem const& problem, PackRecipe const& recipe);
+program::KernelSpec unpack_kernel(int element_bytes);
 
 }  // namespace cosmati::plan

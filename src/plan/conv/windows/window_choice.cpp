@@ -7,9 +7,9 @@
 
 #include "src/plan/best_offer.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/packing.h"
 #include "src/plan/conv/product_choice.h"
-#include "src/plan/conv/tensor_windows.h"
+#include "src/plan/conv/windows/packing.h"
+#include "src/plan/conv/windows/tensor_windows.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/choice.h"

@@ -1,0 +1,44 @@
+// The emulator's convolutions with im2col by TMA.
+#include "cosmati/conv/places_walk.h"
+#include "cosmati/conv/tensor_windows.h"
+#include "cosmati/gemm/warp_specialized.h"
+#include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
+#include "src/plan/conv/windows/window_program.h"
+
+namespace cosmati::emulator {
+namespace {
+
+template <class A, class B, class Sum>
+using Traits = WarpSpecializedTraits<emulated_policy(MainLoop::warp_specialized, Multiply::wgmma,
+                                                     static_cast<int>(sizeof(typename A::Element))),
+                                     A, B, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+
+template <auto kernel, class Traits, class Parameters>
+void add(KernelTable& table, program::KernelSpec const& spec) {
+  table[spec.key()] = [](Grid grid, int threads, unsigned, void const* parameters, int host_threads) {
+    launch_kernel_clusters<kernel>(grid, {Traits::cluster}, threads, sizeof(typename Traits::SharedStorage),
+                                   *static_cast<Parameters const*>(parameters), host_threads);
+  };
+}
+
+// One product is one phase.
+template <class Element, Along along, class Sum>
+void add_phases(KernelTable& table, DataType type) {
+  using Own = Traits<ImageSource<Element>, FilterSource<Element, along>, Sum>;
+  using Walk = WalkOfPlaces<Own, most_places_of_launch>;
+  add<&warp_specialized_kernel<Own, Walk>, Own, typename Walk::Launch>(
+      table, plan::emulated_window_kernel(type, true, along));
+}
+
+}  // namespace
+
+void add_window_products(KernelTable& table) {
+  add_phases<f16, Along::depth, f32>(table, DataType::f16);
+  add_phases<f16, Along::outer, f32>(table, DataType::f16);
+  add_phases<s8, Along::depth, s32>(table, DataType::s8);
+  using OfFilter = Traits<TensorSource<f16, Along::outer>, ImageSource<f16, Along::outer>, f32>;
+  add<&warp_specialized_kernel<OfFilter>, OfFilter, typename OfFilter::Params>(
+      table, plan::emulated_window_kernel(DataType::f16, false, Along::outer));
+}
+
+}  // namespace cosmati::emulator

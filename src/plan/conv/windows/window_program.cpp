@@ -1,0 +1,324 @@
+// The launches of warp_specialized_kernel on a convolution, and its tensor maps.
+#include "src/plan/conv/windows/window_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "src/ops/number_types.h"
+#include "src/plan/conv/windows/packing.h"
+#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/emulated/policy.h"
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/parameters.h"
+#include "src/plan/gemm/program/product_kernel.h"
+#include "src/plan/gemm/program/tensor_maps.h"
+#include "src/program/launch_tag.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+struct Sources {
+  std::string a, b;
+};
+Sources sources_of(DataType a, DataType b, bool image_is_a, Along along_of_a, Along along_of_b) {
+  auto const along = [](Along of) { return of == Along::depth ? "depth" : "outer"; };
+  if (image_is_a)
+    return {fmt::format("ImageSource<{}, Along::{}>", name_of(a), along(along_of_a)),
+            fmt::format("FilterSource<{}, Along::{}>", name_of(b), along(along_of_b))};
+  return {SourceTraits{a, Along::outer, 1, true}.print(),
+          fmt::format("ImageSource<{}, Along::{}>", name_of(b), along(along_of_b))};
+}
+
+program::WindowedTensor windowed_tensor(ImageMap const& image, DataType type, void* data,
+                                        TensorBox const& box) {
+  int const size = size_of(type);
+  program::WindowedTensor tensor{.address = data, .element_bytes = size};
+  for (int i = 0; i < 4; ++i) {
+    tensor.extent[i] = image.extent[i];
+    tensor.stride[i] = stride_bytes(image.stride[i], image.extent[i], size);
+  }
+  std::copy_n(image.lower, 2, tensor.lower);
+  std::copy_n(image.upper, 2, tensor.upper);
+  std::copy_n(image.step, 2, tensor.step);
+  tensor.channels = box.row;
+  tensor.windows = box.rows;
+  tensor.swizzle_bytes = box.row * size;
+  return tensor;
+}
+
+program::TiledTensor filter_tensor(FilterMap const& filter, DataType type, void* data, TensorBox const& box) {
+  int const size = size_of(type);
+  program::TiledTensor tensor{.address = moved(data, filter.base, type),
+                              .rank = 4,
+                              .element_bytes = size,
+                              .box = {box.row, 1, 1, box.slice_rows},
+                              .swizzle_bytes = box.row * size};
+  for (int i = 0; i < 4; ++i) {
+    tensor.extent[i] = filter.extent[i];
+    tensor.stride[i] = stride_bytes(filter.stride[i], filter.extent[i], size);
+  }
+  return tensor;
+}
+
+// What all launches have in common.
+struct WindowLaunch {
+  WindowProducts windows;
+  GemmRecipe recipe;
+  std::size_t scalars = 0;
+  KernelOperand image, filter, result;  // filter: or dy
+  TensorBox a, b;
+  std::optional<TensorStore> store;  // if TMA stores d
+
+  void fill(ImageArguments& to, WindowProduct const& part, program::Run const& run) const {
+    to = part.image_arguments;
+    if (part.product.k > 0)  // otherwise nothing is loaded
+      to.map = run.encode(
+          windowed_tensor(part.image, part.product.a.type, image.of(run), windows.image_is_a ? a : b));
+  }
+  void fill(FilterArguments& to, WindowProduct const& part, program::Run const& run) const {
+    to = part.filter_arguments;
+    if (part.product.k > 0)
+      to.map = run.encode(filter_tensor(part.filter, part.product.b.type, filter.of(run), b));
+  }
+  void fill(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
+    CanonicalGemm const& form = part.product;
+    if (form.k > 0)
+      to.map = run.encode(tiled_tensor(form.a, filter.of(run), form.m, form.k, 1, Along::outer, a));
+  }
+
+  void fill_result(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
+    CanonicalGemm const& form = part.product;
+    to.map = run.encode(
+        tiled_tensor(form.d, result.of(run), form.m, form.n, 1, true, store->columns, tensor_store_rows));
+  }
+  void fill_result(MatrixArguments& to, WindowProduct const& part, program::Run const& run) const {
+    to = matrix_arguments(part.product.d, result.of(run));
+  }
+  template <class Destination>
+  void fill_result(Destination& to, WindowProduct const& part, program::Run const& run) const {
+    fill_destination(to, part.form.d, result.of(run));
+  }
+
+  template <class Parameters>
+  void fill(Parameters& to, WindowProduct const& part, program::Run const& run) const {
+    using Destination = decltype(to.d);
+    to.m = part.product.m;
+    to.n = part.product.n;
+    to.k = part.product.k;
+    fill(to.a, part, run);
+    fill(to.b, part, run);
+    fill_result(to.d, part, run);
+    if constexpr (std::is_same_v<Destination, TensorArguments> ||
+                  std::is_same_v<Destination, MatrixArguments>)
+      fill_epilogue(to.epilogue, part.product, scalars, run);
+    else
+      fill_epilogue(to.epilogue, part.form, run);
+    to.schedule = schedule_of(recipe, run.workspace);
+    to.schedule.tag = fresh_launch_tag();
+  }
+};
+
+class WindowProgram {
+ public:
+  explicit WindowProgram(Plan<Problem> const& plan)
+      : plan_(plan), packing_(plan.recipe.packing), made_(plan, workspace_of(plan)) {
+    auto launch = std::make_shared<WindowLaunch>();
+    launch->windows = window_products(plan.problem, plan.device.gpu, packing_);
+    launch->recipe = plan.recipe.product;
+    launch->scalars = plan.problem.epilogue.expression.scalars().size();
+    WindowProducts const& windows = launch->windows;
+    GemmPolicy const& p = launch->recipe.policy;
+    CanonicalGemm const& front = windows.parts.front().product;
+    int const size = size_of(front.a.type);
+    launch->a = tensor_box(windows.along_of_a, size, p.block_k, p.block_m, p.cluster_n);
+    launch->b = tensor_box(windows.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
+    if (!windows.by_digits && stores_by_engine(p, front)) launch->store = tensor_store_of(p, front);
+    launch_ = launch;
+    with_parameters([&]<class Parameters>(Parameters const&) {
+      std::size_t const main = made_.add_pass(kernel(sizeof(Parameters)));
+      pack();
+      launch->image = made_.image, launch->filter = made_.filter, launch->result = {2};
+      bool const unpacks = packs_result(plan.problem, packing_);
+      UnpackLaunch const last = unpacks ? unpack_launch(plan.problem, packing_) : UnpackLaunch{};
+      if (unpacks) launch->result = {2, last.from, true};
+      add_launches<Parameters>(main);
+      if (unpacks)
+        made_.launch<UnpackParameters>(
+            made_.add_pass(unpack_kernel(size_of(plan.problem.w.type))), {last.blocks},
+            [last, from = launch->result](program::Run const& run, UnpackParameters& to) {
+              to = last.parameters;
+              to.from = from.of(run), to.to = ConvolutionProgram::result(run);
+            });
+    });
+  }
+
+  program::Program finish() && { return std::move(made_).finish(); }
+
+ private:
+  static program::Workspace workspace_of(Plan<Problem> const& plan) {
+    program::Workspace workspace;
+    std::size_t const own = plan.recipe.product_workspace(), end = plan.recipe.packing.end;
+    workspace.add("flags and partial sums", own);
+    if (end > own) workspace.add("operands and result, packed", own, end - own);
+    return workspace;
+  }
+
+  bool together() const { return run_together(plan_.recipe, launch_->windows); }
+
+  // Calls use(Parameters{}) with the type of a product's parameters.
+  template <class Use>
+  void with_parameters(Use const& use) const {
+    WindowProducts const& windows = launch_->windows;
+    auto const by_digits = [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+      if (windows.image_is_a)
+        use(GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination>{});
+      else
+        use(GemmParameters<TensorArguments, ImageArguments, Epilogue, Destination>{});
+    };
+    auto const of_windows = [&]<class Parameters>(Parameters const& parameters) {
+      if constexpr (!std::is_same_v<decltype(parameters.a), MatrixArguments>) use(parameters);
+    };
+    CanonicalGemm const& front = windows.parts.front().product;
+    if (made_.is_emulated() || windows.by_digits)
+      with_parts(plan_, by_digits);
+    else if (windows.image_is_a)
+      with_parameters_by<ImageArguments, FilterArguments, TensorArguments>(launch_->recipe, front,
+                                                                           launch_->scalars, of_windows);
+    else
+      with_parameters_by<TensorArguments, ImageArguments, TensorArguments>(launch_->recipe, front,
+                                                                           launch_->scalars, of_windows);
+  }
+
+  program::KernelSpec kernel(std::size_t parameter_bytes) const {
+    WindowProducts const& windows = launch_->windows;
+    WindowProduct const& front = windows.parts.front();
+    if (made_.is_emulated())
+      return emulated_window_kernel(front.product.a.type, windows.image_is_a, windows.along_of_b);
+    ConvolutionForm const& form = front.form;
+    Sources const sources =
+        windows.image_is_a
+            ? sources_of(form.a.type, front.product.b.type, true, windows.along_of_a, windows.along_of_b)
+            : sources_of(front.product.a.type, form.b.type, false, windows.along_of_a, windows.along_of_b);
+    ProductParts parts{.headers = {"conv/tensor_windows.h"},
+                       .a = sources.a,
+                       .b = sources.b,
+                       .epilogue = epilogue_text(front.product),
+                       .destination = destination_text(front.product, launch_->recipe),
+                       .parameter_bytes = parameter_bytes};
+    if (together()) {
+      parts.headers.push_back("conv/places_walk.h");
+      parts.walk = fmt::format("cosmati::WalkOfPlaces<cosmati::ComposedTraits, {}>", windows.parts.size());
+    }
+    if (windows.by_digits) {
+      parts.headers.push_back("conv/digit_destination.h");
+      parts.epilogue = epilogue_text(form);
+      parts.destination = fmt::format("DigitDestination<{}, {}, Along::{}>", name_of(form.d.type),
+                                      form.d.width, windows.along_m ? "outer" : "depth");
+    }
+    return product_kernel(front.product, launch_->recipe, plan_.problem.epilogue.expression, parts);
+  }
+
+  void pack() {
+    std::optional<std::size_t> kernel;
+    for (PackLaunch const& launch : pack_launches(plan_.problem, packing_)) {
+      if (!kernel) kernel = made_.add_pass(pack_kernel(launch.element_bytes));
+      KernelOperand& operand = launch.is_image ? made_.image : made_.filter;
+      KernelOperand const from = std::exchange(operand, KernelOperand{operand.tensor, launch.to, true});
+      made_.launch<PackParameters>(
+          *kernel, {launch.blocks, launch.blocks_of_runs},
+          [launch, from, to = operand](program::Run const& run, PackParameters& all) {
+            all = launch.parameters;
+            all.from = from.of(run), all.to = to.of(run);
+          });
+    }
+  }
+
+  // Blocks of a grid for `tiles` parts of the result's tiles.
+  Index blocks_of(Index tiles) const {
+    GemmPolicy const& p = launch_->recipe.policy;
+    return std::min(tiles, made_.is_emulated() ? Index{emulator::emulated_places}
+                                               : places_of_clusters(p, plan_.device.gpu));
+  }
+
+  template <class Parameters>
+  void add_launches(std::size_t kernel) {
+    constexpr bool on_host = std::is_same_v<decltype(Parameters::epilogue), HostEpilogueArguments>;
+    constexpr bool has_places = std::is_same_v<decltype(Parameters::a), ImageArguments> &&
+                                (on_host || std::is_same_v<decltype(Parameters::d), DigitArguments>);
+    GemmRecipe const& recipe = launch_->recipe;
+    GemmPolicy const& p = recipe.policy;
+    if constexpr (has_places)
+      if (together()) {
+        Places const places = places_of(launch_->windows, recipe);
+        int const of_cluster = on_host ? 1 : p.cluster_m * p.cluster_n * p.cluster_k;
+        add_places<Parameters>(kernel, places, blocks_of(places.blocks * of_cluster));
+        return;
+      }
+    for (std::size_t i = 0; i < launch_->windows.parts.size(); ++i) {
+      Index const tiles = tiles_of(p, launch_->windows.parts[i].product) * recipe.splits;
+      if constexpr (on_host && has_places) {  // the emulator has only the kernel for several phases
+        Places one;
+        one.list.push_back({i});
+        one.blocks = tiles;
+        add_places<Parameters>(kernel, one, blocks_of(tiles));
+      } else {
+        Index const fixed = on_host ? 0 : recipe.stream_blocks;
+        made_.launch<Parameters>(kernel,
+                                 {fixed > 0 ? fixed : blocks_of(on_host ? tiles : tiles * p.cluster_k)},
+                                 [launch = launch_, i](program::Run const& run, Parameters& to) {
+                                   launch->fill(to, launch->windows.parts[i], run);
+                                 });
+      }
+    }
+  }
+
+  template <class Parameters>
+  void add_places(std::size_t kernel, Places const& places, Index blocks) {
+    using All = PlacesParameters<Parameters, most_places_of_launch>;
+    // Passes only as many entries of the parameter array as the plan has phases.
+    std::size_t const absent = made_.is_emulated() ? 0 : most_places_of_launch - places.list.size();
+    made_.launch<All>(
+        kernel, {blocks},
+        [launch = launch_, places](program::Run const& run, All& to) {
+          to.blocks = static_cast<int>(places.blocks);
+          for (Place const& place : places.list) {
+            Parameters& own = to.place[to.count];
+            launch->fill(own, launch->windows.parts[place.form], run);
+            own.schedule = schedule_of(own.schedule, place);
+            to.first_block[to.count++] = place.first_block;
+          }
+        },
+        sizeof(All) - absent * sizeof(Parameters));
+  }
+
+  Plan<Problem> const& plan_;
+  PackRecipe packing_;
+  ConvolutionProgram made_;
+  std::shared_ptr<WindowLaunch const> launch_;
+};
+
+}  // namespace
+
+program::KernelSpec emulated_window_kernel(DataType type, bool image_is_a, Along along_of_b) {
+  Sources const sources =
+      sources_of(type, type, image_is_a, image_is_a ? Along::depth : Along::outer, along_of_b);
+  GemmPolicy const policy =
+      emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  return {.entry = "warp_specialized_kernel",
+          .traits =
+              ProductKernelTraits{policy, sources.a, sources.b, is_int8(type) ? DataType::s32 : DataType::f32,
+                                  "HostEpilogue", "HostDestination"}
+                  .print(),
+          .walk = image_is_a ? "WalkOfPlaces" : "",
+          .threads = static_cast<unsigned>(policy.threads())};
+}
+
+program::Program window_program(Plan<Problem> const& plan) { return WindowProgram(plan).finish(); }
+
+}  // namespace cosmati::plan
