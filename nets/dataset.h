@@ -7,7 +7,7 @@
 
 namespace cosmati::nets {
 
-// Gray images (count, height, width), u8, and a label for each.
+// stylized pictures of the characters, so that similar characters have similar codes).
 struct Dataset {
   Tensor images;
   std::vector<int> labels;
@@ -37,7 +37,7 @@ PixelStatistics pixel_statistics(Dataset const& data);
 std::vector<Index> shuffled(Index count, unsigned long long seed, long long epoch);
 
 // Writes images order[first], order[first + 1], ... of `data` into x (n, 1, h, w), f32, as (pixel/255 -
-// mean)/deviation; places past the end of `order` are filled with the image's mean, 0.
+// mean)/deviation; positions past the end of `order` are filled with the mean, 0.
 void gather(Dataset const& data, std::vector<Index> const& order, Index first,
             PixelStatistics const& statistics, TensorDescription const& x, float* target);
 

@@ -60,16 +60,16 @@ class DeviceExecutor final : public Executor {
   // recorded.
   void warm_up();
   Index classes() const { return classes_; }
-  // A number that depends on every bit of the parameters and the optimizer's state. Known already after
-  // scores(), if the device is one of a team.
+  // A hash of every bit of the parameters and the optimizer's state. Already computed after scores() if the
+  // device is a member of a team.
   std::uint64_t fingerprint();
 
  private:
-  static constexpr std::size_t number_bytes = 16;  // of a step: three and a gap
+  static constexpr std::size_t number_bytes = 16;  // per step: three numbers and a gap
 
   float* values() { return static_cast<float*>(values_.data()); }
   float* gradients() { return static_cast<float*>(gradients_.data()); }
-  // What one call of scores() needs, kept for the next: the batch, which images are in each, their scores.
+  // The buffers of scores(), kept for the next call: the batch, the images in each batch, their scores.
   struct Scoring {
     std::unique_ptr<Batch> batch;
     DeviceMemory order, scores;
@@ -83,12 +83,12 @@ class DeviceExecutor final : public Executor {
   std::uint64_t fingerprint_of_copies() const;
   // The range of a batch of `size` images that this device computes; may be empty.
   std::pair<Index, Index> share(Index size) const;
-  double weight(Index size) const;  // of that range in sums over the team
+  double weight(Index size) const;  // weight of that range in sums over the team
   Narrow narrow(bool training) const;
   void prepare_update();
   void refresh_factors(Stream stream);
   void update(void const* numbers, Stream stream);
-  // The part of a step whose images, labels and numbers are in row `row`, of a batch of `size`.
+  // The part of a step of a batch of `size` whose images, labels and numbers are in row `row`.
   void step(Index size, Index row, Stream stream);
   Recording const& recording(Index size, Index steps);
 
@@ -96,11 +96,11 @@ class DeviceExecutor final : public Executor {
   Membership membership_;
   Queue queue_;
   Branch branch_;
-  Branch sums_;       // beside the branch: sums of gradients
-  Index most_steps_;  // of a recording
+  Branch sums_;       // in addition to the branch: sums of gradients
+  Index most_steps_;  // per recording
   Index classes_ = 0;
   DeviceMemory values_, gradients_, workspace_;
-  std::vector<Index> bucket_starts_;  // in gradients_, descending to 0: what is summed at once
+  std::vector<Index> bucket_starts_;  // in gradients_, descending to 0: ranges that are summed together
   std::vector<DeviceMemory> states_;
   std::map<Dataset const*, std::unique_ptr<Resident>> residents_;
   std::map<Index, std::unique_ptr<Batch>> training_;
@@ -112,16 +112,16 @@ class DeviceExecutor final : public Executor {
   Prepared<TransformProblem> convert_;
   Prepared<ReduceProblem> sum_gradients_;
   Prepared<ElementwiseProblem> rescale_;
-  // A row is what one step reads: which images, their labels, the optimizer's numbers.
+  // A row contains the inputs of one step: the images' indices, their labels, the optimizer's numbers.
   std::size_t batch_bytes_ = 0, row_bytes_ = 0;
   DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording
   HostMemory host_rows_, host_losses_;                       // of an epoch
-  HostMemory next_rows_;                                     // of the next one
+  HostMemory next_rows_;                                     // of the next epoch
   std::optional<long long> next_rows_of_;                    // its steps_done, once prepared
   HostMemory copies_;                                        // of values and states, for their fingerprint
-  std::optional<std::uint64_t> fingerprint_;                 // of what they are now
+  std::optional<std::uint64_t> fingerprint_;                 // of their current state
   std::map<std::pair<Index, Index>, Recording> recordings_;  // by batch and steps
-  Epoch epoch_;                               // its first and loss_sum: of the steps whose losses were read
+  Epoch epoch_;                               // first and loss_sum: of the steps whose losses were read
   Index next_ = 0, enqueued_ = 0, read_ = 0;  // image; steps since begin()
 };
 

@@ -21,7 +21,7 @@ using MakeSequence = std::function<std::unique_ptr<Sequence>(Context const& cont
 struct LossScale {
   static constexpr int growth_steps = 2000;
   float scale = 65536;
-  float good_steps = 0;  // since it changed
+  float good_steps = 0;  // since it last changed
 };
 
 // The inputs of an executor, which must outlive it.
@@ -36,18 +36,18 @@ struct Assignment {
   Dataset const* data = nullptr;  // null: only scores() will be called
   Index batch = 0;
   OptimizerProblem optimizer = {};  // without tensors
-  LossScale loss_scale = {};        // where the type is f16
-  // Processes that share each batch, all with the same assignment; null: this one alone.
+  LossScale loss_scale = {};        // if the type is f16
+  // Processes that share each batch, all with the same assignment; null: only this one.
   parallel::ProcessGroup* group = nullptr;
-  std::vector<Device> others = {};  // of this process, that share each batch with `device`
+  std::vector<Device> others = {};  // of this process; they share each batch with `device`
 };
 
 // The remaining part of an epoch.
 struct Epoch {
   std::vector<Index> order;   // of all its images
-  Index first = 0;            // so many have been seen
-  double loss_sum = 0;        // over these
-  std::vector<double> rates;  // of each step that is left
+  Index first = 0;            // images already used
+  double loss_sum = 0;        // over these images
+  std::vector<double> rates;  // of each remaining step
   long long steps_done = 0;   // since the beginning of the training
 };
 
@@ -55,18 +55,18 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void begin(Epoch epoch) = 0;
-  // What begin() will need of the host for `epoch`, the next one, now: while the last steps of this one are
-  // on their way. May be left out.
+  // Prepares the host's data for `epoch`, the next one, while the last steps of the current one are in
+  // flight. Optional.
   virtual void prepare_epoch([[maybe_unused]] Epoch const& epoch) {}
   // Runs or enqueues one or a few steps and returns their number; 0 at the end of the epoch.
   virtual Index advance() = 0;
-  // The sum over the epoch's images so far; waits for the steps in flight.
+  // Returns the sum over the epoch's images so far; waits for the steps in flight.
   virtual double loss_sum() = 0;
-  // Whether `mine` is true in any of the processes; all of them ask together.
+  // Collective: returns whether `mine` is true in any process.
   virtual bool any(bool mine) { return mine; }
-  // Brings values and state to the arrays of the parameters, which all devices start from.
+  // Copies values and state to the arrays of the parameters, from which all devices start.
   virtual void fetch_parameters() = 0;
-  virtual LossScale loss_scale() { return {}; }  // now
+  virtual LossScale loss_scale() { return {}; }  // the current one
   // Scores (count, classes) of all images of `data`, in order.
   virtual std::vector<float> scores(Dataset const& data) = 0;
 };
@@ -74,7 +74,7 @@ class Executor {
 std::unique_ptr<Executor> make_executor(Assignment const& assignment);
 // The layers of a training as make_executor() would plan them: see Sequence::explain(). Needs no device.
 std::string explain(Assignment const& assignment);
-// The kinds; each works on every backend that has memory of its kind.
+// The kinds of executors; each supports every backend with memory of its kind.
 std::unique_ptr<Executor> make_host_executor(Assignment const& assignment);  // cpu, reference; no others
 std::unique_ptr<Executor> make_device_executor(
     Assignment const& assignment);  // one device alone, all backends

@@ -19,29 +19,30 @@ struct Context {
   Device device;
   TensorFormat format = TensorFormat::nchw;  // of images between layers
   bool training = false;                     // backward() will be called
-  bool gradient_of_input = true;             // and asked for dx
-  bool fuse = false;                         // activations go into the products beside them
-  bool branch = false;                       // gradients of parameters are computed beside those of images
-  DataType factors = DataType::f32;          // or tf32: what f32 factors of products are cut to
-  // The type of activations, their gradients, and weights as factors of products: f32, f16 or bf16. Weights
-  // themselves, their gradients, biases and losses are f32.
+  bool gradient_of_input = true;             // and computes dx
+  bool fuse = false;                         // activations are fused into adjacent products
+  // Gradients of parameters are computed concurrently with those of images.
+  bool branch = false;
+  DataType factors = DataType::f32;  // or tf32: the rounding of f32 factors of products
+  // The type of activations, their gradients, and weights as factors of products: f32, f16 or bf16. The
+  // weights themselves, their gradients, biases and losses are f32.
   DataType type = DataType::f32;
 
   bool narrow() const { return type != DataType::f32; }
 };
 
-// The format in which host threads compute small images fastest: on the CPU the batch innermost, so that
-// every loop vectorizes over it whatever the number of channels.
+// The format in which host threads compute small images fastest: on the CPU the batch is contiguous, so that
+// every loop vectorizes over it for any number of channels.
 inline TensorFormat preferred_format(Device const& device) {
   return device.backend == Backend::cpu ? TensorFormat::chwn : TensorFormat::nchw;
 }
 
-// `tensor` as a factor of products.
+// Returns `tensor` as a factor of products.
 inline TensorDescription factor(Context const& context, TensorDescription tensor) {
   if (tensor.type == DataType::f32) tensor.type = context.factors;
   return tensor;
 }
-// A weight as such a factor, as Pass::factor() finds it.
+// Returns a weight as such a factor, as provided by Pass::factor().
 inline TensorDescription weight_factor(Context const& context, TensorDescription weight) {
   if (context.narrow()) weight.type = context.type;
   return factor(context, weight);
@@ -53,16 +54,15 @@ struct Place {
   std::byte* workspace = nullptr;
 };
 
-// What one pass through a network works on: arrays in the memory of the device, laid out as the parameters
-// are.
+// The arrays of one pass through a network, in device memory, in the layout of the parameters.
 struct Pass {
   Parameters const& parameters;
   float const* values;
-  float* gradients;  // of a training
+  float* gradients;  // if training
   Place main;
-  Place side;  // where a layer computes the gradients of its parameters, and a loss its number; may be `main`
-  // Where layers compute in 16 bits: the trained values so, and what gradients are multiplied by (f32, of the
-  // device; null: by nothing).
+  Place side;  // for the gradients of parameters and the loss value; may be `main`
+  // If layers compute in 16 bits: the trained values in 16 bits, and the factor of gradients (f32, in device
+  // memory; null: none).
   std::byte const* factors = nullptr;
   float const* gradient_scale = nullptr;
 
@@ -74,17 +74,18 @@ struct Pass {
   }
 };
 
-// What layers and losses share: planning their operations, preparing them, and the workspace that they need.
+// The common base of layers and losses: planning and preparing their operations, and the workspace that they
+// need.
 class Operations {
  public:
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // What has to be done before anything runs: slow, and independent of each other.
+  // Returns the tasks that must be done before anything runs: slow, and independent of each other.
   std::vector<std::function<void()>> take_preparations() { return std::exchange(preparations_, {}); }
   // The chosen kernels, for people: "forward by mma", ...
   std::vector<std::string> const& choices() const { return choices_; }
 
  protected:
-  // Plans now; `target` is there when the preparation has been done.
+  // Plans immediately; `target` is valid after the preparation.
   template <class Problem>
   void make(Prepared<Problem>& target, char const* what, Problem const& problem, Device const& device) {
     auto plan = make_plan(problem, device);
@@ -104,26 +105,29 @@ class Layer : public Operations {
  public:
   virtual ~Layer() = default;
   virtual std::string name() const = 0;
-  // Plans for inputs as described; returns what the output is like.
+  // Plans for inputs with this description; returns that of the output.
   virtual TensorDescription plan(Context const& context, Parameters const& parameters,
                                  TensorDescription const& x) = 0;
   virtual void forward(Pass const& pass, void const* x, void* y) = 0;
-  // Writes the gradients of the layer's parameters and, unless dx is null, of x. x is as forward() left it.
+  // Writes the gradients of the layer's parameters and, unless dx is null, of x. x is unchanged since
+  // forward().
   virtual void backward(Pass const& pass, void const* x, void const* dy, void* dx) = 0;
-  // Number of its first parameter; -1 if it has none. Layers add theirs in the order in which they stand.
+  // Returns the number of its first parameter; -1 if it has none. Layers add their parameters in network
+  // order.
   virtual int first_parameter() const { return -1; }
   // True if y may be x's own buffer (and then dx is dy's).
   virtual bool in_place() const { return false; }
-  // The function, if the layer is nothing else.
+  // The activation function, if the layer is only that.
   virtual std::optional<ActivationFunction> activation() const { return {}; }
-  // True if y is made of the largest of x, so that a rising function before it is the same as behind it.
+  // True if y consists of maxima of x, so that a monotonic function before the layer is equivalent to one
+  // after it.
   virtual bool selects() const { return false; }
-  // True if y can be function(y), and dx be multiplied by the derivative of the function that made x, without
-  // another pass over memory: both before plan().
+  // True if the layer can apply `function` to y, and multiply dx by the derivative of the function that
+  // computed x, without another pass over memory; both are set before plan().
   virtual bool has_epilogue() const { return false; }
   void fuse_value(ActivationFunction function) { value_ = function; }
   void fuse_derivative(ActivationFunction function) { derivative_ = function; }
-  // Bytes that forward() keeps for backward(), where the sequence says.
+  // Returns the bytes that forward() keeps for backward(), in memory provided by the sequence.
   virtual std::size_t saved_bytes() const { return 0; }
   void set_saved(std::byte* memory) { saved_ = memory; }
 
@@ -132,21 +136,21 @@ class Layer : public Operations {
   std::optional<ActivationFunction> value_, derivative_;
 };
 
-// The last layer of a training: the mean loss over a batch and its gradient, and the scores whose largest is
-// the answer.
+// The last layer of a training: the mean loss over a batch and its gradient, and the scores whose maximum is
+// the prediction.
 class Loss : public Operations {
  public:
   virtual ~Loss() = default;
   virtual std::string name() const = 0;
   virtual Index classes() const = 0;  // after plan()
   virtual void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) = 0;
-  // Bytes that the loss works in, where the sequence says.
+  // Returns the bytes of scratch memory of the loss, provided by the sequence.
   virtual std::size_t scratch_bytes() const { return 0; }
   void set_scratch(std::byte* memory) { scratch_ = memory; }
-  // scores (N, classes), f32, row-major: larger is likelier.
+  // scores (N, classes), f32, row-major: higher is more likely.
   virtual void scores(Pass const& pass, void const* x, float* scores) = 0;
-  // Writes the mean loss to loss[0]; dx; and the gradients of the loss's own parameters. All pointers are of
-  // the device.
+  // Writes the mean loss to loss[0], dx, and the gradients of the loss's own parameters. All pointers are
+  // device pointers.
   virtual void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// The layers that the networks are made of.
+// The layers of the networks.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,12 +14,13 @@
 
 namespace cosmati::nets {
 
-// What a convolution layer is like; stride 1, square windows.
+// The shape of a convolution layer; stride 1, square windows.
 struct ConvolutionShape {
   Index inputs, outputs, window;
   Index padding = 0;
   Index groups = 1;
-  std::vector<bool> connected = {};  // see Parameter; empty: every output sees every input of its group
+  // See Parameter; empty: every output is connected to every input of its group.
+  std::vector<bool> connected = {};
 };
 
 // y[n, k, p, q] = bias[k] + sum over c, r, s of x[n, c, p + r - padding, q + s - padding] * weight[k, c, r,
@@ -42,7 +43,7 @@ class ConvolutionLayer final : public Layer {
   Index padding_, groups_;
   Prepared<ConvolutionProblem> forward_, data_, filter_;
   void plan_mask(Context const& context, Parameter const& weight);
-  DeviceMemory mask_;  // (outputs, inputs): 1 where connected, else 0; empty where all are
+  DeviceMemory mask_;  // (outputs, inputs): 1 if connected, else 0; empty if all are
   Prepared<ElementwiseProblem> masked_;
 };
 
@@ -63,7 +64,7 @@ class PoolingLayer final : public Layer {
  private:
   PoolingMode mode_;
   Index window_;
-  TensorDescription indices_;  // u8: which element of its window was the maximum; saved for backward()
+  TensorDescription indices_;  // u8: the position of each maximum in its window; saved for backward()
   Prepared<PoolingProblem> forward_, backward_;
 };
 
@@ -76,7 +77,7 @@ class ActivationLayer final : public Layer {
                          TensorDescription const& x) override;
   void forward(Pass const& pass, void const* x, void* y) override;
   void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
-  // relu's derivative can be told from its result.
+  // relu's derivative follows from its result.
   bool in_place() const override { return function_ == ActivationFunction::relu; }
   std::optional<ActivationFunction> activation() const override { return function_; }
 
@@ -106,17 +107,18 @@ class FullyConnectedLayer final : public Layer {
   Prepared<ReduceProblem> bias_gradient_;
 };
 
-// Losses are f32: what is between f32 and the network's narrower type, in scratch memory of the loss. The way
-// back multiplies by Pass::gradient_scale.
+// Losses are computed in f32: conversion from and to the network's narrower type, in scratch memory of the
+// loss. The backward direction multiplies by Pass::gradient_scale.
 class Widened {
  public:
-  // Converts x (N, features), if it is not f32.
+  // Plans the conversion of x (N, features), if it is not f32.
   template <class Make>
   void plan(Context const& context, TensorDescription const& x, Make const& make);
   bool present() const { return x_.present(); }
   TensorDescription const& description(TensorDescription const& x) const { return present() ? x_ : x; }
   std::size_t bytes() const { return present() ? 2 * static_cast<std::size_t>(rounded()) : 0; }
-  // x as f32, where scratch begins, or itself; room for its gradient, or that itself.
+  // x() returns x in f32, at the beginning of scratch, or x itself; dx() returns memory for its gradient, or
+  // dx.
   void const* x(Pass const& pass, void const* x, std::byte* scratch) const;
   void* dx(void* dx, std::byte* scratch) const { return present() ? scratch + rounded() : dx; }
   void finish(Pass const& pass, void* dx, std::byte* scratch) const;
@@ -143,10 +145,11 @@ class SoftmaxLoss final : public Loss {
   Widened widened_;
   Prepared<TransformProblem> scores_;
   Prepared<CrossEntropyProblem> loss_, gradient_;
-  bool apart_ = false;  // with a branch the loss is summed beside the gradient, which others wait for
+  // With a branch the loss is summed concurrently with the gradient, for which others wait.
+  bool apart_ = false;
 };
 
-// Gaussian units around one centre for each class (see RbfProblem); scores are the negative distances.
+// Gaussian units around one center per class (see RbfProblem); scores are the negative distances.
 class GaussianLoss final : public Loss {
  public:
   // Adds `name`.centres (classes, inputs), trained or fixed. rubbish: see RbfProblem.
@@ -162,18 +165,18 @@ class GaussianLoss final : public Loss {
  private:
   int centres_;
   Widened widened_;
-  Prepared<ElementwiseProblem> scale_centres_;  // their gradient by Pass::gradient_scale
+  Prepared<ElementwiseProblem> scale_centres_;  // multiplies their gradient by Pass::gradient_scale
   Index classes_;
   double rubbish_;
   Prepared<RbfProblem> distances_, loss_, backward_;
   Prepared<AddProblem> negate_;
 };
 
-// Whether the function and its derivative can go into a product's epilogue: the derivative must follow from
-// the value.
+// Whether the function and its derivative can be fused into a product's epilogue: the derivative must follow
+// from the value.
 bool can_fuse(ActivationFunction function);
 
-// The layout of the images between layers, and of vectors (n, f) that follow from them without moving an
+// The layout of the images between layers, and of the vectors (n, f) that they become without moving an
 // element.
 TensorDescription image_description(Context const& context, Index n, Index c, Index h, Index w);
 TensorDescription vector_description(Context const& context, Index n, Index features);

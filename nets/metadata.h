@@ -1,5 +1,5 @@
-// Numbers in the metadata of a model's file, which holds only text: written so that reading gives the same
-// bits.
+// Numbers in the metadata of a model's file, which contain only text: written so that reading restores the
+// same bits.
 #pragma once
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@ using Metadata = std::map<std::string, std::string>;
 
 std::string exact(double value);  // hexadecimal floating point
 
-// The value of `key`. Throws Error(bad_file) naming `path` if it is missing or no number.
+// Returns the value of `key`. Throws Error(bad_file) naming `path` if it is missing or not a number.
 double real(Metadata const& metadata, std::string const& key, std::string const& path);
 // The same, an integer in [low, high].
 long long integer(Metadata const& metadata, std::string const& key, std::string const& path,

@@ -1,5 +1,4 @@
-// The trainable numbers of a network: one flat array for all of them, so that an optimizer's step is one
-// operation.
+// The parameters of a network: one flat array for all of them, so that an optimizer step is one operation.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,25 +14,25 @@ struct Parameter {
   TensorDescription description;  // f32, row-major
   Index offset = 0;               // elements from the start of the flat array
   bool trainable = true;
-  // For a filter (k, c, r, s): whether output k sees input c, at k * c_count + c. Empty: all do. What is not
-  // connected stays zero and is not counted.
+  // For a filter (k, c, r, s): whether output k is connected to input c, at k * c_count + c. Empty: all are.
+  // Unconnected elements stay zero and are not counted.
   std::vector<bool> connected;
 };
 
 // Parameters of a network and the state of its optimizer, all f32, in host memory.
 class Parameters {
  public:
-  // Returns the number of the parameter of this name, which is added if there is none. All are added before
+  // Returns the number of the parameter of this name, adding it if necessary. All must be added before
   // allocate().
   int add(std::string name, Shape shape, bool trainable = true, std::vector<bool> connected = {});
-  // Makes room for values and for `state_count` arrays of optimizer state, all zero. What is trainable comes
-  // first in the flat arrays.
+  // Allocates values and `state_count` arrays of optimizer state, all zero. Trainable parameters come first
+  // in the flat arrays.
   void allocate(int state_count);
 
   std::vector<Parameter> const& list() const { return list_; }
   Parameter const& operator[](int number) const { return list_[static_cast<std::size_t>(number)]; }
   int find(std::string const& name) const;  // -1 if there is none
-  Index trainable_count() const;            // numbers that are trained, without padding
+  Index trainable_count() const;            // number of trainable numbers, without padding
 
   float* value(int number) { return values() + (*this)[number].offset; }
   float const* value(int number) const { return value_.as<float>() + (*this)[number].offset; }

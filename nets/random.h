@@ -1,10 +1,11 @@
-// A small generator for what must not differ between machines: initial weights and the order of images.
+// A small generator for numbers that must be the same on every machine: initial weights and the order of
+// images.
 #pragma once
 #include <cmath>
 
 namespace cosmati::nets {
 
-// SplitMix64 (Steele, Lea and Flood 2014). Two numbers name a stream: a seed, and what the stream is for.
+// SplitMix64 (Steele, Lea and Flood 2014). Two numbers identify a stream: a seed and a purpose.
 class Random {
  public:
   Random(unsigned long long seed, unsigned long long purpose) : state_(seed) {
@@ -16,7 +17,7 @@ class Random {
     z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
     return z ^ z >> 31;
   }
-  // As if bits() had been called so many times.
+  // Has the same effect as `calls` calls of bits().
   void skip(unsigned long long calls) { state_ += calls * step; }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
   double uniform(double low, double high) { return low + (high - low) * uniform(); }

@@ -1,4 +1,4 @@
-// Data parallelizm: one network on several host threads, each on its share of a batch.
+// Data parallelism: one network on several host threads, each on its share of a batch.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace cosmati::nets {
 
-// Batches are cut into micro-batches of this many images: the batch innermost and one vector register wide,
-// so that what a thread computes on stays in its own cache.
+// Batches are divided into micro-batches of this many images: the batch is contiguous and one vector register
+// wide, so that each thread's data stay in its own cache.
 inline constexpr Index micro_batch = 16;
 
-// The same network once for each thread of the device. Work is divided by index, so that the same number of
+// The same network, once per thread of the device. Work is divided by index, so that the same number of
 // threads gives the same bits.
 class Replicas {
  public:
-  // The parameters' arrays are read when something runs.
+  // The parameters' arrays are read at run time.
   Replicas(Assignment const& assignment, bool training);
 
   // Mean loss over the images order[first .. first + count) of `data`, and its gradients in gradients().
@@ -32,10 +32,10 @@ class Replicas {
  private:
   struct Replica {
     std::unique_ptr<Sequence> full;  // micro_batch images
-    std::unique_ptr<Sequence> rest;  // fewer, of the last size that was needed
+    std::unique_ptr<Sequence> rest;  // fewer images, of the last size that was needed
     Tensor gradient;                 // of one micro-batch
     Tensor sum;                      // of the micro-batches of this thread
-    Tensor workspace;                // of add()
+    Tensor workspace;                // workspace of add()
     double loss = 0;
   };
   void add_share(Replica& replica, Dataset const& data, std::vector<Index> const& order, Index first,

@@ -1,4 +1,4 @@
-// Layers in a row, prepared for one batch size, with the memory that they work in.
+// Layers in order, prepared for one batch size, with their memory.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,17 +11,17 @@
 
 namespace cosmati::nets {
 
-// Layers and the loss that ends them; the layers hold numbers of parameters.
+// Layers and the final loss; the layers contain the numbers of their parameters.
 struct Network {
   std::vector<std::unique_ptr<Layer>> layers;
   std::unique_ptr<Loss> loss;
 };
 
-// A queue and another beside it, whose work begins at a fork and is waited for at the join.
+// A queue and a side queue, whose work begins at a fork and is waited for at the join.
 class Branch {
  public:
   Branch(Device const& device, Queue& main) : main_(main), side_(device), forked_(device), done_(device) {}
-  Stream fork();  // what the side does from now on comes after what the main queue was given
+  Stream fork();  // later work of the side follows the work already submitted to the main queue
   void join();
   Queue& side() { return side_; }
 
@@ -31,7 +31,7 @@ class Branch {
   Moment forked_, done_;
 };
 
-// What a pass in 16 bits reads besides: see Pass.
+// Additional inputs of a pass in 16 bits: see Pass.
 struct Narrow {
   std::byte const* factors = nullptr;
   float const* gradient_scale = nullptr;
@@ -39,33 +39,33 @@ struct Narrow {
 
 class Sequence {
  public:
-  // Plans everything: needs no device. `parameters` outlives the sequence. x: the batch of inputs.
+  // Plans everything; needs no device. `parameters` must outlive the sequence. x: the batch of inputs.
   Sequence(Parameters const& parameters, Network network, Context const& context, TensorDescription const& x);
-  // Allocates the memory and prepares the operations, in parallel where the device has threads.
+  // Allocates the memory and prepares the operations, in parallel if the device has threads.
   void prepare();
 
-  // The buffer of the device that holds the inputs of the next batch, described by input().
+  // Returns the device buffer for the inputs of the next batch, described by input().
   float* input_data() { return reinterpret_cast<float*>(at(value_[0])); }
   TensorDescription const& input() const { return input_; }
   Index batch() const { return input_.extent(0); }
   Index classes() const { return network_.loss->classes(); }
 
-  // Scores (batch, classes) for the inputs in input_data(). Enqueued, like what follows; `values` and
-  // `gradients` are of the device and laid out as the parameters are.
+  // Computes scores (batch, classes) for the inputs in input_data(). Enqueued, like the following functions;
+  // `values` and `gradients` are in device memory, in the layout of the parameters.
   void infer(float const* values, float* scores, Stream stream = nullptr, Narrow const& narrow = {});
-  // Called when the gradients of the parameters from element `first` on, to the last one, have been enqueued
-  // (on the side of the branch); the last time with 0.
+  // Called when the gradients of all parameters from element `first` on have been enqueued (on the side of
+  // the branch); the last time with 0.
   using Ready = std::function<void(Index first)>;
-  // Mean loss of the inputs in input_data() against labels (batch), to loss[0], and its gradients.
-  // `branch`: of the queue that `stream` is of, where the context said so.
+  // Computes the mean loss of the inputs in input_data() against labels (batch), to loss[0], and its
+  // gradients. `branch`: that of the queue of `stream`, if the context requests one.
   void loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
                           Stream stream = nullptr, Branch* branch = nullptr, Ready const& ready = {},
                           Narrow const& narrow = {});
-  // What Ready is called with, in this order.
+  // Returns the arguments of the calls of Ready, in order.
   std::vector<Index> gradient_starts() const;
 
-  // A table of the layers: what they compute, by which kernels, and where in the sequence's memory they
-  // write.
+  // Returns a table of the layers: what they compute, by which kernels, and where in the sequence's memory
+  // they write.
   std::string explain() const;
 
  private:
@@ -85,10 +85,10 @@ class Sequence {
   Context context_;
   TensorDescription input_;
   std::size_t memory_bytes_ = 0;
-  std::vector<Block> value_;                    // of layer i's input; the last entry is of the output
-  std::vector<TensorDescription> description_;  // of these
+  std::vector<Block> value_;                    // of layer i's input; the last one is the output's
+  std::vector<TensorDescription> description_;  // of these values
   std::vector<Block> saved_;                    // of layer i
-  std::vector<Block> gradient_;                 // of what value_ has; two in turn where there is no branch
+  std::vector<Block> gradient_;                 // of the values; two alternate if there is no branch
   Block loss_scratch_, workspace_, side_workspace_;
   DeviceMemory memory_;
 };

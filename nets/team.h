@@ -11,8 +11,8 @@
 
 namespace cosmati::nets {
 
-// Who trains: devices of this process, of one backend, and processes that have as many of them each. They
-// share each batch.
+// The participants: devices of this process, of one backend, and processes with the same number of devices.
+// They share each batch.
 struct Team {
   Team(Device const& device, parallel::ProcessGroup* processes = nullptr)
       : devices{device}, group(processes) {}
@@ -22,22 +22,22 @@ struct Team {
   int size() const { return static_cast<int>(devices.size()) * (group == nullptr ? 1 : group->size()); }
 
   std::vector<Device> devices;
-  parallel::ProcessGroup* group;  // all with the same assignment; null: this process alone
+  parallel::ProcessGroup* group;  // all with the same assignment; null: only this process
 };
 
-// The place of one device among those that share each batch.
+// The position of one device among those that share each batch.
 struct Membership {
   int number = 0, of = 1;
-  parallel::AllReduce* sums = nullptr;  // where there are others
+  parallel::AllReduce* sums = nullptr;  // if there are others
 };
 
-// A number that depends on `so_far` and on every bit of the memory, of 4-byte elements.
+// Returns a hash of `so_far` and every bit of the memory, of 4-byte elements.
 std::uint64_t fingerprint(std::span<std::uint32_t const> words, std::uint64_t so_far = 0);
 std::uint64_t fingerprint(DeviceMemory const& memory, std::uint64_t so_far = 0);
-// Together, all processes: throws Error(system) if one of the fingerprints, of the devices of this process
-// from number `first` on, is not that of device 0.
+// Collective over all processes: throws Error(system) if one of the fingerprints of this process's devices,
+// from number `first` on, differs from that of device 0.
 void check_same(std::vector<std::uint64_t> const& found, int first, parallel::ProcessGroup* group);
-// Whether `mine` is true in any of the processes; all of them ask together.
+// Collective: returns whether `mine` is true in any process.
 bool any_process(bool mine, parallel::ProcessGroup* group);
 
 }  // namespace cosmati::nets

@@ -1,4 +1,4 @@
-// Element access for the reference: x(n, c, h, w) is a double for any type and any strides.
+// Element access for the reference: x(n, c, h, w) is a double for any type and strides.
 #pragma once
 #include <type_traits>
 
@@ -40,7 +40,7 @@ class Input {
   void const* data_;
 };
 
-// One element of an output: y(n, k, p, q) = sum rounds the sum once, to the type of y.
+// One element of an output: y(n, k, p, q) = sum rounds the sum once to the type of y.
 class Element {
  public:
   Element(DataType type, void* data, Index offset) : type_(type), data_(data), offset_(offset) {}

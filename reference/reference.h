@@ -1,4 +1,4 @@
-// The reference: every operation as naive loops over any type and any strides, summed in f64.
+// The reference: every operation as naive loops over any type and strides, summed in f64.
 // Formulas, shapes and the meaning of each tensor are documented with the problems in cosmati/ops/. No
 // function here allocates memory or keeps state. All expect a validated problem and complete arguments.
 #pragma once

@@ -12,11 +12,11 @@ struct WindowAxis {
   Index pad;  // padding before the image
   Index dilation;
 
-  // The position in the image of a window's tap; not inside() if it lies in the padding.
+  // Returns the position in the image of a window's tap; not inside() if it is in the padding.
   Index place(Index window, Index tap) const { return window * stride + tap * dilation - pad; }
   bool inside(Index place) const { return place >= 0 && place < image; }
 
-  // The window whose tap `tap` lies at `place`, or -1 if there is none.
+  // Returns the window whose tap `tap` is at `place`, or -1 if there is none.
   Index window_at(Index place, Index tap) const {
     Index const start = place + pad - tap * dilation;
     return start >= 0 && start % stride == 0 && start / stride < outputs ? start / stride : -1;

@@ -14,10 +14,9 @@ inline constexpr Index image_channels = 3;
 inline constexpr Index image_size = first_size << layer_count;  // 64
 inline constexpr Index image_elements = image_size * image_size * image_channels;
 
-// Images of channels.back() channels; each transposed convolution of the generator, and in the other
-// direction each convolution of the discriminator, doubles (halves) rows and columns. The default is the
-// report's network. The command line changes the hidden channels only (architecture_of_width); tests also use
-// fewer layers.
+// Images of channels.back() channels; each transposed convolution of the generator doubles rows and columns,
+// and each convolution of the discriminator halves them. The default is the report's network. The command
+// line only changes the hidden channels (architecture_of_width); tests also use fewer layers.
 struct Architecture {
   Index latent = latent_size;
   std::vector<Index> channels = {512, 256, 128, 64, image_channels};

@@ -3,8 +3,8 @@
 //   transposed convolution of stride 2; batch normalization with stored statistics and ReLU after all but the
 //   last, then tanh. The hidden channels are those of the weights; 512, 256, 128 and 64 are the report's.
 // out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * w[r, s, k, c]: the data gradient of a convolution with
-// stride 2, padding 1 before and 2 after. Kernels for it visit only the taps that meet an input; no inserted
-// zero is multiplied.
+// stride 2, padding 1 before and 2 after. Its kernels visit only the taps that meet an input; they do not
+// multiply by inserted zeros.
 #pragma once
 #include <array>
 #include <memory>
@@ -19,10 +19,10 @@ namespace cosmati::dcgan {
 
 struct GeneratorOptions {
   Index batch = 64;
-  DataType type = DataType::f32;        // of filters and of what is between layers: f32, tf32, f16, bf16
+  DataType type = DataType::f32;        // of filters and of tensors between layers: f32, tf32, f16, bf16
   DataType image_type = DataType::f32;  // f32, f16, or u8: (int)((x + 1) / 2 * 255)
   std::array<Method, layer_count> method = {};
-  PlanOptions plan = {};  // of all layers
+  PlanOptions plan = {};  // for all layers
 };
 
 // The plan of a layer's convolution; a line of --explain.
@@ -31,7 +31,7 @@ struct PlannedPart {
   Method method = Method::automatic;
   std::string problem, kernel, recipe;
   double predicted_seconds = 0;  // 0: no prediction
-  double useful_flops = 0;       // multiplications and additions that the network needs, of the whole layer
+  double useful_flops = 0;       // multiplications and additions of the whole layer that the network requires
 };
 
 // Prepared for one batch size on one device. Not thread-safe: it owns the buffers between its layers.
@@ -42,11 +42,11 @@ class Generator {
   GeneratorOptions const& options() const { return options_; }
   std::vector<PlannedPart> const& parts() const { return parts_; }
 
-  // z (batch, 100) of latent_type(), images (batch, 64, 64, 3) of options().image_type, both in the device's
+  // z (batch, 100) of latent_type(), images (batch, 64, 64, 3) of options().image_type, both in device
   // memory. Only enqueues, so that it can be recorded.
   void run(void const* z, void* images, Stream stream);
-  // tf32 begins in f32: the products of the first layer are few, and its rounding would be a third of the
-  // error.
+  // For tf32 the first layer is computed in f32: it has few products, and its rounding would be a third of
+  // the error.
   static DataType projection_type(DataType type) { return type == DataType::tf32 ? DataType::f32 : type; }
   DataType latent_type() const { return projection_type(options_.type); }
 
@@ -58,7 +58,7 @@ class Generator {
   };
   struct Layer {
     std::vector<Part> parts;
-    Prepared<TransformProblem> spread;  // where spread_to has memory
+    Prepared<TransformProblem> spread;  // if spread_to has memory
     DeviceMemory spread_to;
     Index spread_offset = 0;
     DeviceMemory in;

@@ -1,5 +1,5 @@
-// Where images go: text, .npy, .raw, a picture; each chunk to its place, so that threads and processes write
-// at once, and a run that was ended can be continued.
+// Output of images: text, .npy, .raw or a picture; each chunk has a fixed position, so that threads and
+// processes write concurrently, and an interrupted run can be continued.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,10 +15,10 @@
 namespace cosmati::dcgan {
 
 struct OutputRequest {
-  std::string output;                    // .npy, .raw (the numbers alone), else text; empty: none
+  std::string output;                    // .npy, .raw (only the numbers), otherwise text; empty: none
   std::string image;                     // .bmp or .png; empty: none
-  std::string animation;                 // an animated PNG, image after image; empty: none
-  Index columns = 0;                     // images in a row of `image`; 0: a square
+  std::string animation;                 // an animated PNG of all images; empty: none
+  Index columns = 0;                     // images per row of `image`; 0: a square
   int frames_per_second = 20;            // of the animation
   DataType output_type = DataType::f32;  // of .npy and .raw: f32, f16 or u8
 };
@@ -26,44 +26,43 @@ struct OutputRequest {
 // Whether the numbers of `output` are written as bytes, not as text.
 bool is_array(std::string const& output);
 
-// A grid of more images would be larger than a picture may be.
+// A grid of more images would exceed the maximum size of a picture.
 inline constexpr Index most_images_of_a_picture = 65536;
 
-// The narrowest type from which all that was asked for can be made exactly.
+// Returns the narrowest type from which all requested outputs can be computed exactly.
 DataType image_type_for(OutputRequest const& request);
 
-// The files grow beside their names, with ".partial" behind them, and what of them is valid stands in
-// FILE.progress. A run with the same `key` continues them; finish() gives them their names. One process
-// begins and finishes the files; others may join to write parts of them. write() is for many threads at once,
-// unless in_order().
+// The files are written under their names with ".partial" appended, and FILE.progress records their valid
+// parts. A run with the same `key` continues them; finish() renames them. One process creates and finishes
+// the files; others may join to write parts of them. write() is thread-safe unless in_order().
 class Output {
  public:
-  // Throws Error(system), and Error(unavailable) where another process is writing the same files.
+  // Throws Error(system), and Error(unavailable) if another process is writing the same files.
   Output(OutputRequest request, Index count, DataType image_type, std::string key, int threads);
-  // The files that another process has sealed: it told the `seal`. Null if they, or files with these names
-  // that are others, cannot be written from here.
+  // Opens the files that another process has marked with `seal`. Null if they cannot be written from here, or
+  // if the files with these names are different ones.
   static std::unique_ptr<Output> join(OutputRequest request, Index count, DataType image_type, int threads,
                                       std::string const& seal);
   ~Output();
   Output(Output const&) = delete;
   Output& operator=(Output const&) = delete;
 
-  // By an earlier run: images that are in the files, the first of all, and where their text ends.
+  // Images written by an earlier run, counted from the first, and the end of their text.
   Index images() const { return written_.images; }
   Index text_at() const { return written_.text_at; }
-  // Marks the files for processes that want to join, where the next chunk will be.
+  // Marks the files for processes that want to join, at the position of the next chunk.
   std::string seal();
   bool text() const { return output_ && !is_array(request_.output); }
   bool in_order() const { return output_ && output_->in_order(); }  // a pipe or device
 
-  // The length of each image's text is measured.
+  // Measures the length of each image's text.
   Part part(Chunk const& chunk, Images images) const;
   void write(Part const& part);
-  void flush();  // what this process wrote, to the disk
-  // What is valid from now on; fewer images than before are passed over.
+  void flush();  // flushes this process's writes to disk
+  // Records the new valid part; ignored if it has fewer images than before.
   void note(Dealer::Written const& written);
   void finish();
-  void discard();  // instead: nothing is left
+  void discard();  // the alternative: removes everything
 
  private:
   struct Unit;
@@ -71,7 +70,7 @@ class Output {
   std::string const& picture_path() const {
     return request_.image.empty() ? request_.animation : request_.image;
   }
-  // What is made of bytes when all are there: all but a BMP file, whose bytes have their places.
+  // Outputs that are made from the complete bytes: all but a BMP file, whose bytes have fixed positions.
   bool has_tiles() const;
   bool has_bitmap() const;
   std::string tiles_path() const { return picture_path() + ".tiles"; }
@@ -93,7 +92,7 @@ class Output {
   std::string key_, head_;
   int threads_;
   bool finished_ = false, joined_ = false;
-  std::mutex mutex_;  // of written_ and the progress
+  std::mutex mutex_;  // protects written_ and the progress
   Dealer::Written written_;
   std::unique_ptr<io::ProgressFile> progress_;
   std::unique_ptr<io::PartialFile> output_, bitmap_, tiles_;

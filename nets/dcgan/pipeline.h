@@ -13,11 +13,11 @@ namespace cosmati::dcgan {
 
 inline Index bytes_of_image(DataType type) { return image_elements * size_of(type); }
 
-// A ring of buffers, one per chunk in flight: one is uploaded and one is downloaded while another is
-// computed. Not thread-safe. On host backends begin() returns when the chunk is complete.
+// A ring of buffers, one per chunk in flight: one is uploaded and one downloaded while another is computed.
+// Not thread-safe. On host backends begin() returns when the chunk is complete.
 class Pipeline {
  public:
-  // download: false leaves the images on the device (to measure what computing costs).
+  // download: false leaves the images on the device (to measure the computation).
   Pipeline(FoldedWeights const& weights, Device const& device, GeneratorOptions const& options, int slots = 3,
            bool download = true);
   virtual ~Pipeline() = default;
@@ -29,14 +29,14 @@ class Pipeline {
 
   // z (count, 100), copied before this returns; count <= batch. Not if full().
   virtual void begin(float const* z, Index count);
-  // The oldest chunk's images, (count, 64, 64, 3) of options().image_type, when they are there. Their memory
-  // is not used again while somebody owns it. Null without download. Not if empty().
+  // Waits for the oldest chunk's images, (count, 64, 64, 3) of options().image_type. Their memory is reused
+  // only when no owner is left. Null without download. Not if empty().
   virtual Images front();
   void pop();
 
-  // When the pieces of the oldest chunk happened, in seconds of the host's steady clock: on the backend cuda
-  // by events, whose distances are added to the host's time of one of them. Not before front(). Without
-  // download its two times are the end of the computation.
+  // The times of the oldest chunk, in seconds of the host's steady clock: on the backend cuda from events,
+  // relative to the host's time of one of them. Not before front(). Without download its two times are the
+  // end of the computation.
   struct Times {
     double upload_begin, upload_end, compute_begin, compute_end, download_begin, download_end;
   };
@@ -50,7 +50,7 @@ class Pipeline {
     std::size_t images = 0;  // which of host_images_
     DeviceMemory device_z, device_images;
     Recording work;
-    Moment begun, uploaded, started, computed, fetched, done;  // fetched: its download begins
+    Moment begun, uploaded, started, computed, fetched, done;  // fetched: start of the download
     Index count = 0;
   };
   Device device_;
@@ -60,7 +60,7 @@ class Pipeline {
   Moment made_;
   double made_at_ = 0;  // by the host's clock
   std::vector<Slot> slots_;
-  std::vector<HostMemory> host_images_;  // at least as many as were owned at once
+  std::vector<HostMemory> host_images_;  // the maximum number that was owned at a time
   std::deque<std::size_t> under_way_;
   std::size_t next_ = 0;
 };
@@ -69,7 +69,8 @@ class Pipeline {
 std::vector<float> generate(FoldedWeights const& weights, Device const& device, std::vector<float> const& z,
                             Index largest_batch = 64);
 
-// Images in a batch where `count` are asked for, `largest` at a time: equal shares, the last one filled up.
+// Returns the images per batch for `count` images, at most `largest` at a time: equal shares, with the last
+// padded.
 Index even_batch(Index count, Index largest);
 
 }  // namespace cosmati::dcgan

@@ -1,4 +1,4 @@
-// The messages between the processes that draw together.
+// The messages between the processes that generate images together.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,28 +13,28 @@
 
 namespace cosmati::dcgan {
 
-// What rank 0 tells the others before they prepare.
+// What rank 0 sends to the others before they prepare.
 struct Told {
   Index count = 0, batch = 0;
   std::string seal;  // of the files
 };
-// All ranks together, rank 0 the first and the others the second.
+// Collective: rank 0 calls the first function, the others the second.
 void tell_ranks(parallel::ProcessGroup& group, Told const& told);
 Told hear_rank_0(parallel::ProcessGroup& group);
-// The weights of rank 0 on all ranks, which call it together; `mine` is read on rank 0 alone.
+// Collective: returns the weights of rank 0 on all ranks; `mine` is used only on rank 0.
 Weights broadcast(parallel::ProcessGroup& group, Weights const* mine);
-// All ranks together, each whether it can write the files: those that cannot.
+// Collective: each rank passes whether it can write the files; returns those that cannot.
 std::vector<int> ranks_without_files(parallel::ProcessGroup& group, bool here);
 
-// Rank 0: deals chunks to the other ranks until all are in the files, while Workers of its own take part.
-// Each rank writes what it has drawn, and is told where its text goes; images of a rank that cannot reach the
-// files are sent, and `writer` writes them. Chunks of at most 1 GiB. Whoever dies takes the others with it
-// (parallel/process_group.h).
+// Rank 0: assigns chunks to the other ranks until all are in the files, while its own Workers take part. Each
+// rank writes the images that it has generated, and is told the position of their text; images of a rank
+// without access to the files are sent and written by `writer`. Chunks have at most 1 GiB. If a rank dies,
+// all terminate (parallel/process_group.h).
 void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const& latents, Index image_bytes,
                    Writer& writer, bool text);
 
-// The other ranks: draw what rank 0 sends until it sends no more. output: null where the images are to be
-// sent.
+// The other ranks: generate the chunks that rank 0 sends until there are no more. output: null if the images
+// are to be sent.
 void draw_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* output);
 
 }  // namespace cosmati::dcgan

@@ -1,4 +1,4 @@
-// One device's part of DCGAN training: both networks, its share of each batch, and a step.
+// One device's part in DCGAN training: both networks, its share of each batch, and a step.
 #pragma once
 #include <cstdint>
 #include <future>
@@ -26,21 +26,21 @@ struct Settings {
   DataType compute = DataType::f32;  // see Precision
 };
 
-// With others, all of them call the functions that compute together, each on a thread of its own. Values and
-// moments are the same on all, to the bit.
+// If there are several replicas, all of them call the computing functions together, each on its own thread.
+// Values and moments are bit-identical on all.
 class Replica {
  public:
-  // `settings` and `pictures` outlive the replica. Values are undefined until initialise() or until they are
-  // written and refresh_factors() is called.
+  // `settings` and `pictures` must outlive the replica. Values are undefined until initialise(), or until
+  // they are written and refresh_factors() is called.
   Replica(Settings const& settings, Pictures const& pictures, Device const& device,
           nets::Membership const& membership);
   Replica(Replica const&) = delete;
   Replica& operator=(Replica const&) = delete;
 
-  // Weights start as N(0, 0.02), the scales of batch normalization as N(1, 0.02), the rest as 0.
+  // Weights are initialized as N(0, 0.02), the scales of batch normalization as N(1, 0.02), the rest as 0.
   void initialise();
   void refresh_factors();
-  // Step number `step`, from 0; before it, every so many steps, pictures and latent vectors of many are sent.
+  // Runs step `step`, from 0; periodically first uploads the pictures and latent vectors of many steps.
   void step(long long step);
   // Mean losses of discriminator and generator over whole batches, summed over the steps since the last call.
   struct Losses {
@@ -63,7 +63,7 @@ class Replica {
   Pictures const& pictures_;
   Device device_;
   nets::Membership membership_;
-  Index first_, batch_;  // of each batch, this device's share: so many images from that one on
+  Index first_, batch_;  // this device's share of each batch: the first image and their number
   std::unique_ptr<GeneratorTraining> generator_, sampler_;
   std::unique_ptr<Discriminator> discriminator_;
   std::unique_ptr<Workbench> bench_;
@@ -72,15 +72,15 @@ class Replica {
   Prepared<ElementwiseProblem> normalize_;
   DeviceMemory real_;    // a batch of the data, in [-1, 1]
   DeviceMemory losses_;  // of discriminator and generator, summed since the last report, 256 bytes apart
-  // A block of steps, sent together.
+  // A block of steps, uploaded together.
   DeviceMemory pictures_block_, latents_block_;
-  std::size_t picture_stride_ = 0, latent_stride_ = 0;  // bytes a step
+  std::size_t picture_stride_ = 0, latent_stride_ = 0;  // bytes per step
   long long block_first_ = 0, block_end_ = 0, block_steps_ = 1;
   HostMemory pictures_host_, latents_host_;
   std::vector<Index> order_;
   long long order_epoch_ = -1;
-  long long drawn_first_ = -1;  // of the block that drawn_ draws
-  std::future<void> drawn_;     // last: it uses the rest
+  long long drawn_first_ = -1;  // first step of the block that drawn_ prepares
+  std::future<void> drawn_;     // last, since it uses the other members
 };
 
 }  // namespace cosmati::dcgan

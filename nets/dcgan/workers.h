@@ -1,4 +1,4 @@
-// Who draws the chunks: a thread for each device of this process.
+// The workers that generate the chunks: one thread per device of this process.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,16 +18,16 @@ struct DrawnChunk {
   Pipeline::Times times;
 };
 
-// Chunks that may be on their way at once: on the processor nothing overlaps, and a chunk is delivered before
-// the next one is begun.
+// Returns the chunks that may be in flight: on the CPU nothing overlaps, and a chunk is delivered before the
+// next one begins.
 inline int slots_of(Device const& device) { return device.backend == Backend::cuda ? 3 : 1; }
 
-// A thread for each device. A device that fails hands its chunks to the others; `warn` is told, as often as
-// that happens. Pipelines are prepared by the constructor, for all devices at once.
+// One thread per device. The chunks of a device that fails are given to the others, and `warn` is called each
+// time. Pipelines are prepared by the constructor, for all devices concurrently.
 class Workers {
  public:
   using Warn = std::function<void(std::string const&)>;
-  // Called on a thread of its own for each device, all at once.
+  // Called for each device on its own thread, concurrently.
   using Make = std::function<std::unique_ptr<Pipeline>(std::size_t device)>;
   Workers(std::size_t devices, Make const& make, Warn warn);
   Workers(FoldedWeights const& weights, std::vector<Device> const& devices, GeneratorOptions const& options,
@@ -39,7 +39,7 @@ class Workers {
   // Called on the device's thread for each chunk that it has computed; may throw, which fails the dealer.
   using Deliver = std::function<void(Chunk const&, Images)>;
   void start(Dealer& dealer, Latents const& latents, Deliver deliver);
-  void wait();  // until all chunks are computed, or nobody is left
+  void wait();  // until all chunks are computed, or no worker is left
   std::vector<PlannedPart> const& parts() const;
   std::vector<std::vector<DrawnChunk>> const& drawn() const {
     return drawn_;

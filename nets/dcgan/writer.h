@@ -1,4 +1,4 @@
-// Who brings computed chunks into the files of a process.
+// The writer of computed chunks to the files of a process.
 #pragma once
 #include <exception>
 #include <functional>
@@ -11,21 +11,21 @@
 
 namespace cosmati::dcgan {
 
-// Writes what `dealer` places. With `beside`, on a thread of its own that goes on until the last part: for
-// devices that leave the processors alone. Else whoever delivers a chunk or calls write_some() writes what is
-// there, on the processors that have just computed it.
+// Writes the parts that `dealer` has placed. With `beside`, on a separate thread until the last part: for
+// devices that leave the CPU idle. Otherwise whoever delivers a chunk or calls write_some() writes the
+// available parts, on the CPU threads that have just computed them.
 class Writer {
  public:
-  using Progress = std::function<void(Index images)>;  // that are in the files
+  using Progress = std::function<void(Index images)>;  // images in the files
   Writer(Dealer& dealer, Output& output, bool beside, Progress progress);
   ~Writer();
   Writer(Writer const&) = delete;
   Writer& operator=(Writer const&) = delete;
 
   void deliver(Chunk const& chunk, Images images);  // from any thread
-  void write_some();                                // nothing where a thread writes
+  void write_some();                                // does nothing if a thread writes
   void written(Chunk const& chunk);                 // by another process
-  void write_rest();                                // until the last part; rethrows what a thread threw
+  void write_rest();                                // until the last part; rethrows exceptions of the thread
   double busy() const { return busy_; }             // seconds; after write_rest()
 
   struct Span {
@@ -41,7 +41,7 @@ class Writer {
   Dealer& dealer_;
   Output& output_;
   Progress progress_;
-  std::mutex mutex_;  // who writes
+  std::mutex mutex_;  // held while writing
   std::exception_ptr failure_;
   double busy_ = 0;
   std::vector<Span> spans_;

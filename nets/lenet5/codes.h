@@ -1,5 +1,5 @@
-// What the 1998 network has that others have not: which maps C3 sees, and the pictures that its outputs stand
-// for. LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, Proc. IEEE 86
+// Features of the 1998 network: which maps C3 is connected to, and the pictures that its outputs represent.
+// LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, Proc. IEEE 86
 // (1998).
 #pragma once
 #include <string_view>
@@ -9,19 +9,17 @@
 
 namespace cosmati::lenet5 {
 
-// Table I: the maps of S2 that each map of C3 is connected to: 6 see three, 9 see four, the last sees all
-// six.
+// Table I: the maps of S2 to which each map of C3 is connected: 6 to three, 9 to four, the last to all six.
 inline constexpr std::string_view c3_inputs[16] = {"012",  "123",  "234",  "345",   "045",  "015",
                                                    "0123", "1234", "2345", "0345",  "0145", "0125",
                                                    "0134", "1245", "0235", "012345"};
 
-// connected[k * 6 + c]: whether map k of C3 sees map c of S2; 60 of 96 pairs.
+// connected[k * 6 + c]: whether map k of C3 is connected to map c of S2; 60 of 96 pairs.
 std::vector<bool> c3_connections();
 
 inline constexpr Index code_rows = 12, code_columns = 7;  // 84 units of F6
 
-// The target of unit i of F6 for `digit`: 1 where the digit's picture is black, else -1 (figure 3 in spirit:
-// a stylised picture of the character, so that characters that look alike have codes that are alike).
+// Returns the target of unit i of F6 for `digit`: 1 where the digit's picture is black, else -1 (as in figure
 float code(int digit, Index unit);
 
 }  // namespace cosmati::lenet5

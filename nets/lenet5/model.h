@@ -1,4 +1,4 @@
-// LeNet-5: its variants as sequences of layers, its files, and what it says about an image.
+// LeNet-5: its variants as sequences of layers, its files, and its predictions.
 #pragma once
 #include <memory>
 #include <string>
@@ -27,12 +27,12 @@ inline constexpr Index image_size = 28;
 enum class Variant { modern, chapter, lecun1998 };
 inline constexpr Variant variants[] = {Variant::modern, Variant::chapter, Variant::lecun1998};
 char const* name_of(Variant variant);
-Variant parse_variant(std::string const& name);  // throws Error listing the legal names
+Variant parse_variant(std::string const& name);  // throws Error listing the valid names
 
 class Model {
  public:
-  // state_count: arrays of optimizer state beside the parameters. Weights are zero until initialise() or
-  // load().
+  // state_count: arrays of optimizer state in addition to the parameters. Weights are zero until initialise()
+  // or load().
   explicit Model(Variant variant, int state_count = 0);
   void initialise(unsigned long long seed);
 
@@ -40,8 +40,8 @@ class Model {
   nets::Parameters& parameters() { return parameters_; }
   nets::Parameters const& parameters() const { return parameters_; }
 
-  // The network planned for a batch, and what an executor gets of it. Both refer to the model, which does not
-  // move meanwhile.
+  // Return the network planned for a batch, and the inputs of an executor. Both refer to the model, which
+  // must not move meanwhile.
   std::unique_ptr<nets::Sequence> sequence(nets::Context const& context, Index batch);
   nets::Assignment assignment(Device const& device);
 
@@ -50,25 +50,25 @@ class Model {
 
  private:
   nets::Network make_network();
-  // Weights start uniform in [-limit, limit]. Before a ReLU the variance of a unit's sum is kept by 6/inputs
-  // (He et al. 2015); a sigmoid's slope of at most 1/4 asks for four times what Glorot and Bengio (2010)
-  // give; 1998 has 2.4/inputs.
+  // Weights are initialized uniformly in [-limit, limit]. Before a ReLU, 6/inputs preserves the variance of a
+  // unit's sum (He et al. 2015); a sigmoid, with a slope of at most 1/4, needs four times the limit of Glorot
+  // and Bengio (2010); 1998 used 2.4/inputs.
   double initial_limit(nets::Parameter const& parameter) const;
 
   Variant variant_;
   nets::Parameters parameters_;
 };
 
-// Writes parameters, optimizer state and `metadata` (beside what the model itself needs). Crash-safe. Throws
-// Error(system), and leaves a file that is there, if a number is not finite.
+// Writes parameters, optimizer state and `metadata` (in addition to the model's own). Crash-safe. Throws
+// Error(system), leaving an existing file unchanged, if a number is not finite.
 void save(Model& model, std::string const& path, nets::Metadata metadata);
 
 struct Loaded {
   std::unique_ptr<Model> model;
   nets::Metadata metadata;
 };
-// Throws Error(bad_file) if the file is no LeNet-5 of ours, or a tensor has another shape than it should
-// or a number that is not finite.
+// Throws Error(bad_file) if the file is not a LeNet-5 of this library, or a tensor has an unexpected shape or
+// a number that is not finite.
 Loaded load(std::string const& path, bool with_state);
 
 struct Evaluation {

@@ -1,5 +1,5 @@
-// Training LeNet-5: epochs over shuffled images, a report after each, checkpoints that continue to the same
-// bits.
+// Training LeNet-5: epochs over shuffled images, a report after each, and checkpoints from which training
+// continues bit-identically.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -22,7 +22,7 @@ struct Hyperparameters {
   double momentum = 0.9;
   double weight_decay = 0;
   unsigned long long seed = 1;
-  DataType factors = DataType::f32;  // or tf32: what f32 factors of products are cut to
+  DataType factors = DataType::f32;  // or tf32: the rounding of f32 factors of products
   DataType type = DataType::f32;     // or f16, with loss scaling, or bf16: nets::Context::type
 };
 
@@ -33,17 +33,17 @@ Hyperparameters default_hyperparameters(Variant variant);
 
 struct EpochReport {
   int epoch = 0;                 // from 1
-  double loss = 0;               // mean over the epoch's images, as they were seen
+  double loss = 0;               // mean over the epoch's images, during training
   double train_accuracy = 0;     // 0..1, of all training images after the epoch
   double test_accuracy = 0;      // 0..1
   double learning_rate = 0;      // of the epoch's last step
   double images_per_second = 0;  // forward, backward, update
-  double seconds = 0;            // with both evaluations
+  double seconds = 0;            // including both evaluations
 };
 
 struct Progress {
   int epoch = 0;
-  Index images = 0;  // of this epoch, so far; a device may have some of them before it
+  Index images = 0;  // processed images of this epoch; some may still be in flight on a device
   Index total = 0;
   double loss = 0;
 };
@@ -52,22 +52,22 @@ struct Callbacks {
   std::function<void(Progress const&)> progress;
   std::function<void(EpochReport const&)> epoch;
   std::atomic<bool> const* stop = nullptr;  // checked after each step
-  double progress_seconds = 0;              // between two calls of progress, which waits for the loss so far
+  double progress_seconds = 0;              // between two calls of progress, which waits for the current loss
 };
 
 class Training {
  public:
-  // A fresh start. `train` and `test` outlive the training.
-  // A checkpoint does not depend on the number of devices and processes; one process saves it.
+  // Starts a new training. `train` and `test` must outlive it. A checkpoint does not depend on the number of
+  // devices and processes; one process saves it.
   Training(Hyperparameters const& hyperparameters, nets::Dataset const& train, nets::Dataset const& test,
            nets::Team const& team);
-  // Continues where the checkpoint was written, to the same bits. Throws Error(bad_file) if it is none, or
-  // was made from other images.
+  // Continues from a checkpoint, bit-identically. Throws Error(bad_file) if it is not a checkpoint, or was
+  // made from other images.
   Training(std::string const& checkpoint, nets::Dataset const& train, nets::Dataset const& test,
            nets::Team const& team);
 
-  // Trains to the last epoch, or until callbacks.stop is true; true if it is done. Throws Error(system) once
-  // a loss is not finite.
+  // Trains to the last epoch, or until callbacks.stop is true; returns true if complete. Throws Error(system)
+  // if a loss is not finite.
   bool run(Callbacks const& callbacks);
   void save(std::string const& path);
 
@@ -75,7 +75,8 @@ class Training {
   Hyperparameters const& hyperparameters() const { return hyperparameters_; }
   int epochs_done() const { return epoch_; }
   Index images_done() const { return images_; }  // of the epoch that was interrupted
-  // Every finished epoch, also those before a checkpoint (without their times, which no checkpoint keeps).
+  // All finished epochs, including those before a checkpoint (without their times, which checkpoints do not
+  // store).
   std::vector<EpochReport> const& history() const { return history_; }
   Evaluation evaluate_test() { return evaluate(*executor_, test_); }
 

@@ -1,5 +1,5 @@
-// From the structs of the C interface to what the library takes. Each function throws Error(bad_request) with
-// the name of what is wrong, its value, and what would be legal.
+// Converts the structs of the C interface. Each function throws Error(bad_request) with the name of the
+// invalid field, its value, and the valid values.
 #pragma once
 #include <span>
 #include <string>
@@ -13,23 +13,23 @@ namespace cosmati::c_api {
 // Rank 0 gives an absent tensor.
 TensorDescription tensor_of(char const* operation, char const* name, cosmati_tensor const& tensor);
 
-// For a tensor that this direction or mode does not have: its rank must be 0. `owner` is what has one.
+// For a tensor that this direction or mode does not use: its rank must be 0. `owner` is what uses it.
 void check_none(char const* operation, char const* name, cosmati_tensor const& tensor, char const* owner);
 
-// `value` as one of the first `count` values of an enumeration.
+// Returns `value` as one of the first `count` values of an enumeration.
 int choice_of(char const* operation, char const* name, int value, int count);
 template <class Enumeration>
 Enumeration enumerator_of(char const* operation, char const* name, int value, int count) {
   return static_cast<Enumeration>(choice_of(operation, name, value, count));
 }
 
-// `text` may be null: acc. Tensors that the text does not name are refused.
+// `text` may be null: acc. Tensors that the text does not name are rejected.
 Epilogue epilogue_of(char const* operation, char const* text, cosmati_named_tensor const* tensors,
                      std::size_t count, std::span<std::string_view const> indices);
 
 void check_size(char const* operation, std::size_t size, std::size_t expected);
 
-// The struct that a cosmati_..._problem was called with, checked as far as it can be without reading on.
+// Checks the struct passed to cosmati_..._problem as far as possible without reading its other fields.
 template <class Struct>
 Struct const& checked(char const* operation, Struct const* given, cosmati_problem_t* problem) {
   if (given == nullptr) refuse(std::string(operation) + ": the description of the problem is null");

@@ -15,16 +15,16 @@ class Given {
   // Throws Error(bad_request) if there are too many or one has no name.
   Given(cosmati_argument const* list, std::size_t count);
 
-  // Null if there is none of this name; else it counts as used.
+  // Returns null if there is no argument of this name; otherwise it counts as used.
   cosmati_argument const* find(char const* name);
-  // Null if each was used; else one that was not.
+  // Returns an unused argument, or null if all were used.
   cosmati_argument const* unused() const;
   std::string names() const;  // "x, w, y", for messages
 
  private:
   cosmati_argument const* list_;
   std::size_t count_;
-  std::uint64_t used_ = 0;  // a bit for each
+  std::uint64_t used_ = 0;  // one bit per argument
 };
 
 }  // namespace cosmati::c_api

@@ -1,4 +1,4 @@
-// What a handle of the C interface holds; it does not change once it is made.
+// The contents of a handle of the C interface; immutable.
 #pragma once
 #include <memory>
 

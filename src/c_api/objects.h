@@ -1,4 +1,4 @@
-// The objects behind the C interface's handles, whatever kind of problem they are of.
+// The objects behind the C interface's handles, for every kind of problem.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ struct cosmati_plan {
   cosmati_plan(cosmati_plan const&) = delete;
   cosmati_plan& operator=(cosmati_plan const&) = delete;
   virtual ~cosmati_plan() = default;
-  // Allocates nothing if there is nothing to complain about.
+  // Allocates nothing unless it fails.
   virtual void run(cosmati::c_api::Given& given, void* workspace, std::size_t bytes,
                    cosmati::Stream stream) const = 0;
 
@@ -23,7 +23,7 @@ struct cosmati_plan {
     cosmati::Considered considered;
     double measured_seconds = 0;
   };
-  // A line for each entry.
+  // Sets the explanation: one line per entry.
   void explain();
 
   std::string kernel;
@@ -32,7 +32,7 @@ struct cosmati_plan {
   std::vector<Entry> entries;
 };
 
-// A problem that has been validated. Immutable.
+// A validated problem. Immutable.
 struct cosmati_problem {
   cosmati_problem() = default;
   cosmati_problem(cosmati_problem const&) = delete;

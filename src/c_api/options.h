@@ -7,7 +7,7 @@
 
 namespace cosmati::c_api {
 
-// Every function throws Error(bad_request) with the entry and what would be legal.
+// Every function throws Error(bad_request) with the entry and the valid values.
 class Options {
  public:
   // `text` may be null; `legal` are the keys, each of which may be given once.

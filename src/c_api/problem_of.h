@@ -1,4 +1,4 @@
-// The objects of the C interface for one kind of problem: every operation is this template over its Problem.
+// The objects of the C interface for one kind of problem: every operation instantiates these templates.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,13 +15,13 @@
 
 namespace cosmati::c_api {
 
-// What a problem is called from outside, where that is not what the library calls it.
+// The external names of a problem, where they differ from the library's.
 struct Names {
-  std::string note;  // added to messages, which have the library's names; empty: nothing
+  std::string note;  // appended to messages, which use the library's names; empty: nothing
   char const* (*outside)(char const* name) = [](char const* name) { return name; };
 };
 
-// Does `body`; what it throws gets the note.
+// Calls `body`; appends the note to what it throws.
 template <class Body>
 auto with_note(Names const& names, Body const& body) {
   try {
@@ -32,7 +32,7 @@ auto with_note(Names const& names, Body const& body) {
   }
 }
 
-// Scalars of a run that are not of an epilogue: visit(name, member).
+// Calls visit(name, member) for scalars of a run other than an epilogue's.
 template <class Problem, class Visit>
 void visit_numbers(Problem const& problem, Visit const& visit) {
   using Arguments = typename Problem::Arguments;
@@ -48,7 +48,7 @@ constexpr bool has_epilogue = requires(Problem problem) {
   problem.epilogue;
 };
 
-// One run's arguments, from those given by name.
+// The arguments of one run, from those given by name.
 template <class Problem>
 class Binding {
  public:
@@ -157,7 +157,7 @@ class PlanOf final : public cosmati_plan {
     explain();
   }
 
-  // Puts what was measured into the list, the fastest first.
+  // Adds the measured times to the entries and sorts them, fastest first.
   void order_by(std::vector<Found<Problem>> const& found) {
     for (Entry& entry : entries)
       for (auto const& one : found)
@@ -214,7 +214,7 @@ class ProblemOf final : public cosmati_problem {
   }
 
  private:
-  // A run tells arguments by their names alone.
+  // Arguments of a run are identified only by name.
   void check_free(std::string const& name) const {
     Problem::visit_tensors(problem_, [&](char const* tensor, Role, TensorDescription const&, auto) {
       if (name == names_.outside(tensor))

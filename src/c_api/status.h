@@ -1,4 +1,4 @@
-// Where exceptions become status codes and the thread's message: nothing is thrown past a function of the C
+// Converts exceptions to status codes and the thread's message: no exception leaves a function of the C
 // interface.
 #pragma once
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cosmati::c_api {
 
-// In a handler: keeps what the exception says, and returns its code.
+// To be called in a handler: stores the exception's message, and returns its code.
 cosmati_status report() noexcept;
 
 template <class Body>

@@ -4,8 +4,8 @@
 
 namespace cosmati::plan {
 
-// Plans every member on the same device. On the host small members run at the same time, each on one thread;
-// the others one after another, on all.
+// Plans every member on the same device. On the host, small members run concurrently, each on one thread; the
+// others one after another, on all threads.
 Candidate<GroupedGemmProblem> each_member_candidate();
 
 }  // namespace cosmati::plan

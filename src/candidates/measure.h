@@ -1,4 +1,4 @@
-// What find() measures with: data in the memory of a device, and the time of a call.
+// The data and timing of find(): tensors in device memory, and the time of a call.
 #pragma once
 #include <deque>
 #include <functional>
@@ -14,9 +14,9 @@ class MeasuredData {
  public:
   explicit MeasuredData(Device const& device) : device_(device) {}
 
-  // Numbers between -1 and 1; `name` tells what must not be negative, and what is an index: zeros.
+  // Random numbers between -1 and 1; by `name`, some tensors are non-negative, and indices are zero.
   void* tensor(std::string_view name, TensorDescription const& description);
-  // Pointers to `matrices` such tensors, themselves in that memory.
+  // An array of pointers to `matrices` such tensors, also in device memory.
   void* array(std::string_view name, TensorDescription const& matrix, Index matrices);
   void* workspace(std::size_t bytes);
 
@@ -27,9 +27,9 @@ class MeasuredData {
   std::deque<DeviceMemory> memory_;
 };
 
-// Seconds of one call, which enqueues on a stream: the least on a host, the median on a GPU, of calls for
-// about `seconds`. On a GPU they are launches of a CUDA graph of calls, or single calls where one cannot be
-// captured. If the first call but one takes longer than `limit`, it is the only one.
+// Returns the seconds of one call, which enqueues on a stream: the minimum on a host, the median on a GPU, of
+// calls for about `seconds`. On a GPU they are launches of a CUDA graph of calls, or single calls if they
+// cannot be captured. If the second call takes longer than `limit`, it is the only one.
 double measure(Device const& device, std::function<void(Stream)> const& call, double seconds, double limit);
 
 }  // namespace cosmati::plan

@@ -67,7 +67,7 @@ class CudaPrimitive final : public Kernel<Problem> {
   cuda::PrimitiveLaunches launches_;
 };
 
-// Labels that the host can read are checked as on the other backends of the host.
+// Labels that the host can read are checked as on the other host backends.
 template <class Problem>
 void check_labels_of(Problem const& problem, typename Problem::Arguments const& arguments) {
   if constexpr (requires { arguments.labels; }) {
@@ -124,7 +124,7 @@ std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
 
 }  // namespace cosmati::plan
 
-// Their place among the candidates of all backends.
+// Adds them to the candidates of all backends.
 #define COSMATI_PRIMITIVE(Problem)                                     \
   namespace cosmati {                                                  \
   template <>                                                          \

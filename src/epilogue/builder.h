@@ -14,14 +14,14 @@ class Builder {
   int make(Op op, std::array<int, 3> operand);
   std::size_t size() const { return nodes_.size(); }
 
-  // `contents` holds text, scalars, operands, stores (with nodes of this builder) and result; they come back
-  // renumbered, without the scalars and operands that nothing needs.
+  // `contents` contains text, scalars, operands, stores (with nodes of this builder) and result; the returned
+  // expression has them renumbered, without unused scalars and operands.
   Expression finish(Expression::Contents contents) const;
 
  private:
   Node const& node(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
   bool is_constant(int index, double value) const;
-  int simplified(Op op, std::array<int, 3> operand);  // -1: nothing simpler is known
+  int simplified(Op op, std::array<int, 3> operand);  // -1: no simplification is known
   int add_once(Node const& node);
 
   using Key = std::tuple<Op, std::array<int, 3>, unsigned long long, int>;

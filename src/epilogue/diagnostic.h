@@ -6,8 +6,9 @@
 
 namespace cosmati::epilogue {
 
-// Throws Error(bad_request). `column` is an offset in `text`; of a long text the surroundings are shown. What
-// is not printable ASCII is shown as '?', white space as a blank, so that the caret stands under its column.
+// Throws Error(bad_request). `column` is an offset in `text`; of a long text only the surroundings are shown.
+// Characters other than printable ASCII are shown as '?', white space as a blank, so that the caret is under
+// its column.
 [[noreturn]] void fail(std::string_view sentence, std::string_view text, std::size_t column);
 
 // `character` in quotes, or its hexadecimal code if it is not printable.

@@ -13,7 +13,8 @@ struct Token {
   double number = 0;
 };
 
-// Throws Error(bad_request) at a character that starts no token and at a number that no double holds.
+// Throws Error(bad_request) at a character that starts no token and at a number that a double cannot
+// represent.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}

@@ -1,4 +1,4 @@
-// What the two printers of expressions share.
+// Common parts of the two printers of expressions.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace cosmati::epilogue {
 
-std::string number_text(double value);  // the shortest decimal that gives `value` back
+std::string number_text(double value);  // the shortest decimal that converts back to `value`
 std::string_view operator_text(Op op);  // "+" of Op::add; empty if `op` is not a binary operator
 std::string text_of(std::vector<std::string> const& indices);  // "[m, n]"
 std::string text_of(Operand const& operand);                   // "bias[n]"

@@ -1,5 +1,5 @@
-// What a VectorProgram consists of: instructions on lanes, and the function that runs them at a level of
-// instructions.
+// The contents of a VectorProgram: instructions on lanes, and the function that runs them at an
+// instruction-set level.
 #pragma once
 #include <vector>
 
@@ -7,27 +7,27 @@
 
 namespace cosmati::epilogue::detail {
 
-// Loops run over a multiple of this many elements; the rest of a run is padded to it.
+// Loops run over a multiple of this many elements; the rest of a run is padded.
 inline constexpr int lane_width = 16;
 
-// One operation; the inputs are values, numbered: accumulator, source, scalars, operands, constants, then the
-// result of each instruction. Op::multiply with a third input adds that to the product. Clamp and the
+// One operation; the inputs are numbers of values: accumulator, source, scalars, operands, constants, then
+// the result of each instruction. Op::multiply with a third input adds it to the product. Clamp and the
 // comparisons > and >= do not occur.
 struct Instruction {
   Op op = Op::add;
   int input[3] = {-1, -1, -1};
-  int target = 0;  // the register of the result; -1 if it goes straight to the result of the run
+  int target = 0;  // the register of the result; -1 if it is the result of the run
 };
 
-// Where a value lies: `width` elements, or, if uniform, lane_width equal ones.
+// The location of a value: `width` elements or, if uniform, lane_width equal ones.
 template <class Real>
 struct Lane {
   Real const* data;
   bool uniform;
 };
 
-// Runs one instruction on `width` elements, a multiple of lane_width. If not all of its lanes are uniform,
-// those that are stand for any width. `target` may be the data of an input.
+// Runs one instruction on `width` elements, a multiple of lane_width. Unless all its lanes are uniform,
+// uniform ones apply to any width. `target` may be the data of an input.
 template <class Real>
 using Execute = void (*)(Instruction const& instruction, Lane<Real> const* values, Real* target, int width);
 
@@ -36,7 +36,7 @@ Execute<Real> execute_at(VectorLevel level);
 
 template <class Real>
 struct VectorCode {
-  static constexpr int block = 1024 / static_cast<int>(sizeof(Real));  // elements of a register
+  static constexpr int block = 1024 / static_cast<int>(sizeof(Real));  // elements per register
 
   std::vector<Instruction> instructions;
   std::vector<Real> constants;  // each lane_width times
@@ -45,8 +45,8 @@ struct VectorCode {
   int first_constant = 0;
   int first_result = 0;
   int registers = 0;
-  int result = 0;           // a value
-  std::vector<int> stores;  // values
+  int result = 0;           // number of a value
+  std::vector<int> stores;  // numbers of values
   bool uses_accumulator = false;
   bool uses_source = false;
   bool direct = false;  // the last instruction writes the result of the run

@@ -1,5 +1,5 @@
-// The numbers in the vectorized functions of float and of double. The polynomials are Chebyshev fits of our
-// own over the intervals that the comments name.
+// The constants of the vectorized functions of float and double. The polynomials are Chebyshev fits computed
+// for this library over the intervals in the comments.
 #pragma once
 
 namespace cosmati::epilogue::vector_math {

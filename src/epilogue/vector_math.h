@@ -1,5 +1,5 @@
-// Functions without branches, so that a loop over them becomes vector instructions; within 4 ulp. Logarithm
-// and power of double call the C++ library.
+// Branch-free functions, so that loops over them vectorize; within 4 ulp. Logarithm and power of double call
+// the C++ library.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -28,7 +28,7 @@ COSMATI_INLINE Real polynomial(Real x, Real const (&c)[count]) {
 
 template <class Real>
 COSMATI_INLINE Real minimum(Real a, Real b) {
-  Real const smaller = a < b ? a : b;  // b where either is NaN
+  Real const smaller = a < b ? a : b;  // b if either is NaN
   return a == a ? smaller : a;
 }
 
@@ -51,7 +51,7 @@ COSMATI_INLINE Real copy_sign(Real magnitude, Real sign) {  // magnitude >= 0 or
   return bits_of<Real>(bits_of<Bits>(magnitude) | (bits_of<Bits>(sign) & C::sign));
 }
 
-// To the nearest integer, ties to even: adding 2^23 (2^52) leaves no bits for a fraction.
+// Rounds to the nearest integer, ties to even: after adding 2^23 (2^52) no bits remain for a fraction.
 template <class Real>
 COSMATI_INLINE Real round(Real x) {
   constexpr Real whole = 1 / std::numeric_limits<Real>::epsilon();
@@ -83,14 +83,14 @@ COSMATI_INLINE Reduced<Real> reduce(Real x, Real rest) {
 }
 
 template <class Real>
-COSMATI_INLINE Real two_to(typename Constants<Real>::Bits n) {  // of a normal number
+COSMATI_INLINE Real two_to(typename Constants<Real>::Bits n) {  // for normal results
   return bits_of<Real>((n + Constants<Real>::bias) << Constants<Real>::mantissa_bits);
 }
 
 template <class Real>
 struct Exponential {
   Real value;
-  Real scaled;  // factor * value, rounded once also where value itself is subnormal
+  Real scaled;  // factor * value, rounded once even if value is subnormal
 };
 
 // exp(x + rest); |factor| <= largest_factor.
@@ -102,7 +102,7 @@ COSMATI_INLINE Exponential<Real> exp_of_sum(Real x, Real rest, Real factor) {
   Reduced<Real> const reduced = reduce(clamped, rest);
   Real const r = reduced.r;
   Real const more = r * r * polynomial(r, C::exp_tail) + r;
-  // two factors, so that subnormal results come out
+  // Two factors, so that subnormal results are computed correctly.
   auto const half = (reduced.n + C::even_bias) / 2 - C::even_bias / 2;
   Real const first = two_to<Real>(half), second = two_to<Real>(reduced.n - half);
   return {(1 + more) * first * second, (factor + factor * more) * first * second};
@@ -140,7 +140,7 @@ COSMATI_INLINE float log(float x) {
   float const tail = square * f * polynomial(f, c) + e * -2.12194440e-4f - 0.5f * square;
   float const finite = f + tail + e * 0.693359375f;
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  float const positive = x < infinity ? finite : x;  // infinity and NaN stay
+  float const positive = x < infinity ? finite : x;  // infinity and NaN are kept
   float const not_negative = x == 0 ? -infinity : positive;
   return x < 0 ? std::numeric_limits<float>::quiet_NaN() : not_negative;
 }
@@ -218,7 +218,7 @@ COSMATI_INLINE float erf(float x) {
   float const large = copy_sign(1.0f - exp(-polynomial(bounded - 2.5f, far)), x);
   return magnitude < 1.0f ? small : large;
 }
-// Where |x| >= 1, 1 - 2 * Phi(-t) with t = sqrt(2) * |x|.
+// For |x| >= 1: 1 - 2 * Phi(-t) with t = sqrt(2) * |x|.
 COSMATI_INLINE double erf(double x) {
   double const magnitude = absolute(x);
   double const square = x * x;
@@ -229,7 +229,7 @@ COSMATI_INLINE double erf(double x) {
   return magnitude < 1.0 ? small : large;
 }
 
-// x * sigmoid(2 u); 2 u is formed in double, for its relative error would grow with it in the exponential.
+// x * sigmoid(2 u); 2 u is computed in double, because the exponential would amplify its relative error.
 COSMATI_INLINE float gelu_tanh(float x) {
   double const wide = static_cast<double>(x);
   double const twice = 1.5957691216057308 * (wide + 0.044715 * wide * wide * wide);
@@ -239,7 +239,7 @@ COSMATI_INLINE float gelu_tanh(float x) {
   float const low = static_cast<float>(bounded - static_cast<double>(high));
   return sigmoid_of_sum(high, low, x);
 }
-// Here the error of 2 u, of some 2^-53 of it, is in the exponential.
+// The error of 2 u, about 2^-53 relative, is amplified by the exponential here.
 COSMATI_INLINE double gelu_tanh(double x) {
   double const twice = 1.5957691216057308 * (x + 0.044715 * x * x * x);
   double const not_above = twice > 800.0 ? 800.0 : twice;
@@ -258,7 +258,7 @@ COSMATI_INLINE Real elu(Real x, Real alpha) {
   return x > 0 ? x : curved;
 }
 
-// log2 of x > 0, a float's value, as a double with 40 right bits
+// Returns log2 of x > 0, the value of a float, as a double with 40 correct bits.
 COSMATI_INLINE double log2_wide(double x) {
   using Bits = unsigned long long;
   constexpr Bits root_half = 0x3fe6a09e00000000u;

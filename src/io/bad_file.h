@@ -1,4 +1,4 @@
-// The one sentence that every reader gives for a file that is not what it should be.
+// The error message of every reader for a malformed file.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -11,11 +11,11 @@ namespace cosmati::io {
 // Throws Error(bad_file) with "NAME: REASON".
 [[noreturn]] void bad_file(std::string const& name, std::string const& reason);
 
-// Text from a file, fit for a message: in quotes, control and non-ASCII bytes as \xNN, cut after 60 bytes.
+// Returns text from a file for a message: in quotes, control and non-ASCII bytes as \xNN, cut after 60 bytes.
 std::string in_quotes(std::string_view text);
 
-// Bytes of `shape` with elements of `element_bytes` bytes; throws bad_file where an extent is negative or the
-// product passes 2^62, so that neither Shape::size() nor strides made from the shape can overflow.
+// Returns the bytes of `shape` with elements of `element_bytes` bytes; throws bad_file if an extent is
+// negative or the product exceeds 2^62, so that neither Shape::size() nor strides of the shape can overflow.
 Index checked_bytes(Shape const& shape, int element_bytes, std::string const& name);
 
 }  // namespace cosmati::io

@@ -1,4 +1,4 @@
-// A canvas for the pictures that the program writes: text, lines, rectangles, other pictures.
+// A canvas for the images that the program writes: text, lines, rectangles, other images.
 #pragma once
 #include <string_view>
 
@@ -13,7 +13,7 @@ struct Color {
 inline constexpr Color black{0, 0, 0};
 inline constexpr Color white{255, 255, 255};
 
-// Pixel (0, 0) is at the top left. What lies outside of the canvas is not drawn.
+// Pixel (0, 0) is at the top left. Drawing is clipped to the canvas.
 class Canvas {
  public:
   Canvas(int width, int height, Color background);
@@ -26,14 +26,14 @@ class Canvas {
   void fill_rectangle(int x, int y, int width, int height, Color color);
   void rectangle(int x, int y, int width, int height, Color color);  // its outline, one pixel wide
   void line(int from_x, int from_y, int to_x, int to_y, Color color);
-  // Each pixel of `image` as a square of scale x scale pixels.
+  // Draws each pixel of `image` as a square of scale x scale pixels.
   void blit(Image const& image, int x, int y, int scale = 1);
-  // Text with its top left at (x, y), in cells of 6 x 8 pixels times `scale`; '\n' begins a new line, what is
-  // not printable ASCII is drawn as '?'.
+  // Draws text with its top left at (x, y), in cells of 6 x 8 pixels times `scale`; '\n' begins a new line,
+  // and characters other than printable ASCII are drawn as '?'.
   void text(int x, int y, std::string_view text, Color color, int scale = 1);
 
   static constexpr int line_height(int scale = 1) { return 8 * scale; }
-  // Pixels from the left of the first to the right of the last character of the longest line.
+  // Returns the pixels from the left of the first to the right of the last character of the longest line.
   static int text_width(std::string_view text, int scale = 1);
 
  private:

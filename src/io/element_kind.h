@@ -1,4 +1,4 @@
-// The element types of files: our number types and those that only files have.
+// The element types of files: the library's data types and those that only files have.
 #pragma once
 #include <optional>
 
@@ -30,7 +30,7 @@ struct ElementFacts {
   int bytes;
   char const* numpy;  // little-endian
   char const* safetensors;
-  std::optional<DataType> type;  // with the same values and bits
+  std::optional<DataType> type;  // data type with the same values and bits
 };
 
 constexpr ElementFacts element_of(ElementKind kind, DataType type) {
@@ -38,7 +38,7 @@ constexpr ElementFacts element_of(ElementKind kind, DataType type) {
   return {kind, name_of(type), size_of(type), facts.numpy, facts.safetensors, type};
 }
 
-// Integers stand behind the types that .npy files hold as the bits of an integer.
+// Integers follow the types that .npy files store as the bits of an integer.
 inline constexpr ElementFacts element_kinds[] = {
     element_of(ElementKind::f64, DataType::f64),          element_of(ElementKind::f32, DataType::f32),
     element_of(ElementKind::f16, DataType::f16),          element_of(ElementKind::bf16, DataType::bf16),
@@ -59,19 +59,19 @@ constexpr ElementFacts const& facts_of(ElementKind kind) {
 constexpr char const* name_of(ElementKind kind) { return facts_of(kind).name; }
 constexpr int size_of(ElementKind kind) { return facts_of(kind).bytes; }
 
-// The number type with the same values and bits; u8 for booleans; none for s16, u16, u32, s64 and u64.
+// The data type with the same values and bits; u8 for booleans; none for s16, u16, u32, s64 and u64.
 constexpr std::optional<DataType> natural_type(ElementKind kind) {
   return kind == ElementKind::boolean ? DataType::u8 : facts_of(kind).type;
 }
 
-// How an element of `type` lies in a file; a tf32 is an f32 there.
+// How an element of `type` is stored in a file; a tf32 is stored as f32.
 constexpr ElementKind kind_of(DataType type) {
   ElementFacts const* found = element_kinds;
   while (found->type != (type == DataType::tf32 ? DataType::f32 : type)) ++found;
   return found->kind;
 }
 
-// Elements of `kind` are the bits of floating-point numbers where a tensor of `type` is asked for.
+// Whether elements of `kind` are the bits of floating-point numbers if a tensor of `type` is requested.
 constexpr bool is_pattern(ElementKind kind, DataType type) {
   return (kind == ElementKind::u16 || kind == ElementKind::u8) && !is_integer(type) &&
          size_of(type) == size_of(kind);

@@ -8,13 +8,14 @@
 
 namespace cosmati::io {
 
-// A whole file as text. Pipes and devices are read to their end, and must end within 256 MiB; a pipe that
-// nobody opens for writing is given up after a few seconds. Errors name the path and the reason (bad_file).
+// Returns a whole file as text. Pipes and devices are read to their end, which must be within 256 MiB; a pipe
+// that no process opens for writing fails after a few seconds. Errors name the path and the reason
+// (bad_file).
 std::string read_file(std::string const& path);
 
-// The bytes of a regular file, for the lifetime of the object: a copy that nothing can change or, of more
-// than 256 MiB, the file mapped read-only. If another program cuts such a large file short in the meantime,
-// reading past its new end ends this program (SIGBUS); files that are replaced by rename do no harm.
+// The bytes of a regular file, for the lifetime of the object: an immutable copy or, above 256 MiB, the file
+// mapped read-only. If another program truncates such a large file in the meantime, reading past its new end
+// terminates this program (SIGBUS); replacing a file by rename is safe.
 class MappedFile {
  public:
   explicit MappedFile(std::string const& path);
@@ -29,7 +30,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// Where a callback of write_atomically puts its bytes, in order.
+// The output of a callback of write_atomically; writes are sequential.
 class FileWriter {
  public:
   FileWriter(int descriptor, std::string const& path) : descriptor_(descriptor), path_(path) {}
@@ -41,20 +42,20 @@ class FileWriter {
   std::string const& path_;
 };
 
-// Writes a new file beside `path`, flushes it to the disk and renames it to `path`: whatever happens, `path`
-// holds the old contents or all of the new. If `fill` throws, or the disk is full, the new file is removed
-// and the old one stays. A symbolic link is followed; a device or pipe (/dev/stdout) is written directly.
-// Throws Error(system).
+// Writes a new file beside `path`, flushes it to disk and renames it to `path`: in every case, `path`
+// contains either the old or the complete new contents. If `fill` throws, or the disk is full, the new file
+// is removed and the old one remains. A symbolic link is followed; a device or pipe (/dev/stdout) is written
+// directly. Throws Error(system).
 void write_atomically(std::string const& path, std::function<void(FileWriter&)> const& fill);
 void write_atomically(std::string const& path, std::string_view contents);
 
-// Adds `text` at the end of the file, which is made if it does not exist, by one write. Throws Error(system).
+// Appends `text` to the file, which is created if it does not exist, by one write. Throws Error(system).
 void append_to_file(std::string const& path, std::string_view text);
-// The same, on a line of its own: if the file ends within a line, that one is ended first.
+// Appends `line` as a separate line: if the file ends within a line, that line is ended first.
 void append_line(std::string const& path, std::string const& line);
 
-// Before work whose result is to be written there: throws Error(system) if `path` is a folder, or lies in one
-// that does not exist or cannot be written.
+// To be called before work whose result will be written there: throws Error(system) if `path` is a folder, or
+// is in one that does not exist or is not writable.
 void check_writable(std::string const& path);
 
 }  // namespace cosmati::io

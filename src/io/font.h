@@ -1,4 +1,4 @@
-// A bitmap font of 5 x 7 pixels a character for the printable characters of ASCII, space (32) to tilde (126).
+// A bitmap font of 5 x 7 pixels per character for printable ASCII, space (32) to tilde (126).
 #pragma once
 
 namespace cosmati::io {
@@ -8,7 +8,7 @@ inline constexpr int glyph_height = 7;
 inline constexpr char first_glyph = ' ';
 inline constexpr char last_glyph = '~';
 
-// Rows from the top down, with a space between them.
+// Rows from top to bottom, separated by a space.
 // clang-format off
 inline constexpr char const* glyphs[] = {
     "..... ..... ..... ..... ..... ..... .....",  // space

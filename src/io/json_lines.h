@@ -1,4 +1,4 @@
-// JSON Lines: one JSON value a line (https://jsonlines.org).
+// JSON Lines: one JSON value per line (https://jsonlines.org).
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -9,20 +9,20 @@
 
 namespace cosmati::io {
 
-// The value as one line, line end included. Bytes that are not UTF-8 become U+FFFD; NaN and infinities become
-// null.
+// Returns the value as one line, including the line end. Bytes that are not UTF-8 become U+FFFD; NaN and
+// infinities become null.
 std::string json_line(nlohmann::json const& value);
 
-// Adds the value to the file as a whole line, by one write, so that a reader never sees half of it; makes the
-// file if there is none. After a last line that a crash has cut short, it begins a new one. Throws
+// Appends the value to the file as a complete line, by one write, so that readers never see a part of it;
+// creates the file if necessary. After a last line truncated by a crash, it begins a new one. Throws
 // Error(system).
 void append_json_line(std::string const& path, nlohmann::json const& value);
 
-// The value of each line; empty lines are skipped. Throws Error(bad_file) that names the line, and for values
-// nested deeper than 100.
+// Returns the value of each line, skipping empty lines. Throws Error(bad_file) naming the line, also for
+// values nested deeper than 100.
 std::vector<nlohmann::json> read_json_lines(std::string const& path);
 
-// The same from text, one value at a time; `name` stands for the path in messages, lines count from 1.
+// The same from text, one value at a time; messages use `name` in place of the path, and lines count from 1.
 void parse_json_lines(std::string_view text, std::string const& name,
                       std::function<void(std::size_t line, nlohmann::json&& value)> const& visit);
 

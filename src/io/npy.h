@@ -9,19 +9,19 @@
 
 namespace cosmati::io {
 
-// The array in a .npy file: bool, i1 to i8, u1 to u8, f2, f4, f8 in either byte order, up to six dimensions;
-// a Fortran-ordered one has column-major strides. The file is mapped, nothing of it is copied. Throws
-// Error(bad_file) unless the header is exactly what the format asks for and the data is exactly what the
-// header promises.
+// Reads the array of a .npy file: bool, i1 to i8, u1 to u8, f2, f4, f8 in either byte order, up to six
+// dimensions; a Fortran-ordered array has column-major strides. The file is mapped and not copied. Throws
+// Error(bad_file) unless the header conforms to the format and the data have exactly the size that it
+// specifies.
 RawArray read_npy(std::string const& path);
-// The same from memory, which must outlive the result; `name` stands for the path in messages.
+// The same from memory, which must outlive the result; messages use `name` in place of the path.
 RawArray parse_npy(std::span<std::byte const> file, std::string const& name);
 
-// Version 1.0, C order whatever the strides; bf16 is written as <u2, e4m3 and e5m2 as |u1, tf32 as <f4.
+// Writes version 1.0, C order for any strides; bf16 as <u2, e4m3 and e5m2 as |u1, tf32 as <f4.
 void write_npy(std::string const& path, TensorDescription const& description, void const* data);
 void write_npy(std::string const& path, Tensor const& tensor);
 std::string npy_bytes(TensorDescription const& description, void const* data);
-// What stands before the data.
+// Returns the bytes before the data.
 std::string npy_prologue(TensorDescription const& description);
 std::string npy_bytes(Tensor const& tensor);
 

@@ -14,11 +14,11 @@ struct NpyHeader {
   Shape shape;
 };
 
-// `text` as in {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, the keys in any order, with
-// spaces and line ends after it. Throws Error(bad_file) in the name of `file`.
+// Parses `text` such as {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, with keys in any order,
+// followed by spaces and line ends. Throws Error(bad_file) naming `file`.
 NpyHeader parse_npy_header(std::string_view text, std::string const& file);
 
-// The dictionary alone.
+// Returns only the dictionary.
 std::string print_npy_header(TensorDescription const& description);
 
 }  // namespace cosmati::io

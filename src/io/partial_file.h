@@ -8,30 +8,30 @@
 
 namespace cosmati::io {
 
-// PATH.partial, whose parts are written in any order, by many threads and processes at once, and which
-// becomes PATH by finish(); without finish() it stays. A device or pipe (/dev/stdout) is written directly, in
-// order. All throw Error(system).
+// PATH.partial, whose parts are written in any order, by many threads and processes concurrently, and which
+// finish() renames to PATH; without finish() it remains. A device or pipe (/dev/stdout) is written directly,
+// in order. All functions throw Error(system).
 class PartialFile {
  public:
-  // keep: bytes of a PATH.partial that is there, which stays as it is; 0: begins anew.
+  // keep: bytes of an existing PATH.partial to keep; 0: start over.
   PartialFile(std::string path, unsigned long long keep);
-  // The PATH.partial that another process made and will finish; null where there is none that may be written.
+  // Opens the PATH.partial that another process created and will finish; null if there is none that is
+  // writable.
   static std::unique_ptr<PartialFile> join(std::string path);
   ~PartialFile();
   PartialFile(PartialFile const&) = delete;
   PartialFile& operator=(PartialFile const&) = delete;
 
-  bool in_order() const { return direct_; }  // each write begins where the one before ended
+  bool in_order() const { return direct_; }  // each write must begin where the previous one ended
   void write(unsigned long long at, void const* data, std::size_t bytes);
-  // `rows` pieces of row_bytes, dense in `data`, each `stride` bytes behind the one before. Not if
-  // in_order().
+  // Writes `rows` pieces of row_bytes, dense in `data`, `stride` bytes apart in the file. Not if in_order().
   void write_rows(unsigned long long at, std::size_t stride, std::size_t rows, void const* data,
                   std::size_t row_bytes);
-  std::string read(unsigned long long at, std::size_t bytes) const;  // as many of them as there are
+  std::string read(unsigned long long at, std::size_t bytes) const;  // fewer at the end of the file
   std::string const& partial_path() const { return partial_; }
-  void flush();                           // to the disk, what this process wrote
-  void finish(unsigned long long bytes);  // cut to so many, flushed, renamed
-  void discard();                         // removed
+  void flush();                           // flushes this process's writes to disk
+  void finish(unsigned long long bytes);  // truncates to this size, flushes and renames
+  void discard();                         // removes the file
 
  private:
   PartialFile() = default;
@@ -43,8 +43,8 @@ class PartialFile {
   std::unique_ptr<PlacedWriter> writer_;  // not if direct_
 };
 
-// A line of text that is replaced as a whole: what of a partial file is valid. While the object lives, no
-// other process can have one of the same path. Throws Error(system); Error(unavailable) where another process
+// A line of text that is replaced as a whole: the valid parts of a partial file. While the object exists, no
+// other process can have one for the same path. Throws Error(system); Error(unavailable) if another process
 // has it.
 class ProgressFile {
  public:

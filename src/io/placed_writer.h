@@ -1,4 +1,4 @@
-// Writing at many places of one file at once.
+// Concurrent writes to many positions of one file.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -7,11 +7,10 @@
 
 namespace cosmati::io {
 
-// Every call may be made by many threads, and for one file by many processes, at once, for bytes that do not
-// overlap. The file grows as far as it is written and is never cut. Linux lets one write() at a time into a
-// file; where the file lies in memory (tmpfs), where that would be the limit, long pieces are therefore
-// copied into the file's mapped pages, which are taken from the system before they are touched: a full file
-// system is an error here as well.
+// Every function is thread-safe, and for one file also across processes, for bytes that do not overlap. The
+// file grows as it is written and is never truncated. Linux serializes write() to a file; for files in memory
+// (tmpfs), where that limits the throughput, long pieces are therefore copied to the file's mapped pages,
+// which are allocated before they are accessed: a full file system is an error here as well.
 class PlacedWriter {
  public:
   explicit PlacedWriter(
@@ -20,9 +19,9 @@ class PlacedWriter {
   PlacedWriter(PlacedWriter const&) = delete;
   PlacedWriter& operator=(PlacedWriter const&) = delete;
 
-  // False with errno, as write_all_at().
+  // Returns false with errno, like write_all_at().
   bool write(unsigned long long at, void const* data, std::size_t bytes);
-  // `rows` pieces of row_bytes, dense in `data`, each `stride` bytes of the file behind the one before.
+  // Writes `rows` pieces of row_bytes, dense in `data`, `stride` bytes apart in the file.
   bool write_rows(unsigned long long at, std::size_t stride, std::size_t rows, void const* data,
                   std::size_t row_bytes);
 

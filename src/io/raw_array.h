@@ -1,4 +1,4 @@
-// An array as a file holds it (any element type, byte order and alignment), and its way into and out of a
+// An array as stored in a file (any element type, byte order and alignment), and conversion to and from
 // Tensor.
 #pragma once
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace cosmati::io {
 
 struct RawArray {
-  std::string name;  // for messages: the file, and where it holds several arrays, which one
+  std::string name;  // for messages: the file and, if it contains several arrays, which one
   ElementKind kind = ElementKind::f32;
   bool big_endian = false;
   Layout layout;                      // dense, row-major or column-major
@@ -22,16 +22,16 @@ struct RawArray {
   std::shared_ptr<void const> owner;  // keeps the bytes alive; null if the caller does
 };
 
-// A tensor with the values, the shape and the strides of `array`; rank 0 becomes shape (1), as a tensor of
+// Returns a tensor with the values, shape and strides of `array`; rank 0 becomes shape (1), since a tensor of
 // rank 0 means "not used". Without `as`: natural_type(kind), and an error for a kind that has none. With
 // `as`:
 // - u16 to f16 or bf16, u8 to e4m3 or e5m2: the elements are bit patterns;
 // - between floating-point types: each value is rounded once, to nearest;
-// - to or from an integer: every value must survive unchanged, else an error names the first that does not.
+// - to or from an integer: every value must be preserved, otherwise an error names the first that is not.
 Tensor to_tensor(RawArray const& array, std::optional<DataType> as = std::nullopt);
 
-// Passes the elements of a tensor at `data`, in row-major order of the indices, to `sink` in pieces (the
-// whole at once where they lie so already).
+// Passes the elements of a tensor at `data`, in row-major order of the indices, to `sink` in pieces (in one
+// piece if they are already in this order).
 void for_each_piece(TensorDescription const& description, void const* data,
                     std::function<void(void const* piece, std::size_t bytes)> const& sink);
 

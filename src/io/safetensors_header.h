@@ -23,11 +23,11 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Checks the form of the header, not whether the offsets make sense. Memory stays in proportion to the text,
-// nesting costs none. Throws Error(bad_file) in the name of `file`.
+// Checks the syntax of the header, not the offsets. Memory is proportional to the text; nesting needs none.
+// Throws Error(bad_file) naming `file`.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::string const& file);
 
-// The entries in their order; throws Error(bad_request) for a string that is not UTF-8.
+// Prints the entries in their order; throws Error(bad_request) for a string that is not UTF-8.
 std::string print_safetensors_header(SafetensorsHeader const& header);
 
 }  // namespace cosmati::io

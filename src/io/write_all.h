@@ -1,13 +1,14 @@
-// Writing to a descriptor, to the end or to an error.
+// Complete writes to a descriptor.
 #pragma once
 #include <cstddef>
 
 namespace cosmati::io {
 
-// False with errno where not all could be written. A file-size limit (ulimit -f) is EFBIG, as a full disk is
-// ENOSPC: the signal SIGXFSZ, which would end the program, is kept from this thread meanwhile.
+// Returns false with errno if not everything could be written. Exceeding the file-size limit (ulimit -f)
+// gives EFBIG, like ENOSPC for a full disk: the signal SIGXFSZ, which would terminate the program, is blocked
+// for this thread.
 bool write_all(int descriptor, void const* data, std::size_t bytes);
-// The same at byte `at` of the file, whatever the descriptor's position; by several threads at once.
+// The same at byte `at` of the file, independent of the descriptor's position; thread-safe.
 bool write_all_at(int descriptor, unsigned long long at, void const* data, std::size_t bytes);
 
 }  // namespace cosmati::io

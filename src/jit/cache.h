@@ -16,29 +16,31 @@ namespace cosmati::jit {
 
 struct CacheSettings {
   std::string folder = {};                       // read and written; empty: nothing is kept
-  std::vector<std::string> shared_folders = {};  // read only, looked into after `folder`
+  std::vector<std::string> shared_folders = {};  // read only, searched after `folder`
   long long most_bytes = 1LL << 30;              // in `folder`; 0: nothing is kept there
 };
 
-// From --cache (`chosen`; empty: not given) and the environment: COSMATI_CACHE and what cache_folder() says;
-// COSMATI_CACHE_SHARED, folders between colons; COSMATI_CACHE_SIZE, bytes or a number with K, M, G or T (of
-// 1024). Throws Error(bad_request) for a size that is none.
+// Returns the settings of --cache (`chosen`; empty: not given) and the environment: COSMATI_CACHE and the
+// defaults of cache_folder(); COSMATI_CACHE_SHARED, folders separated by colons; COSMATI_CACHE_SIZE, bytes or
+// a number with K, M, G or T (powers of 1024). Throws Error(bad_request) for an invalid size.
 CacheSettings cache_settings(std::string const& chosen = {});
 
-// May be used by many threads and processes at once, any of which may be killed at any time: a reader finds a
-// whole entry or none, and no lock outlives its holder.
+// May be used by many threads and processes concurrently, any of which may be killed at any time: a reader
+// finds a complete entry or none, and no lock outlives its holder.
 class KernelCache {
  public:
   using Compiler = std::function<Cubin(Source const&)>;
   explicit KernelCache(CacheSettings settings, Compiler compiler = compile);
 
-  // From the cache, else compiled and stored. Threads that ask for the same kernel at once compile it once. A
-  // folder that cannot be written is no error: the first kernel that could not be kept has a cache_warning.
-  // What others may have written is ignored, with one line on stderr.
-  // Throws Error: what the compiler throws; unavailable if it is not there and may not be compiled.
+  // Returns the kernel from the cache, or compiles and stores it. Threads that request the same kernel
+  // concurrently compile it once. A folder that is not writable is not an error: the first kernel that could
+  // not be kept has a cache_warning. Entries that other users may have written are ignored, with one line on
+  // stderr.
+  // Throws Error: the compiler's errors; unavailable if the kernel is not in the cache and must not be
+  // compiled.
   Cubin get(Source const& source, bool allow_compile = true);
 
-  // As get(), in parallel on `threads` threads; 0: as many as there are cores.
+  // Like get(), in parallel on `threads` threads; 0: one per core.
   std::vector<Cubin> get_all(std::span<Source const> sources, int threads = 0);
 
   CacheSettings const& settings() const { return settings_; }
@@ -53,15 +55,15 @@ class KernelCache {
 
   CacheSettings settings_;
   Compiler compiler_;
-  std::atomic<bool> told_ = false;  // on stderr, once: what was ignored because others may have written it
-  std::mutex mutex_;                // of all below
+  std::atomic<bool> told_ = false;  // whether stderr was told of ignored entries
+  std::mutex mutex_;                // protects the following members
   std::map<std::string, std::shared_future<Cubin>> in_progress_;  // by key
   bool warned_ = false;
-  long long folder_bytes_ = -1;  // as we know it; -1: not counted yet
+  long long folder_bytes_ = -1;  // as known to this process; -1: not counted yet
   int stored_ = 0;
 };
 
-// The cache of this process, of cache_settings() when it is first asked for.
+// The cache of this process, created with cache_settings() on first use.
 KernelCache& kernel_cache();
 
 }  // namespace cosmati::jit

@@ -1,4 +1,4 @@
-// The folder of the kernel cache: where it is, what lies in it, what has to go.
+// The folder of the kernel cache: its location, its entries, and their removal.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,19 +21,19 @@ struct CacheStatistics {
 // Statistics of the entries in `folder`; zeros if it cannot be read.
 CacheStatistics cache_statistics(std::string const& folder);
 
-// The entry of `key` in `folder`; nothing if there is none, or what there is is damaged, foreign or of
-// another key. Folder and file must belong to this user or root, and nobody else may write them; else
-// `refusal` says what is wrong. `touch`: it counts as used now, to the minute.
+// Returns the entry of `key` in `folder`; nothing if there is none, or if it is damaged, of another format or
+// of another key. Folder and file must belong to this user or root, and must not be writable by others;
+// otherwise `refusal` contains the reason. `touch`: updates the time of last use, to the minute.
 std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch,
                                 std::string& refusal);
 
-// Creates the folder where needed, for this user alone to write. Does nothing where load_entry() would not
-// take it from there. Throws Error(system).
+// Creates the folder if necessary, writable only by this user. Does nothing if load_entry() would not accept
+// the entry from it. Throws Error(system).
 void store_entry(std::string const& folder, std::string_view name, std::string_view file);
 
-// Removes what writers that died left behind and, if the entries have more than `most_bytes`, those not used
-// for the longest time, down to nine tenths of it, but never `keep`. Returns the bytes that are left. If
-// another process is at it, counts only.
+// Removes the leftovers of killed writers and, if the entries exceed `most_bytes`, the least recently used
+// ones, down to nine tenths of it, but never `keep`. Returns the remaining bytes. If another process is
+// trimming, only counts.
 long long trim(std::string const& folder, long long most_bytes, std::string_view keep);
 
 }  // namespace cosmati::jit

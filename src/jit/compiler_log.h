@@ -1,14 +1,15 @@
-// What the run-time compiler says, made readable.
+// Formats the messages of the run-time compiler.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace cosmati::jit {
 
-// The name that the composed text goes by in messages.
+// The name of the composed text in messages.
 inline constexpr char const* composed_name = "composed.cu";
 
-// The log, cut where it fills screens, then each line of `source` (the composed text) that it names.
+// Returns the log, shortened if it is long, followed by each line of `source` (the composed text) that it
+// names.
 std::string explain_log(std::string_view log, std::string_view source);
 
 }  // namespace cosmati::jit

@@ -1,4 +1,4 @@
-// Whether kernels are the same as those that were measured.
+// Digests that show whether kernels are the same as those that were measured.
 #pragma once
 #include <span>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace cosmati::jit {
 
-// C++ without what the compiler does not see: comments are gone, and what separates words is one space.
+// Returns C++ text without comments, with white space reduced to single spaces.
 std::string code_of(std::string_view text);
 
-// 24 hexadecimal digits of what these kernels are compiled from: options, names, texts and all headers that
-// they reach, each as code_of() has it. The same on every machine and with every compiler. `plan`: what the
-// host decides beside the texts, such as the number of parts of k.
+// Returns 24 hexadecimal digits of a digest of everything these kernels are compiled from: options, names,
+// texts and all reachable headers, each as returned by code_of(). It is the same on every machine and with
+// every compiler. `plan`: decisions of the host in addition to the texts, such as the number of parts of k.
 std::string digest_of(std::span<Source const> sources, std::string_view plan);
 
 }  // namespace cosmati::jit

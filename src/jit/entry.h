@@ -1,4 +1,4 @@
-// One file of the kernel cache: a key and the kernel that it stands for.
+// One file of the kernel cache: a key and its kernel.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -10,12 +10,13 @@
 
 namespace cosmati::jit {
 
-// All that the machine code depends on, as text: options, name expression, composed text, and path and
-// SHA-256 of each embedded header that it can reach. Not the compiler's build: an entry records it, and a hit
-// need not open it.
+// Returns everything on which the machine code depends, as text: options, name expression, composed text, and
+// path and SHA-256 of each reachable embedded header. It excludes the compiler's version: an entry records
+// it, and a hit does not need to load the compiler.
 std::string key_of(Source const& source);
 
-// The name of the file for a key. Two keys may share a name, in theory: the file holds the whole key.
+// Returns the file name of a key. In theory two keys may have the same name; the file therefore contains the
+// key.
 std::string entry_name(std::string_view key);
 bool is_entry_name(std::string_view name);
 
@@ -25,11 +26,11 @@ struct Entry {
 };
 
 // Layout, little-endian: 8 bytes "COSMATIK"; u32 version; key; image; lowered name, compiler, warnings; i32
-// registers, local, shared, constant bytes; f64 seconds; u32 CRC-32 of all before it. Texts and the image
-// have a u64 length first.
+// registers, local, shared, constant bytes; f64 seconds; u32 CRC-32 of everything before it. Texts and the
+// image are preceded by a u64 length.
 std::string format_entry(std::string_view key, Cubin const& cubin);
 
-// Nothing, unless `file` is byte for byte an entry that format_entry wrote.
+// Returns nothing unless `file` is exactly an entry that format_entry wrote.
 std::optional<Entry> parse_entry(std::span<std::byte const> file);
 
 }  // namespace cosmati::jit

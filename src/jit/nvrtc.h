@@ -1,5 +1,4 @@
-// NVIDIA's run-time compiler, opened when it is first needed. The build knows neither its header nor its
-// library.
+// NVIDIA's run-time compiler, opened on first use. The build requires neither its header nor its library.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,7 +6,7 @@
 
 namespace cosmati::jit {
 
-// The functions of nvrtc.h that we call; the same since CUDA 11.1. A result of 0 means success.
+// The functions of nvrtc.h in use, unchanged since CUDA 11.1. A result of 0 means success.
 struct Nvrtc {
   using Program = struct NvrtcProgram*;
   static constexpr int out_of_memory = 1, invalid_option = 5, compilation_failed = 6,
@@ -32,12 +31,12 @@ struct Nvrtc {
   std::string path;
 };
 
-// Opens the file that COSMATI_NVRTC names, else libnvrtc.so.13, .12 or .so where the linker or a toolkit has
-// it. The first call takes some 30 ms. Throws Error(unavailable), which says why.
+// Opens the file named by COSMATI_NVRTC, otherwise libnvrtc.so.13, .12 or .so from the library path or a
+// toolkit. The first call takes about 30 ms. Throws Error(unavailable) with the reason.
 Nvrtc const& nvrtc();
 
 bool nvrtc_available();
-std::vector<int> nvrtc_architectures();  // 75, 80, ...: what it compiles for; empty: it is not here
-std::string const& nvrtc_description();  // version and path, or why it is not here
+std::vector<int> nvrtc_architectures();  // 75, 80, ...: supported targets; empty: not available
+std::string const& nvrtc_description();  // version and path, or why it is not available
 
 }  // namespace cosmati::jit

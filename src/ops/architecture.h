@@ -12,7 +12,7 @@ namespace cosmati {
 // "sm_90a".
 std::string architecture_of(Gpu const& gpu);
 
-// The portable limit of blocks in a cluster: every GPU with clusters launches as many. No kernel here opts in
+// The portable maximum of blocks per cluster, which every GPU with clusters supports. No kernel here opts in
 // to the 16 that some GPUs allow.
 inline constexpr int max_cluster_blocks = 8, max_opt_in_cluster_blocks = 16;
 

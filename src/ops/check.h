@@ -23,7 +23,7 @@ struct Named {
 
 // Two index tuples of a layout with the same offset.
 struct SharedPlace {
-  Shape first, second;  // of rank 0: too many tuples to look at all of them, and the strides allow it
+  Shape first, second;  // of rank 0: there are too many tuples to check, and the strides allow overlap
 };
 // Exact, unlike Layout::overlaps(), within a million steps. Strides must not be negative.
 std::optional<SharedPlace> shared_place(Layout const& layout);

@@ -12,9 +12,9 @@ namespace cosmati {
 class DescriptionFile {
  public:
   explicit DescriptionFile(std::string path) : path_(std::move(path)) {}
-  static bool exists(std::string const& path);  // as anything: read() says what is wrong with it
+  static bool exists(std::string const& path);  // of any kind; read() reports what is wrong with it
 
-  // take(key, value) for each line.
+  // Calls take(key, value) for each line.
   void read(std::function<void(std::string const& key, std::string_view value)> const& take);
 
   std::string const& path() const { return path_; }
@@ -22,8 +22,8 @@ class DescriptionFile {
   void need(std::string const& key) const;
   [[noreturn]] void refuse(std::string const& what) const;
 
-  void parse(std::string const& key, std::string_view value, double& number) const;  // above 0
-  void parse(std::string const& key, std::string_view value, int& number) const;     // above 0
+  void parse(std::string const& key, std::string_view value, double& number) const;  // positive
+  void parse(std::string const& key, std::string_view value, int& number) const;     // positive
   void parse(std::string const& key, std::string_view value, long long& number) const;
   void parse(std::string const&, std::string_view value, std::string& text) const { text = value; }
 

@@ -24,7 +24,7 @@ std::string did_you_mean(std::string_view name, std::vector<std::string> const& 
 std::string unknown_name(std::string_view kind, std::string_view name, std::vector<std::string> const& names,
                          std::string_view heading = "valid values");
 
-// Our names with the aliases of each, in the order of the table: {"f32", {"float32", "float", ...}}.
+// The names with their aliases, in the order of the table: {"f32", {"float32", "float", ...}}.
 std::vector<std::pair<std::string, std::vector<std::string>>> all_aliases();
 std::vector<std::string> aliases_of(std::string_view name);
 

@@ -1,4 +1,4 @@
-// The table of number types: what files, other libraries and error bounds need to know of each.
+// The table of data types: the facts that files, other libraries and error bounds need.
 #pragma once
 #include "cosmati/core/number.h"
 
@@ -6,14 +6,14 @@ namespace cosmati {
 
 struct NumberType {
   DataType type;
-  int mantissa_bits;  // that are stored; of an integer, all but the sign
+  int mantissa_bits;  // stored bits; of an integer, all but the sign
   char const*
       numpy;  // the element type in a .npy file; where NumPy has none, the integer that holds the bits
   char const* safetensors;  // its name in a safetensors file
   int cuda;                 // cudaDataType
 };
 
-// In the order of DataType. tf32 is an f32 outside of a kernel.
+// In the order of DataType. Outside kernels, tf32 is stored as f32.
 inline constexpr NumberType number_types[] = {
     {DataType::f64, 52, "<f8", "F64", 1},
     {DataType::f32, 23, "<f4", "F32", 0},

@@ -1,4 +1,4 @@
-// Sums over devices: those of this process and of the processes that mpirun started with it.
+// Sums over the devices of this process and of all processes that mpirun started with it.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -9,22 +9,22 @@
 
 namespace cosmati::parallel {
 
-// One device's part in sums that all devices take. All make the same calls in the same order; devices of one
-// process each on a thread of their own.
+// One device's part in sums over all devices. All parts make the same calls in the same order; devices of one
+// process are each driven by a separate thread.
 class AllReduce {
  public:
   virtual ~AllReduce() = default;
-  // data[i] = the sum of weight * data[i] over all devices, to the same bits on all of them; each has a
-  // weight of its own. f32, memory of the device. On the backend cuda enqueued on `stream`, also while that
-  // is being recorded; elsewhere done on return. Throws Error(system).
+  // data[i] = the sum of weight * data[i] over all devices, bit-identical on all of them; each has its own
+  // weight. f32, device memory. On the backend cuda enqueued on `stream`, which may be recording; other
+  // backends are synchronous. Throws Error(system).
   virtual void sum(float* data, std::size_t count, double weight, Stream stream) = 0;
-  // From any thread: whoever waits for this device, or will, stops waiting. sum() throws from now on.
+  // Callable from any thread: releases whoever waits for this device, now or later. sum() throws from now on.
   virtual void abort() noexcept = 0;
 };
 
-// A part for each of `devices`, all of one backend, as many in each process of `group` (null: there is this
-// process alone); the processes call together. On the backend cuda by NCCL, each device once; elsewhere by
-// host threads and MPI. Throws Error(unavailable) where there is no NCCL.
+// Returns a part for each of `devices`, all of one backend, with the same number in each process of `group`
+// (null: this process only), which must all call this function. Uses NCCL on the backend cuda, where each
+// device may occur once; otherwise host threads and MPI. Throws Error(unavailable) if NCCL is not available.
 std::vector<std::unique_ptr<AllReduce>> make_all_reduce(std::vector<Device> const& devices,
                                                         ProcessGroup* group);
 

@@ -1,4 +1,4 @@
-// Threads that do the same at the same time, each for a device of its own.
+// Threads that run the same function concurrently, each for its own device.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -19,12 +19,12 @@ class Crew {
   Crew& operator=(Crew const&) = delete;
 
   int members() const { return static_cast<int>(threads_.size()); }
-  // body(member) on each thread; returns when all have. Rethrows what was thrown first.
+  // Calls body(member) on each thread; returns when all have returned. Rethrows the first exception.
   void run(std::function<void(int)> const& body);
 
  private:
   void work(int member);
-  void dismiss();  // the threads end
+  void dismiss();  // ends the threads
 
   std::function<void()> on_failure_;
   std::mutex mutex_;
@@ -34,7 +34,7 @@ class Crew {
   unsigned long long turn_ = 0;
   int working_ = 0;
   bool over_ = false;
-  std::vector<std::thread> threads_;  // last: they use the rest
+  std::vector<std::thread> threads_;  // last, since they use the other members
 };
 
 }  // namespace cosmati::parallel

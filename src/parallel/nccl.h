@@ -1,5 +1,5 @@
-// NVIDIA's collectives between GPUs, opened when they are first needed: the types and functions in use,
-// declared here because a build needs no toolkit.
+// NVIDIA's collectives between GPUs, opened on first use: the types and functions in use, declared here so
+// that the build needs no toolkit.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -21,7 +21,7 @@ struct UniqueId {                                                    // ncclUniq
   char bytes[128];
 };
 
-// Every function that is used, by the name that the library exports, with what it returns and takes.
+// The functions in use, by the names that the library exports, with their return types and parameters.
 // clang-format off
 #define COSMATI_NCCL(FUNCTION)                                                                              \
   FUNCTION(ncclGetErrorString, char const*, (Status status))                                                \
@@ -45,7 +45,7 @@ struct Library {
 #undef COSMATI_NCCL_MEMBER
 };
 
-// The file that COSMATI_NCCL names, else libnccl.so.2; opened by the first call, for the whole process.
+// Opens the file named by COSMATI_NCCL, otherwise libnccl.so.2, on the first call, for the whole process.
 // Throws Error(unavailable) with the reason.
 Library const& library();
 

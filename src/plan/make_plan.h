@@ -14,7 +14,7 @@ namespace cosmati {
 // "is expected to be 2e-3 off; ...".
 std::string error_sentence(double expected, double limit);
 
-// What `candidate` makes of the problem, or the first of its requirements that is violated.
+// Returns the candidate's offer for the problem, or its first violated requirement as a refusal.
 template <class Problem>
 Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& problem, Device const& device,
                         PlanOptions const& options) {
@@ -51,8 +51,8 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   return offer;
 }
 
-// Throws Error(bad_request) if an output of the problem is a sum over the batch: Problem::sums_over_batch()
-// says which.
+// Throws Error(bad_request) if an output of the problem is a sum over the batch, as described by
+// Problem::sums_over_batch().
 [[noreturn]] void throw_sum_over_batch(char const* what);
 template <class Problem>
 void check_batch_invariance(Problem const& problem) {
@@ -122,7 +122,7 @@ Prepared<Problem> prepare(Plan<Problem> const& plan) {
   for (auto const& candidate : candidates<Problem>(plan.device.backend)) {
     if (candidate.name != plan.kernel) continue;
     auto kernel = candidate.prepare(plan);
-    // The reference is what others are compared with.
+    // The reference is excluded, since others are compared with it.
     if (preparation.is_recorded() && plan.device.backend != Backend::reference)
       kernel = std::make_unique<CountedKernel<Problem>>(std::move(kernel),
                                                         plan::runs_of(plan::recorded_call(plan)));
@@ -132,7 +132,7 @@ Prepared<Problem> prepare(Plan<Problem> const& plan) {
                                           name_of(plan.device.backend) + " does not have");
 }
 
-// A kernel that is one function of problem and arguments: what needs no preparation.
+// A kernel that is a function of problem and arguments and needs no preparation.
 template <class Problem, void (*function)(Problem const&, typename Problem::Arguments const&)>
 class FunctionKernel final : public HostKernel<Problem> {
  public:

@@ -15,22 +15,22 @@ struct GemmProblem;
 
 namespace cosmati::plan {
 
-// "conv backend=cpu direction=forward x=f32/nchw/8x3x32x32/16 ...": the subject and the class. Empty: of no
-// class (arrays of pointers, empty products).
+// "conv backend=cpu direction=forward x=f32/nchw/8x3x32x32/16 ...": the operation and the class. Empty:
+// outside every class (arrays of pointers, empty products).
 std::string measured_class(ConvolutionProblem const& problem, Backend backend);
 std::string measured_class(GemmProblem const& problem, Backend backend);
 
-// Problems of which there are such lines.
+// Problems for which such lines exist.
 template <class Problem>
 concept HasMeasuredClass = requires(Problem const& problem) {
   measured_class(problem, Backend::cpu);
 };
 
-// What the device is known by in such a line: a GPU as tuning_name() says, "cpu, 2 threads, avx2, onednn".
+// The device's name in such a line: tuning_name() of a GPU, or "cpu, 2 threads, avx2, onednn".
 std::string device_name(Device const& device);
 
-// The line for this problem; null if there is none, or options ask for a kernel, a policy or
-// batch invariance.
+// Returns the line for this problem; null if there is none, or if options request a kernel, a policy or batch
+// invariance.
 template <class Problem>
 TuningLine const* measured_line(Problem const& problem, Device const& device, PlanOptions const& options) {
   if constexpr (HasMeasuredClass<Problem>) {
@@ -41,7 +41,7 @@ TuningLine const* measured_line(Problem const& problem, Device const& device, Pl
   return nullptr;
 }
 
-// Considered::note of the candidate that a line names. `recipe`: how it would run now.
+// Returns Considered::note of the candidate that a line names. `recipe`: how it would run now.
 std::string measured_note(TuningLine const& line, std::string const& refusal, std::string const& recipe);
 
 // Reads the class, kernel and recipe of a line of `subject`. Throws Error(bad_file).

@@ -1,4 +1,4 @@
-// The list of all operations: what is the same for each of them is made from it.
+// The list of all operations, from which per-operation code is generated.
 //
 // `each` is a macro of two arguments: the problem's type, and its name in records, commands and messages.
 #pragma once

@@ -1,5 +1,5 @@
-// Every field of every problem by name, so that problems are written to a line of JSON and read from one by
-// the same list (src/plan/call_record.h, cli/operations/recorded_problem.h).
+// Every field of every problem by name, so that problems are written to and read from a line of JSON by the
+// same list (src/plan/call_record.h, cli/operations/recorded_problem.h).
 #pragma once
 #include <type_traits>
 
@@ -189,7 +189,7 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("scaling", problem.scaling);
 }
 
-// What the field's enumeration has, in order.
+// Returns the names of the field's enumeration, in order.
 inline std::vector<std::string> names_of(ConvolutionDirection) {
   return {"forward", "data", "filter", "bias"};
 }

@@ -1,10 +1,10 @@
-// What tells the flags of one launch from whatever a workspace held before.
+// Distinguishes the flags of one launch from previous contents of a workspace.
 #pragma once
 
 namespace cosmati {
 
-// A number that no call of this process has returned before, drawn from all of 64 bits but zero, so that a
-// workspace that holds anything else does not hold it either, but for one chance in 2^64 a flag.
+// Returns a number that no call of this process has returned before, drawn from all nonzero 64-bit values, so
+// that other contents of a workspace equal it with a probability of 2^-64 per flag.
 unsigned long long fresh_launch_tag();
 
 }  // namespace cosmati

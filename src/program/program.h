@@ -22,11 +22,11 @@ class ElementEpilogue;
 
 namespace cosmati::program {
 
-// A kernel, named once: a template, and the traits that it is instantiated with, printed as C++ by the
-// algorithm. Two specifications with the same key() are the same kernel.
+// A kernel: a template and the traits with which it is instantiated, printed as C++ by the algorithm. Two
+// specifications with the same key() are the same kernel.
 struct KernelSpec {
   std::vector<std::string> headers = {};  // below include/cosmati/
-  std::string declarations = {};          // C++ that the traits name, such as an epilogue's function
+  std::string declarations = {};          // C++ that the traits use, such as an epilogue's function
   std::string entry = {};                 // the kernel's template
   std::string traits = {};                // its first argument, ComposedTraits in the composed text
   int places = 0;                         // its second argument; 0: it has one argument
@@ -42,7 +42,7 @@ struct KernelSpec {
   std::string key() const;
 };
 
-// The text that the run-time compiler gets, and the kernel's name in it.
+// Return the text for the run-time compiler, and the kernel's name in it.
 std::string text_of(KernelSpec const& kernel);
 std::string name_expression_of(KernelSpec const& kernel);
 
@@ -98,19 +98,18 @@ Run run_of(Problem const& problem, typename Problem::Arguments const& arguments,
   return run;
 }
 
-// One launch. `fill` writes the parameters to `room` bytes, of which the kernel takes the first `bytes`.
+// One launch. `fill` writes the parameters to `room` bytes, of which the kernel receives the first `bytes`.
 struct Launch {
-  std::size_t kernel = 0;  // of Program::kernels
+  std::size_t kernel = 0;  // index in Program::kernels
   Grid grid;
   std::size_t bytes = 0, room = 0, alignment = 1;
   std::function<void(Run const& run, void* parameters)> fill;
 };
 
-// What a GPU's launches need at most: parameters of 16 places between strides, though the kernel takes fewer
-// bytes.
+// The maximum of GPU launches: parameters of 16 phases, of which a kernel receives fewer bytes.
 inline constexpr std::size_t most_room = 16 * 4096 + 256;
 
-// `write(run, parameters)` sets what differs from Parameters{}.
+// `write(run, parameters)` sets the fields that differ from Parameters{}.
 template <class Parameters, class Write>
 Launch launch_of(std::size_t kernel, Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
   static_assert(std::is_trivially_destructible_v<Parameters>);
@@ -131,7 +130,7 @@ struct Transform {
   std::size_t work_bytes = 0;
   friend bool operator==(Transform const&, Transform const&) = default;
 };
-// Offsets in the workspace: of the planes, one behind the other, and of the library's work area.
+// Offsets in the workspace: of the planes, one after another, and of the library's work area.
 struct LibraryCall {
   std::size_t transform = 0;  // of Program::transforms
   std::size_t planes = 0, work = 0;
@@ -151,7 +150,7 @@ struct ProductCall {
 
 using Step = std::variant<Launch, LibraryCall, ProductCall>;
 
-// The parts of a run's workspace, one behind the other.
+// The parts of a run's workspace, one after another.
 struct Workspace {
   struct Slot {
     std::string name;
@@ -161,7 +160,7 @@ struct Workspace {
   std::size_t bytes = 0;
 
   std::size_t add(std::string name, std::size_t size) { return add(std::move(name), bytes, size); }
-  // Behind a gap.
+  // Adds a slot at `offset`, possibly after a gap.
   std::size_t add(std::string name, std::size_t offset, std::size_t size) {
     slots.push_back({std::move(name), offset, size});
     bytes = offset + size;

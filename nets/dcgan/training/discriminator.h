@@ -23,12 +23,12 @@ class Discriminator {
 
   // images: (batch, c, h, w), channels last, in the type given by `precision`, in device memory.
   void forward(void const* images);
-  // The mean over the batch of max(x, 0) - x target + log(1 + exp(-|x|)) is added to loss[0], f32, device
-  // memory. Its gradient is kept for the functions below.
+  // Adds the mean over the batch of max(x, 0) - x target + log(1 + exp(-|x|)) to loss[0], f32, device memory.
+  // Its gradient is kept for the functions below.
   void loss(double target, void* loss);
   // Computes the gradients of the variables into network.gradient[which]; `images` as passed to forward().
   void backward(void const* images, int which);
-  // The gradient of the images with the variables held constant, from which the generator learns.
+  // Returns the gradient of the images with the variables held constant, from which the generator learns.
   void const* image_gradient();
   // network.gradient[0] += network.gradient[1]
   void add_gradients();
@@ -37,10 +37,10 @@ class Discriminator {
   struct Layer {  // x -> convolution -> next
     int filter;
     TensorDescription output;  // of the convolution
-    DeviceMemory normal, h;    // before the normalization (but in the first layer), after the activation
+    DeviceMemory normal, h;    // before the normalization (absent in the first layer), after the activation
     Prepared<ConvolutionProblem> forward, data, filters;
   };
-  // With images and which, gradients of the variables; else of the images.
+  // With images and which, computes gradients of the variables; otherwise of the images.
   void back(void const* images, int which);
   void* gradient(int which, int number) const {
     return network_.variables.in(network_.gradient[which], number);
@@ -52,7 +52,7 @@ class Discriminator {
   std::vector<Normalized> normalized_;  // [i] follows layers_[i + 1]
   std::vector<Layer> layers_;
   DeviceMemory logits_, dlogits_, terms_, mean_;
-  DeviceMemory gradient_[2];  // of what the layers write and read, in turn
+  DeviceMemory gradient_[2];  // alternately of the layers' outputs and inputs
   Prepared<GemmProblem> answer_, answer_data_, answer_filter_;
   Prepared<ReduceProblem> answer_bias_, average_;
   Prepared<ElementwiseProblem> cross_entropy_;

@@ -1,5 +1,4 @@
-// The generator with its batch normalization not folded: forward over a batch of latent vectors, and
-// backward.
+// The generator without folded batch normalization: forward over a batch of latent vectors, and backward.
 #pragma once
 #include <vector>
 
@@ -11,22 +10,22 @@
 
 namespace cosmati::dcgan {
 
-// nets/dcgan/generator.h says what it computes. Biases in front of a batch normalization, which takes them
-// away again, are not there; but that of the projection, one for each place, is. Variables are named and laid
-// out as in network.bin (weights.h).
+// nets/dcgan/generator.h describes the network. Biases before a batch normalization, which cancels them, are
+// omitted, except for that of the projection, which has one per position. Variables are named and laid out as
+// in network.bin (weights.h).
 class GeneratorTraining {
  public:
-  // Adds to `network`, which outlives the generator and is allocated before it runs. Images are f32 without
-  // `training`, else as `precision` stores them; backward() needs `training`.
+  // Adds to `network`, which must outlive the generator and is allocated before it runs. Images are f32
+  // without `training`, otherwise as stored by `precision`; backward() requires `training`.
   GeneratorTraining(Network& network, Architecture const& architecture, Index batch, Device const& device,
                     Precision precision, bool training);
 
   // z: (batch, latent), f32, device memory.
   void forward(void const* z);
   TensorDescription const& images_description() const { return images_; }
-  void* images() const { return output_.data(); }  // (batch, c, h, w), channels together, in [-1, 1]
+  void* images() const { return output_.data(); }  // (batch, c, h, w), channels last, in [-1, 1]
   DeviceMemory const& image_memory() const { return output_; }
-  // From the gradient of the images: those of the variables, in network.gradient[0].
+  // Computes the gradients of the variables, in network.gradient[0], from the gradient of the images.
   void backward(void const* z, void const* dimages);
   // network.running = 0.9 running + 0.1 batch
   void follow_statistics();
@@ -35,8 +34,8 @@ class GeneratorTraining {
   struct Layer {  // h -> transposed convolution -> next
     int filter;
     TensorDescription input;   // h
-    TensorDescription output;  // what the transposed convolution writes
-    DeviceMemory normal, h;    // before and after the normalization that makes h
+    TensorDescription output;  // output of the transposed convolution
+    DeviceMemory normal, h;    // before and after the normalization that computes h
     Prepared<ConvolutionProblem> forward, data, filters;
   };
   void* gradient(int number) const { return network_.variables.in(network_.gradient[0], number); }
@@ -45,10 +44,10 @@ class GeneratorTraining {
   Workbench bench_;
   int projection_, projection_bias_, last_bias_;
   TensorDescription images_, projected_;
-  std::vector<Normalized> normalized_;  // [i] makes layers_[i].h
+  std::vector<Normalized> normalized_;  // [i] computes layers_[i].h
   std::vector<Layer> layers_;
   DeviceMemory output_;
-  DeviceMemory gradient_[2];  // of what the layers write and read, in turn
+  DeviceMemory gradient_[2];  // alternately of the layers' outputs and inputs
   Prepared<GemmProblem> project_, project_filter_;
   Prepared<ReduceProblem> project_bias_, last_bias_sum_;
   Prepared<ElementwiseProblem> undo_tanh_;

@@ -9,19 +9,19 @@
 
 namespace cosmati::dcgan {
 
-// y = f(batch_norm(x)); f: relu where `slope` is 0, else leaky_relu. Where devices share each batch, means
-// and variances are those of the whole batch, and so is the gradient: the moments of all devices are added in
-// the middle of forward(), the gradients of beta and gamma in the middle of backward().
+// y = f(batch_norm(x)); f: relu if `slope` is 0, otherwise leaky_relu. If devices share each batch, means and
+// variances are those of the whole batch, and so is the gradient: the moments of all devices are added within
+// forward(), the gradients of beta and gamma within backward().
 class Normalized {
  public:
-  // Adds `name`_beta and `name`_gamma, and `name`_mean and `name`_var to the statistics.
+  // Adds `name`_beta and `name`_gamma to the variables, and `name`_mean and `name`_var to the statistics.
   Normalized(Network& network, std::string const& name, Index channel_count, double slope);
-  // With `training` by the batch's own statistics, else by their moving average.
+  // With `training`, uses the batch's own statistics, otherwise their moving average.
   void prepare(Workbench& bench, Network const& network, TensorDescription const& x,
                TensorDescription const& y, bool training);
   void forward(Network const& network, void const* x, void* y, void* workspace) const;
-  // dy becomes the gradient before the activation, dx that before the normalization; those of beta and gamma
-  // go to network.gradient[which].
+  // Replaces dy by the gradient before the activation and sets dx to that before the normalization; those of
+  // beta and gamma go to network.gradient[which].
   void backward(Network const& network, int which, void const* x, void const* y, void* dy, void* dx,
                 void* workspace) const;
 
@@ -40,7 +40,7 @@ class Normalized {
   Prepared<ElementwiseProblem> to_moment_, to_variance_, gradient_;
   Prepared<BatchNormProblem> apply_;
   Prepared<AddProblem> copy_;
-  DeviceMemory sums_;  // of the gradients of beta and gamma, laid out as the variables are
+  DeviceMemory sums_;  // of the gradients of beta and gamma, in the layout of the variables
 };
 
 }  // namespace cosmati::dcgan

@@ -12,13 +12,13 @@
 
 namespace cosmati::dcgan {
 
-// Numbers of a training. f32; tf32: the same tensors, factors cut to TF32 in matrix products and
-// convolutions; bf16: images and activations between convolutions and copies of the filters are bf16;
+// The data types of a training. f32; tf32: the same tensors, with factors rounded to TF32 in matrix products
+// and convolutions; bf16: images and activations between convolutions and copies of the filters are bf16;
 // weights, their gradients, statistics and losses stay f32.
 struct Precision {
   DataType compute = DataType::f32;
   DataType stored() const { return compute == DataType::bf16 ? DataType::bf16 : DataType::f32; }
-  // `description` as a factor of a product.
+  // Returns `description` as a factor of a product.
   TensorDescription factor(TensorDescription description) const {
     if (compute == DataType::tf32 && description.type == DataType::f32) description.type = DataType::tf32;
     return description;
@@ -28,7 +28,7 @@ struct Precision {
 class Workbench {
  public:
   Workbench(Device const& device, Precision precision) : device_(device), precision_(precision) {}
-  // Plans now; `target`, which stays where it is, is prepared by finish().
+  // Plans immediately; `target`, which must not move, is prepared by finish().
   template <class Problem>
   void make(Prepared<Problem>& target, Problem const& problem) {
     auto plan = make_plan(problem, device_);
@@ -38,7 +38,8 @@ class Workbench {
   DeviceMemory memory(TensorDescription const& description) const {
     return {device_, static_cast<std::size_t>(description.bytes())};
   }
-  // After the last make(): prepares, where kernels are compiled on all threads, and takes the workspace.
+  // To be called after the last make(): prepares, compiling kernels on all threads, and allocates the
+  // workspace.
   void finish();
   void* workspace() const { return workspace_.data(); }
   Device const& device() const { return device_; }
@@ -52,7 +53,7 @@ class Workbench {
   DeviceMemory workspace_;
 };
 
-// The images between layers: channels together.
+// The images between layers: channels last.
 inline TensorDescription images_of(DataType type, Index n, Index c, Index size) {
   return describe(type, image_layout(TensorFormat::nhwc, n, c, size, size));
 }
@@ -65,8 +66,8 @@ inline TensorDescription filter_of(Index small_channels, Index large_channels, D
 }
 
 // The 5x5 convolution of stride 2 between `large` images and `small` ones of half their rows and columns, in
-// any direction. As the generator's layers are its data gradient (docs/decisions/0003): padding 1 before, 2
-// after.
+// any direction. Padding 1 before and 2 after, since the generator's layers are its data gradient
+// (docs/decisions/0003).
 inline ConvolutionProblem halving(ConvolutionDirection direction, TensorDescription const& large,
                                   TensorDescription const& filter, TensorDescription const& small) {
   ConvolutionProblem problem;

@@ -1,4 +1,4 @@
-// Runs of elements between any number type and float or double: what every kernel here reads and writes by.
+// Conversion of runs of elements between any data type and float or double, used by all kernels here.
 #pragma once
 #include <cstddef>
 #include <type_traits>
@@ -7,8 +7,8 @@
 
 namespace cosmati::cpu {
 
-// out[i] = element i * stride of the array of `type` at `source`, for i in [0, count). A stride of 0 repeats.
-// Exact in double; in float exact for all types but f64 and s32, which are rounded to nearest.
+// out[i] = element i * stride of the array of `type` at `source`, for i in [0, count). A stride of 0 repeats
+// an element. Exact in double; in float exact for all types but f64 and s32, which are rounded to nearest.
 void read_row(DataType type, void const* source, Index stride, float* out, Index count);
 void read_row(DataType type, void const* source, Index stride, double* out, Index count);
 
@@ -16,7 +16,7 @@ void read_row(DataType type, void const* source, Index stride, double* out, Inde
 void write_row(float const* in, DataType type, void* target, Index stride, Index count);
 void write_row(double const* in, DataType type, void* target, Index stride, Index count);
 
-// Same bits, in elements of `size` bytes (1, 2, 4 or 8).
+// Copies bits, in elements of `size` bytes (1, 2, 4 or 8).
 void copy_row(int size, void const* source, Index source_stride, void* target, Index target_stride,
               Index count);
 

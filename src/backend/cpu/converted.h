@@ -1,4 +1,4 @@
-// Any type and any strides, by way of dense f32 or f64 copies in the workspace.
+// Support for any type and strides through dense f32 or f64 copies in the workspace.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -18,24 +18,24 @@ namespace cosmati::cpu {
 void convert_elements(TensorDescription const& from, void const* source, TensorDescription const& to,
                       void* target, int threads);
 
-// What a tensor becomes for the inner problem.
+// How a tensor is converted for the inner problem.
 struct Conversion {
   enum class Order : unsigned char {
     as_in_memory,
     first_slowest,  // for stacks of matrices
     row_major,
   };
-  DataType type;  // of numbers; labels and indices keep theirs
+  DataType type;  // of numbers; labels and indices keep their type
   Order order = Order::as_in_memory;
 };
 
-// The same tensor, dense; what an input repeats (a stride of 0) stays repeated.
+// Returns the description of the same tensor, dense; a repeated input (a stride of 0) remains repeated.
 TensorDescription converted_description(std::string_view name, Role role,
                                         TensorDescription const& description, Conversion conversion);
 
 inline std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The order of dimensions that a fast kernel takes.
+// The order of dimensions that a fast kernel supports.
 inline Conversion::Order conversion_order(GemmProblem const&) { return Conversion::Order::first_slowest; }
 inline Conversion::Order conversion_order(BatchNormProblem const&) { return Conversion::Order::row_major; }
 inline Conversion::Order conversion_order(RowNormProblem const&) { return Conversion::Order::row_major; }
@@ -45,7 +45,7 @@ Conversion::Order conversion_order(Problem const&) {
   return Conversion::Order::as_in_memory;
 }
 
-// f64 if an input is f64 or s32, or of 8-bit integers, whose sums f32 would round; else f32.
+// f64 if an input is f64 or s32, or has 8-bit integers, whose sums f32 would round; otherwise f32.
 template <class Problem>
 Conversion conversion_of(Problem const& problem) {
   DataType type = DataType::f32;
@@ -59,17 +59,17 @@ Conversion conversion_of(Problem const& problem) {
 template <class Problem>
 Problem converted_problem(Problem problem) {
   Conversion const conversion = conversion_of(problem);
-  // Sums in the wider type, too.
+  // The accumulator has the wider type, too.
   if constexpr (requires { problem.accumulator.reset(); }) problem.accumulator.reset();
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription& description, auto) {
     TensorDescription const converted = converted_description(name, role, description, conversion);
-    // The workspace keeps the usual promise, whatever the caller's array does.
+    // The workspace has the default alignment, whatever the alignment of the caller's array.
     if (!(converted == description)) description = {converted.type, converted.layout};
   });
   return problem;
 }
 
-// Runs the inner kernel on converted copies. A tensor that needs no conversion is passed as it is.
+// Runs the inner kernel on converted copies. Tensors that need no conversion are passed through.
 template <class Problem>
 class ConvertedKernel final : public HostKernel<Problem> {
  public:

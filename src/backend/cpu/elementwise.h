@@ -1,4 +1,4 @@
-// Expressions over elements on the cpu backend.
+// Expressions over elements on the backend cpu.
 #pragma once
 #include "cosmati/ops/elementwise_expression.h"
 

@@ -1,4 +1,4 @@
-// Several tensors of one shape walked together: the fewest loops that visit each index tuple once.
+// Loops over several tensors of one shape: the minimum number of loops that visit each index tuple once.
 #pragma once
 #include <array>
 #include <span>
@@ -7,9 +7,8 @@
 
 namespace cosmati::cpu {
 
-// The dimensions of the first layout from its largest stride to its smallest, where possible joined to longer
-// ones; extents of 1 are left out, so that rank may be 0. A layout with a stride of 0 repeats along that
-// dimension.
+// The dimensions of the first layout from its largest stride to its smallest, merged if possible; extents of
+// 1 are omitted, so rank may be 0. A layout with a stride of 0 repeats along that dimension.
 template <int tensors>
 struct LoopNest {
   int rank = 0;
@@ -26,9 +25,9 @@ struct LoopNest {
     return product;
   }
   Index rows() const { return inner() == 0 ? 0 : size() / inner(); }
-  // Offset of element `linear` (in the order of the nest) of a tensor.
+  // The offset of element `linear` (in the order of the nest) of a tensor.
   Index offset(int tensor, Index linear) const {
-    if (rank == 1) return linear * inner_stride(tensor);  // which spares the divisions
+    if (rank == 1) return linear * inner_stride(tensor);  // avoids the divisions
     Index sum = 0;
     for (int d = rank - 1; d >= 0; --d) {
       auto const at = static_cast<std::size_t>(d);
@@ -37,7 +36,7 @@ struct LoopNest {
     }
     return sum;
   }
-  // True if the tensor's elements lie one after the other in the order of the nest.
+  // True if the tensor's elements are contiguous in the order of the nest.
   bool is_run(int tensor) const {
     Index expected = 1;
     for (int d = rank - 1; d >= 0; --d) {
@@ -47,7 +46,7 @@ struct LoopNest {
     }
     return true;
   }
-  // True if the tensor is one element, repeated.
+  // True if the tensor is a single element, repeated.
   bool is_constant(int tensor) const {
     for (int d = 0; d < rank; ++d)
       if (stride[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(d)] != 0) return false;

@@ -4,7 +4,7 @@
 
 namespace cosmati::cpu {
 
-// Exponents that roots and divisions make.
+// Exponents that are computed by roots and divisions.
 enum class LrnExponent : unsigned char { half, three_quarters, one, any };
 
 inline bool lrn_is_one_pass(LrnExponent exponent, Index terms) {

@@ -1,5 +1,5 @@
-// Number types to and from float by arithmetic on bit patterns, without a branch, so that loops vectorize.
-// The results are those of encode() and decode() in core/number.h, which say what is meant.
+// Conversion between data types and float by branch-free arithmetic on bit patterns, so that loops vectorize.
+// The results are those of encode() and decode() in core/number.h, which define them.
 #pragma once
 #include "cosmati/core/number.h"
 #include "src/backend/cpu/runtime/vector_clones.h"
@@ -13,8 +13,8 @@ constexpr float float_power_of_two(int exponent) {  // -126 <= exponent <= 127
   return __builtin_bit_cast(float, static_cast<unsigned>(exponent + 127) << 23);
 }
 
-// The exponent field is moved into a float's, then scaled by the difference of the biases: this makes
-// subnormals normal as well.
+// The exponent field is shifted to its position in a float, and the result scaled by the difference of the
+// biases, which also normalizes subnormals.
 template <class Number>
 COSMATI_ALWAYS_INLINE float to_float(Number number) {
   constexpr FloatFormat format = Number::format;
@@ -34,8 +34,8 @@ COSMATI_ALWAYS_INLINE float to_float(bf16 number) {
   return float_of(static_cast<unsigned>(number.bits) << 16);
 }
 
-// Adds half of what is cut off, or a little less where the last bit kept is even; a float addition does the
-// same for results that are subnormal.
+// Adds half of the truncated part, or slightly less if the last kept bit is even; for subnormal results, a
+// float addition has the same effect.
 template <class Number>
 COSMATI_ALWAYS_INLINE Number from_float(float value) {
   constexpr FloatFormat format = Number::format;
@@ -74,8 +74,8 @@ COSMATI_ALWAYS_INLINE float tf32_from_float(float value) {
   return float_of(not_a_number ? (all & 0x80000000u) | 0x7fc00000u : rounded);
 }
 
-// Nearest integer, ties to even, within [low, high]; NaN gives 0. The sum with 1.5 * 2^52 has no bits for a
-// fraction.
+// Rounds to the nearest integer, ties to even, within [low, high]; NaN gives 0. The sum with 1.5 * 2^52 has
+// no fraction bits.
 COSMATI_ALWAYS_INLINE double rounded_integer(double value, double low, double high) {
   constexpr double aligner = 6755399441055744.0;
   double const number = value == value ? value : 0.0;

@@ -1,4 +1,4 @@
-// Our own kernels of the backend cpu, for operations that libraries lack or compute slowly.
+// This library's own kernels of the backend cpu, for operations that libraries lack or compute slowly.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@
 namespace cosmati::cpu {
 
 Candidate<GemmProblem> openblas_candidate();       // f64, products by OpenBLAS
-Candidate<GemmProblem> in_order_candidate();       // any types: an element's products one after the other
+Candidate<GemmProblem> in_order_candidate();       // any types; the products of an element are added in order
 Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();
 Candidate<ConvolutionProblem> host_product_candidate();  // 1x1 filters, planned as products

@@ -1,4 +1,4 @@
-// An expression at every element of tensors of any type and any strides, on several threads.
+// An expression at every element of tensors of any type and strides, on several threads.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace cosmati::cpu {
 
-// result = expression(acc, c, operands...), evaluated in float, or in double. All layouts are of the shape of
-// the result; a stride of 0 repeats. The result may lie where an input of the same type and strides lies.
+// result = expression(acc, c, operands...), evaluated in float or double. All layouts have the shape of the
+// result; a stride of 0 repeats. The result may be in place of an input of the same type and strides.
 struct PointwiseProblem {
   epilogue::Expression expression;
   bool in_double = false;
@@ -31,7 +31,7 @@ struct PointwiseArguments {
   std::span<void* const> stores;
 };
 
-// Made once; run() allocates nothing and may be called by many threads, each with its own workspace.
+// Immutable; run() allocates nothing and may be called concurrently, each call with its own workspace.
 class Pointwise {
  public:
   Pointwise(PointwiseProblem const& problem, int threads);
@@ -46,17 +46,17 @@ class Pointwise {
   std::unique_ptr<Implementation const> implementation_;
 };
 
-// The layout of operand `i` of an epilogue seen with the shape of the result, whose dimensions have the names
-// `indices` (epilogue::gemm_indices or convolution_indices).
+// Returns the layout of operand `i` of an epilogue in the shape of the result, whose dimensions have the
+// names `indices` (epilogue::gemm_indices or convolution_indices).
 Layout spread_operand(Epilogue const& epilogue, std::size_t i, Shape const& shape,
                       std::span<std::string_view const> indices);
 
-// The epilogue of a product: operands spread, the accumulator as given.
+// The epilogue of a product: operands with the shape of the result, the accumulator as given.
 PointwiseProblem epilogue_pointwise(Epilogue const& epilogue, std::span<std::string_view const> indices,
                                     TensorDescription const& accumulator, TensorDescription const& source,
                                     TensorDescription const& result, bool in_double);
 
-// True if the result is the accumulator as it is.
+// True if the result is the accumulator itself.
 bool is_plain(Epilogue const& epilogue);
 
 }  // namespace cosmati::cpu

@@ -11,7 +11,7 @@
 
 namespace cosmati::cpu {
 
-// What an operation is as an expression, and where its arguments are.
+// An operation as an expression, and its arguments.
 template <class Problem>
 struct PointwiseRecipe {
   using Arguments = typename Problem::Arguments;
@@ -19,9 +19,9 @@ struct PointwiseRecipe {
   void const* Arguments::*first = nullptr;   // acc
   void const* Arguments::*second = nullptr;  // c
   void* Arguments::*result = nullptr;
-  std::vector<double> scalars;  // what stays of the constants: infinities
+  std::vector<double> scalars;  // the constants that remain: infinities
 
-  // The expression of `text` with constants in the place of these names.
+  // Sets the expression of `text` with these names replaced by constants.
   void set_expression(char const* text, std::map<std::string, double> const& constants) {
     problem.expression = epilogue::bind_scalars(epilogue::parse(text), constants);
     for (auto const& scalar : problem.expression.scalars()) scalars.push_back(constants.at(scalar.name));
@@ -62,7 +62,7 @@ Candidate<Problem> pointwise_candidate(char const* name) {
           }};
 }
 
-// The arithmetic that keeps what the inputs hold: double where one of them is f64 or s32.
+// The arithmetic that represents the inputs exactly: double if one of them is f64 or s32.
 inline bool needs_double(TensorDescription const& a, TensorDescription const& b) {
   auto const wide = [](TensorDescription const& t) {
     return t.present() && (t.type == DataType::f64 || t.type == DataType::s32);

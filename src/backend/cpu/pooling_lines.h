@@ -6,25 +6,25 @@
 
 namespace cosmati::cpu {
 
-// The windows on one axis of the image.
+// The windows along one axis of the image.
 struct PoolingAxis {
   Index image, outputs, taps, stride, pad, pad_end, dilation;
 
   Index place(Index window, Index tap) const { return window * stride + tap * dilation - pad; }
   bool inside(Index at) const { return at >= 0 && at < image; }
-  // The window whose tap `tap` lies at `at`, or -1.
+  // Returns the window whose tap `tap` is at `at`, or -1.
   Index window_at(Index at, Index tap) const {
     Index const start = at + pad - tap * dilation;
     return start >= 0 && start % stride == 0 && start / stride < outputs ? start / stride : -1;
   }
-  // The windows [first, last) whose tap `tap` lies inside the image.
+  // The windows [first, last) whose tap `tap` is inside the image.
   void windows_inside(Index tap, Index& first, Index& last) const {
     Index const shift = tap * dilation - pad;  // place = window * stride + shift
     first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
     last = image - 1 < shift ? 0 : std::min(outputs, (image - 1 - shift) / stride + 1);
     first = std::min(first, last);
   }
-  // What an average over a window divides by, along this axis.
+  // Returns the divisor of an average over a window, along this axis.
   Index divisor(Index window, bool with_padding) const {
     Index count = 0;
     for (Index tap = 0; tap < taps; ++tap) {
@@ -35,13 +35,12 @@ struct PoolingAxis {
   }
 };
 
-// Lines run along the dimension whose elements are neighbors in memory: images (n), channels (c), or columns
-// (w).
+// Lines are along the dimension whose elements are contiguous: images (n), channels (c), or columns (w).
 struct PoolingLines {
   PoolingAxis rows, columns;
   int along;    // 0, 1 or 3
-  int across;   // the other one of n and c where along is one of them
-  Index count;  // elements of a line of y where along is 0 or 1; its columns where it is 3
+  int across;   // the other one of n and c if `along` is one of them
+  Index count;  // elements of a line of y if along is 0 or 1; its columns if it is 3
 
   explicit PoolingLines(PoolingProblem const& p)
       : rows(axis(p, 0)), columns(axis(p, 1)), along(3), across(1) {

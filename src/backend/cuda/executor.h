@@ -9,7 +9,7 @@
 
 namespace cosmati::cuda {
 
-// What the run-time compiler gets; pure.
+// Returns the source for the run-time compiler; pure.
 jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu);
 
 // Of all kernels of the program, that of the main one first.

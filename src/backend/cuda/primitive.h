@@ -9,10 +9,10 @@
 
 namespace cosmati::cuda {
 
-// What the run-time compiler gets for each pass; pure.
+// Returns the source of each pass for the run-time compiler; pure.
 jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu);
 
-// A program whose kernels are compiled and loaded. Immutable; enqueue() may be called by many threads.
+// A program whose kernels are compiled and loaded. Immutable; enqueue() is thread-safe.
 class PrimitiveLaunches {
  public:
   PrimitiveLaunches(plan::PrimitiveProgram program, Gpu const& gpu);
@@ -21,7 +21,7 @@ class PrimitiveLaunches {
  private:
   plan::PrimitiveProgram program_;
   int ordinal_;
-  std::vector<Function> functions_;  // of each pass
+  std::vector<Function> functions_;  // one per pass
 };
 
 }  // namespace cosmati::cuda

@@ -11,23 +11,23 @@
 
 namespace cosmati::emulator {
 
-// Runs a kernel whose parameters' type it knows.
+// Runs a kernel of the matching parameter type.
 using RunKernel = void (*)(Grid grid, int threads, unsigned shared_bytes, void const* parameters,
                            int host_threads);
 
-// What the module offers.
+// The contents of the module.
 struct Catalogue {
   RunPrimitive primitive;
   // The kernel of this KernelSpec::key(), or null.
   RunKernel (*kernel)(std::string const& key);
 };
 
-// Opens the module at the first call. Throws Error(unavailable) with how to build it where there is none.
+// Opens the module on the first call. Throws Error(unavailable), with how to build it, if there is none.
 Catalogue const& catalogue();
-// Empty, or why catalogue() throws.
+// Empty, or the reason why catalogue() throws.
 std::string const& catalogue_failure();
 
 }  // namespace cosmati::emulator
 
-// The module's one exported function; the caller does not free the result.
+// The module's only exported function; the caller does not own the result.
 extern "C" cosmati::emulator::Catalogue const* cosmati_emulator_catalogue();

@@ -1,4 +1,4 @@
-// Runs programs on the kernels of the catalogue.
+// Runs programs with the kernels of the catalogue.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The emulator's Fourier transforms: FFTW's, opened by name when they are first needed.
+// The emulator's Fourier transforms by FFTW, opened on first use.
 #pragma once
 #include <memory>
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace cosmati::emulator {
 
-// Empty if libfftw3f.so.3 and libfftw3.so.3 can be opened; else why not.
+// Empty if libfftw3f.so.3 and libfftw3.so.3 can be opened; otherwise the reason.
 std::string const& fftw_failure();
 
-// As cuda::CufftPlan, on the host: many planes in place. May run on many threads at once.
+// Like cuda::CufftPlan, on the host: many planes in place. Thread-safe.
 class FftwPlan {
  public:
-  // Throws Error(unavailable) without the library.
+  // Throws Error(unavailable) if the library is not available.
   FftwPlan(int rows, int columns, int count, DataType real, bool inverse);
   ~FftwPlan();
   FftwPlan(FftwPlan const&) = delete;

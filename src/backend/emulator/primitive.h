@@ -7,7 +7,8 @@ namespace cosmati::emulator {
 using RunPrimitive = void (*)(plan::PrimitiveProgram const& program, plan::PrimitiveRun const& run,
                               int host_threads);
 
-// What runs a program. Throws Error(unavailable) with how to build the module where there is none.
+// Returns the function that runs a program. Throws Error(unavailable), with how to build the module, if there
+// is none.
 RunPrimitive primitive_runner();
 
 }  // namespace cosmati::emulator

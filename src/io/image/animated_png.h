@@ -1,5 +1,5 @@
-// Animated PNG files: a PNG whose further frames lie in chunks of their own, which readers that know nothing
-// of them skip (PNG specification, third edition, 11.3.6).
+// Animated PNG files: a PNG whose further frames are in separate chunks, which other readers skip (PNG
+// specification, third edition, 11.3.6).
 #pragma once
 #include <functional>
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace cosmati::io {
 
-// frame(i) for 0 <= i < count, all of the size and channels of the first; each is shown for 1 /
-// frames_per_second seconds (1 to 1000 frames), the last one is followed by the first, for ever. A reader
-// that knows no animations shows frame 0. One frame at a time is in memory. Crash-safe, as write_atomically.
-// Throws Error(bad_request), Error(system).
+// Writes frame(i) for 0 <= i < count, all of the size and channels of the first; each is shown for 1 /
+// frames_per_second seconds (1 to 1000 frames), and the animation repeats forever. Readers without support
+// for animations show frame 0. One frame at a time is in memory. Crash-safe, like write_atomically. Throws
+// Error(bad_request), Error(system).
 void write_animated_png(std::string const& path, Index count, int frames_per_second,
                         std::function<Image(Index)> const& frame);
 

@@ -23,7 +23,7 @@ void unify(std::vector<ConvolutionForm>& forms);
 std::string problem_violation(ConvolutionProblem const& problem, Backend backend);
 std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 
-// The largest equal slice of [0, extent) that fits; 1 if none does. `fits` must be monotonic.
+// Returns the largest equal slice of [0, extent) that fits; 1 if none does. `fits` must be monotonic.
 template <class Fits>
 Index largest_slice(Index extent, Fits const& fits) {
   Index fewest = 1, most = extent < 1 ? 1 : extent;
@@ -37,7 +37,7 @@ Index largest_slice(Index extent, Fits const& fits) {
   return (extent + fewest - 1) / fewest;
 }
 
-// The product's extents and types as the planner of matrix products sees them.
+// Returns the product's extents and types for the planner of matrix products.
 CanonicalGemm gemm_view(ConvolutionForm const& form);
 
 }  // namespace cosmati::plan

@@ -18,11 +18,11 @@ MergedGrid merged_grid(ConvolutionProblem const& problem, MergedShape const& sha
 
 struct DirectMergedTraits {
   MergedShape shape;
-  bool fixed = true;  // the shape is known when the kernel is compiled; else the arguments have it
+  bool fixed = true;  // the shape is a compile-time constant; otherwise the arguments contain it
   KernelTypes types;
   std::string print() const;
 };
-// The emulator's kernel, which finds its shape in the arguments.
+// The emulator's kernel, whose shape is in the arguments.
 constexpr MergedShape emulated_merged_shape() {
   MergedShape shape;
   shape.threads_down = unfixed_merged_threads, shape.threads_across = 1;

@@ -9,16 +9,16 @@
 
 namespace cosmati::plan {
 
-// One digit of m, n or k: the letter of the index (n, k, p, q of y; n, c, h, w of dx; k, c, r, s of dw; of k
-// r, s, c or n, p, q), its extent, and for a class of a strided data gradient h = first + digit * step.
+// One digit of m, n or k: the letter of its index (n, k, p, q of y; n, c, h, w of dx; k, c, r, s of dw; for
+// k: r, s, c or n, p, q), its extent, and for a phase of a strided data gradient h = first + digit * step.
 struct ProductDigit {
-  char letter = '1';  // of an extent of 1 that stands for nothing
+  char letter = '1';  // '1': an extent of 1 without an index
   Index extent = 1, first = 0, step = 1;
 };
 using ProductIndex = std::array<ProductDigit, 3>;  // the last is the fastest
 
-// An operand along (outer, depth). `data` of its arguments is null; `base` elements are added to the
-// tensor's.
+// An operand indexed (outer, depth). `data` of its arguments is null; `base` elements are added to the
+// tensor's pointer.
 struct WindowForm {
   DataType type = DataType::f32;
   WindowArguments arguments;
@@ -42,7 +42,7 @@ struct DigitForm {
 struct ConvolutionForm {
   ProductIndex m, n, k;
   Index groups = 1;
-  bool swapped = false;  // a is the filter, or in the filter's gradient x
+  bool swapped = false;  // a is the filter or, for the filter gradient, x
   WindowForm a, b;
   DigitForm d;
   std::vector<DigitForm> operands, stores;
@@ -63,7 +63,7 @@ struct ConvolutionForm {
   Index rows() const { return extent(m); }
   Index columns() const { return extent(n); }
   Index depth() const { return extent(k); }
-  // The index along the result's dimension `letter`, including the group's offset.
+  // Returns the index along the result's dimension `letter`, including the group's offset.
   Index position(char letter, Index group, Index at_m, Index at_n) const;
 };
 

@@ -1,5 +1,5 @@
-// What a convolution's kernels have beside operands: the epilogue and the destination, as C++ and as
-// arguments of a launch. The emulator's kernels evaluate every epilogue, and store every type, on the host.
+// Parts that a convolution's kernels have in addition to operands: the epilogue and the destination, as C++
+// and as launch arguments. The emulator's kernels evaluate every epilogue, and store every type, on the host.
 #pragma once
 #include <algorithm>
 #include <iterator>
@@ -13,13 +13,13 @@
 
 namespace cosmati::plan {
 
-// The function that an expression of the epilogue language becomes; empty if there is none.
+// Returns the function of an expression of the epilogue language; empty if there is none.
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form);
 // The types of the epilogue and of the destination.
 std::string epilogue_text(ConvolutionForm const& form);
 std::string destination_text(DigitForm const& d);
 
-// Calls use(Arguments{}) with the type of epilogue arguments that the composed kernel has.
+// Calls use(Arguments{}) with the type of epilogue arguments of the composed kernel.
 template <class Use>
 decltype(auto) with_epilogue_arguments(ConvolutionProblem const& problem, Use&& use) {
   auto const& expression = problem.epilogue.expression;
@@ -40,7 +40,7 @@ struct HostDestinationArguments {
   DataType type = DataType::f32;
 };
 
-// Calls use(epilogue, destination) with arguments of the types that the backend's kernels have.
+// Calls use(epilogue, destination) with arguments of the types of the backend's kernels.
 template <class Use>
 decltype(auto) with_parts(Plan<ConvolutionProblem> const& plan, Use&& use) {
   if (plan.device.backend == Backend::emulator)

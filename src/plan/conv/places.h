@@ -8,19 +8,19 @@
 
 namespace cosmati::plan {
 
-// One of the forms: its first block in the grid's x, and where its flags and partial sums begin, in bytes.
+// One of the forms: its first block in the grid's x, and the offsets of its flags and partial sums, in bytes.
 struct Place {
   std::size_t form = 0;
   int first_block = 0;
   std::size_t flags = 0, partials = 0;
 };
 struct Places {
-  std::vector<Place> list;  // the longest sums first; none that is empty
+  std::vector<Place> list;  // the longest sums first; without empty ones
   Index blocks = 0;
   std::size_t flag_bytes = 0, partial_bytes = 0;
 };
 Places places_of(std::vector<ConvolutionForm> const& forms, ConvolutionRecipe const& recipe);
-// Blocks of a group's result in the grid's x.
+// Returns the blocks of a group's result in the grid's x.
 Index blocks_of(ConvolutionForm const& form, ConvolutionRecipe const& recipe);
 
 // The reason why the problem's forms cannot share a launch; empty if they can.

@@ -11,7 +11,7 @@ namespace cosmati::plan {
 // The part of the recipe that does not depend on the policy.
 GemmRecipe product_recipe(ConvolutionForm const& form);
 
-// The product of all `forms`, which one kernel computes; `base` holds all of the recipe but the product's.
+// Returns the product of all `forms`, which one kernel computes; `base` is the recipe without its product.
 Offer<ConvolutionProblem> best_product(ConvolutionProblem const& problem, Device const& device,
                                        PlanOptions const& options, std::vector<ConvolutionForm> const& forms,
                                        ConvolutionRecipe const& base);

@@ -1,4 +1,4 @@
-// Kernels that multiply the windows of a tensor as they lie, or written out as a matrix.
+// Kernels that multiply the windows of a tensor directly, or written out as a matrix.
 #pragma once
 #include <string>
 

@@ -13,41 +13,41 @@ namespace cosmati::plan {
 // Not for gemm, image_slices and the bias gradient, which prepare other plans.
 program::Program program_of(Plan<ConvolutionProblem> const& plan);
 
-// The plan's program, ready to run on its backend.
+// Prepares the plan's program for its backend.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const& plan);
 
-// What the traits of all of these kernels have.
+// Common fields of the traits of these kernels.
 struct KernelTypes {
   DataType image = DataType::f32, filter = DataType::f32, sum = DataType::f32;
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's, for sums of this type: operands have it, too.
+// Returns the emulator's types for sums of this type, which the operands have, too.
 KernelTypes emulated_types(DataType sum);
 
 // The program of a plan while it is made.
 class ConvolutionProgram {
  public:
-  // The workspace begins with what the plan's kernels themselves write, then has the filter that is copied,
-  // and what is converted.
+  // The workspace begins with the memory that the plan's kernels write, followed by the copied filter and the
+  // converted tensors.
   explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
   // The workspace is the algorithm's own, and its kernels take operands of every type.
   ConvolutionProgram(Plan<ConvolutionProblem> const& plan, program::Workspace workspace);
 
   bool is_emulated() const { return plan_.device.backend == Backend::emulator; }
-  // The types of kernels that compute this form.
+  // Returns the types of kernels that compute this form.
   KernelTypes types_of(ConvolutionForm const& form) const;
-  // The form as the kernels find its operands.
+  // Returns the form with the operands as the kernels read them.
   ConvolutionForm in_kernel(ConvolutionForm form) const;
 
-  // The image with windows, or x of a filter's gradient; the filter, or dy.
+  // The image with windows, or x of a filter gradient; the filter, or dy.
   KernelOperand image{0}, filter{1};
   static void* result(program::Run const& run) { return run.tensors[2]; }
 
-  // A kernel that is ready as it is: of a pass over an operand.
+  // Adds a complete kernel specification, for a pass over an operand.
   std::size_t add_pass(program::KernelSpec kernel);
-  // The first of these computes the sums. Adds declarations and label; the size of the parameters stands
-  // before what else is asserted.
+  // Adds a kernel, with declarations and label; the first of them computes the sums. The size of the
+  // parameters precedes other assertions.
   template <class Parameters>
   std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form) {
     return add_kernel(std::move(kernel), form, sizeof(Parameters));
@@ -56,7 +56,7 @@ class ConvolutionProgram {
   void launch(std::size_t kernel, program::Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
     program_.steps.push_back(program::launch_of<Parameters>(kernel, grid, std::move(write), bytes));
   }
-  // The grid's z are groups, more of them than a launch may have, as well; write(run, first, parameters).
+  // The grid's z are groups, possibly more than a launch can have; write(run, first, parameters).
   template <class Parameters, class Write>
   void launch_groups(std::size_t kernel, program::Grid grid, Write const& write,
                      std::size_t bytes = sizeof(Parameters)) {
@@ -73,7 +73,7 @@ class ConvolutionProgram {
   void copy_filter(RepackRecipe const& repack);
 
   Plan<ConvolutionProblem> const& plan_;
-  DataType kernel_type_ = DataType::f32;  // of both operands, on the emulator
+  DataType kernel_type_ = DataType::f32;  // of both operands, in the emulator
   bool has_main_ = false;
   program::Program program_;
 };

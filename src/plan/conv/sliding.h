@@ -13,7 +13,7 @@ namespace cosmati::plan {
 
 // The pointers of `window` are null; bases are added to the tensors', in elements.
 struct SlidingForm {
-  ConvolutionForm form;  // of depthwise: with all channels
+  ConvolutionForm form;  // for depthwise: with all channels
   SlidingArguments window;
   Index image_base = 0, filter_base = 0;
   std::size_t result_bytes() const;
@@ -23,13 +23,13 @@ struct SlidingForm {
 // One form, or one per phase of a strided data gradient.
 std::vector<SlidingForm> sliding_forms(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
 
-// The forms that each launch of direct_tiled or depthwise computes, those with the most taps first: one, or
-// all places that have pixels, as far as their parameters fit into a launch's. The first has the most.
+// The forms that each launch of direct_tiled or depthwise computes, those with the most taps first: one form,
+// or all nonempty phases, as many as fit in the parameters of a launch. The first launch has the most.
 using SlidingLaunches = std::vector<std::vector<SlidingForm>>;
 SlidingLaunches sliding_launches(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
 // Whether the kernel that interleaves phases computes them.
 bool take_turns(SlidingLaunches const& launches);
-// "1 launch for 4 places between the strides"; `times`: each is repeated so often.
+// "1 launch for 4 places between the strides"; `times`: the number of repetitions.
 std::string launches_text(SlidingLaunches const& launches, Index times = 1);
 
 // The largest size of a kernel's parameters from compute capability 7.0 on.
@@ -44,8 +44,8 @@ constexpr int most_places_of = static_cast<int>(
 // "3 taps in registers"
 std::string taps_text(SlidingRecipe const& recipe);
 
-// What a kernel of all forms may know of an axis: the most taps, and the steps. taps = 0: nothing, as the
-// forms differ by more than a tap where they have any.
+// The compile-time facts of an axis for a kernel of all forms: the maximum number of taps, and the steps.
+// taps = 0: none, since the forms differ by more than one tap where they have any.
 struct KnownAxis {
   int taps = 0, output_step = 1, tap_step = 1;
   bool uneven = false;
@@ -60,7 +60,7 @@ Offer<ConvolutionProblem> direct_tiled(ConvolutionProblem const& problem, Device
 Offer<ConvolutionProblem> depthwise(ConvolutionProblem const& problem, Device const& device,
                                     PlanOptions const& options);
 
-// A digit of an index by its letter: how an operand is walked along it, and what one more of it adds.
+// A digit of an index by its letter: the steps of an operand along it, and the increment of the index.
 struct FoundDigit {
   Index extent = 1;
   DigitStep step;
@@ -90,20 +90,20 @@ struct DirectTiledTraits {
 // The program of direct_tiled and depthwise, except for filter gradients.
 program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 
-// The power of two in 2^least..2^most whose tiles waste the least.
+// Returns the power of two in 2^least..2^most whose tiles waste the least.
 int lanes_shift_of(Index extent, int least, int most);
 
 struct SlidingGrid {
   Index x = 0, y = 1, z = 1;
 };
-// Blocks of each place of a launch along the grid's x.
+// Returns the blocks of each phase of a launch along the grid's x.
 std::vector<Index> blocks_along_x(std::vector<SlidingForm> const& launch, ConvolutionRecipe const& recipe);
 DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
 SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
-// No accesses of the result and its operands wider than what divides a thread's run of filters.
+// Limits the accesses of the result and its operands to widths that divide a thread's run of filters.
 void narrow_runs(ConvolutionForm& form, int filters);
-int tile_threads(SlidingRecipe const& recipe);                    // of a block of direct_tiled
-inline constexpr DirectTile emulated_direct_tile{8, 8, 4, 4, 2};  // the catalogue's, and its block
+int tile_threads(SlidingRecipe const& recipe);                    // per block of direct_tiled
+inline constexpr DirectTile emulated_direct_tile{8, 8, 4, 4, 2};  // the catalogue's tile, and its block
 inline constexpr int emulated_direct_threads = 64;
 DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
 SlidingGrid depthwise_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);

@@ -22,12 +22,12 @@ struct UnrollTraits {
   bool windowed = true;
   std::string print() const;
 };
-// What the emulator has of them: single elements or, of words along k, 16 bytes.
+// The emulator's instances: single elements or, for K-major words, 16 bytes.
 UnrollTraits emulated_unrolling(int element_bytes, Along along, int width);
-// `image`: as it lay.
+// `image`: the image before unrolling.
 program::KernelSpec unrolling_kernel(WindowForm const& image, UnrollRecipe const& recipe, bool emulated);
 
-// The launch that writes the image of `form`, whose data lies at `from`, to the workspace.
+// The launch that writes the image of `form`, whose data are at `from`, to the workspace.
 struct UnrollLaunch {
   UnrollParameters parameters;
   Index blocks;

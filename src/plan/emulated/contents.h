@@ -1,5 +1,5 @@
-// Which kernels the emulator's catalogue has, and the workspace that they need. Plans ask, with or without
-// the module.
+// Which kernels the emulator's catalogue contains, and the workspace that they need; used by plans with or
+// without the module.
 #pragma once
 #include <string>
 
@@ -10,34 +10,37 @@
 
 namespace cosmati::emulator {
 
-// What operands of other types take in the workspace, where they are converted before the launch.
+// Bytes in the workspace of operands of other types, which are converted before the launch.
 inline Index padded_bytes(Index bytes) { return (bytes + 63) / 64 * 64; }
 
 struct KernelTypes {
   DataType a, b;
 };
-// The types of the operands in the kernel: their own if it is in the catalogue, else that of the sums.
+// Returns the types of the operands in the kernel: their own if the catalogue contains it, otherwise the type
+// of the sums.
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply);
 std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply);
 
-// There is a kernel with stream-K: of bf16 by wgmma, and of f32, or what is widened to it, by cp.async.
+// Whether there is a kernel with stream-K: for bf16 by wgmma, and for f32, or types widened to it, by
+// cp.async.
 bool has_stream_k(GemmProblem const& problem, MainLoop main_loop, Multiply multiply);
-// There is a kernel by wgmma whose operands are both copied by threads.
+// Whether there is a wgmma kernel whose operands are both copied by threads.
 bool has_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b);
 
-// Empty, or which types and directions there is a kernel for by warp_specialized with batches by pointers.
+// Empty, or the types and majors for which there is a warp_specialized kernel with batches by pointers.
 std::string pointers_violation(plan::CanonicalGemm const& form);
 
-// There is a kernel for groups of products of these types.
+// Whether there is a kernel for groups of products of these types.
 bool has_group(GemmRecipe const& recipe, DataType a, DataType b);
-// Empty, or which types and directions there is a kernel for groups for.
+// Empty, or the types and majors for which there is a kernel for groups.
 std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& group);
 
-// There are tensor-core and SIMT kernels of these types, perhaps for operands that are widened first.
+// Whether there are tensor-core and SIMT kernels for these types, possibly for operands that are widened
+// first.
 bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, DataType b);
-// There is a kernel by warp_specialized for operands of these types.
+// Whether there is a warp_specialized convolution kernel for operands of these types.
 bool has_window_product(DataType a, DataType b);
-// The type of both operands in a convolution's kernel.
+// Returns the type of both operands in a convolution's kernel.
 DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe);
 std::size_t widening_bytes(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe);
 

@@ -1,11 +1,11 @@
-// The policies that the emulator's kernels are compiled with: one for each main loop and multiply, in small
+// The policies with which the emulator's kernels are compiled: one per main loop and multiply, with small
 // tiles.
 #pragma once
 #include "cosmati/gemm/policy.h"
 
 namespace cosmati::emulator {
 
-// Where blocks stay: as if the device had so many multiprocessors.
+// The number of resident blocks of persistent kernels.
 inline constexpr int emulated_places = 8;
 
 constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int element_bytes = 4,
@@ -21,10 +21,10 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
   policy.stages = main_loop == MainLoop::multistage ? 3 : 2;
   policy.main_loop = main_loop;
   policy.multiply = multiply;
-  policy.partition = partition;  // tiles are one part of k
+  policy.partition = partition;  // partition tiles is split-K with one part
   if (multiply == Multiply::wmma) policy.epilogue = EpilogueSchedule::staged;
   if (main_loop == MainLoop::warp_specialized) {
-    policy.block_m = 64;  // of one warpgroup
+    policy.block_m = 64;  // one warpgroup
     policy.block_k = 128 / element_bytes;
     policy.thread_m = 2;
     policy.thread_n = 8;

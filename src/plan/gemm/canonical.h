@@ -9,15 +9,15 @@
 
 namespace cosmati::plan {
 
-// Element (i, j) at i * row_stride + j * column_stride. Strides along an extent of 1 are 0.
+// Element (i, j) is at i * row_stride + j * column_stride. Strides along an extent of 1 are 0.
 struct MatrixForm {
   DataType type = DataType::f32;
   Index row_stride = 0, column_stride = 0, batch_stride = 0;
   int alignment = 1;  // bytes
   bool by_m = true, by_n = true;
-  int width = 1;  // neighbors along n that may be accessed together
+  int width = 1;  // contiguous elements along n per access
   bool present = false;
-  bool by_threads = false;  // brought by threads, for a kernel whose operands come by the copy engine
+  bool by_threads = false;  // loaded by threads, in a kernel whose operands are otherwise loaded by TMA
 };
 
 struct CanonicalGemm {
@@ -32,17 +32,19 @@ struct CanonicalGemm {
   bool by_pointers = false;             // a, b, c and d are arrays of pointers
 };
 
-// `swapped`: which of the two products that give d; without it the one whose rows of d are contiguous.
+// `swapped` selects one of the two products that give d; by default the one for which rows of d are
+// contiguous.
 CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped = {});
 
 // The major of d: contiguous along n (depth), otherwise along m (outer).
 Along direction_of_result(CanonicalGemm const& form);
 
-// The most neighbors along `along`, of at most 16 bytes, of which every aligned run is aligned, where the
-// operand has these extents.
+// Returns the width, at most 16 bytes, of vectors along `along` for which every aligned run is aligned, if
+// the operand has these extents.
 int width_of(MatrixForm const& operand, Along along, Index outer, Index depth);
 
-// The major of the operand, and the widest vector of at most 16 bytes with which all its runs are aligned.
+// Returns the major of the operand, and the widest vector of at most 16 bytes for which all its runs are
+// aligned.
 OperandAccess access_of(MatrixForm const& operand);
 
 }  // namespace cosmati::plan

@@ -9,11 +9,12 @@ namespace cosmati::plan {
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend);
 
-// The offer of one kernel family for a non-empty group: its best policy, by the waves of all tiles.
+// Returns the offer of one kernel family for a non-empty group: its best policy, by the waves of all tiles.
 Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& problem, GroupForm const& group,
                                Device const& device, PlanOptions const& options);
 
-// Text of the expression is code: many operations, or one that is long, stand in a rolled loop.
+// Returns the epilogue schedule: staged, with a rolled loop, if the expression has many operations or a long
+// one.
 EpilogueSchedule schedule_of(epilogue::Expression const& expression);
 
 }  // namespace cosmati::plan

@@ -1,4 +1,4 @@
-// What `cosmati tune` measures of a matrix product.
+// The tuning candidates of `cosmati tune` for a matrix product.
 #pragma once
 #include <vector>
 
@@ -7,22 +7,23 @@
 
 namespace cosmati::plan {
 
-// A choice for the problem's class, of those who ask for the kernel `only`, or for none; nothing is measured.
+// Returns a line with this choice for the problem's class, without times; if `only` is not empty, for
+// requests of that kernel.
 TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const& only, GemmPolicy policy,
                    int splits);
 
-// The plan's own choice first, then the named policies of every main loop and multiply that accept the
+// Returns the plan's own choice, then the named policies of every main loop and multiply that accept the
 // problem, by increasing predicted time, each with its best predicted split. `options` may name a kernel; its
 // tuning table and policy are ignored. For the backend cuda; empty for problems outside every class.
 std::vector<TuningContender> contenders(GemmProblem const& problem, Device const& device,
                                         PlanOptions const& options);
 
-// Those that differ from `centre` in one respect: splits, stream-K, raster, stages, resident blocks,
-// epilogue, and by wgmma the tile's width, cluster and turns of the warpgroups.
+// Returns the candidates that differ from `centre` in one respect: splits, stream-K, raster, stages, resident
+// blocks, epilogue, and for wgmma the tile's width, the cluster and ping-pong.
 std::vector<TuningContender> neighbours(GemmProblem const& problem, Device const& device,
                                         PlanOptions const& options, TuningLine const& centre);
 
-// `line` as a contender; nothing if no kernel for the problem can be made of it.
+// Returns `line` as a candidate; nothing if it gives no kernel for the problem.
 std::vector<TuningContender> contender_of(GemmProblem const& problem, Device const& device,
                                           PlanOptions const& options, TuningLine line);
 

@@ -4,7 +4,8 @@
 
 namespace cosmati::plan {
 
-// Plans one matrix on the same device and runs it for each of the batch; takes problems by_pointers only.
+// Plans one matrix on the same device and runs it for each matrix of the batch; only for problems
+// by_pointers.
 Candidate<GemmProblem> each_matrix_candidate();
 
 }  // namespace cosmati::plan

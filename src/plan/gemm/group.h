@@ -1,5 +1,4 @@
-// Problems of different sizes as one kernel sees them: what they have in common, and how their tiles are
-// counted through.
+// A group of problems as one kernel: their common properties, and the numbering of their tiles.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -12,25 +11,25 @@
 namespace cosmati::plan {
 
 struct GroupForm {
-  // Those that have something to compute, all swapped or none, the deepest first: what takes long must not
-  // begin last.
+  // The nonempty problems, all swapped or none, the deepest first, so that the longest tiles do not start
+  // last.
   std::vector<CanonicalGemm> problems;
-  std::vector<std::size_t> member;  // the number of each in the GroupedGemmProblem
-  // What a kernel for all of them is made for: directions and widths that every problem has, and the largest
-  // extents. Batch 0: there is nothing to compute.
+  std::vector<std::size_t> member;  // index of each in the GroupedGemmProblem
+  // The properties for which a kernel for all of them is compiled: majors and widths that every problem
+  // supports, and the largest extents. Batch 0: there is nothing to compute.
   CanonicalGemm common;
 };
 
 GroupForm group_form(GroupedGemmProblem const& problem);
 
-// Tiles (of clusters, where the policy has those) before each problem, and last of all.
+// Returns the tiles (of clusters, if the policy has them) before each problem, and finally the total.
 std::vector<Index> first_tiles(GemmPolicy const& policy, GroupForm const& group);
 
 // The total volume of all problems.
 Volume volume_of(GroupForm const& group, GemmRecipe const& recipe);
 
-// D of every problem leaves the kernel by the copy engine, and wgmma takes every problem as it lies; or why
-// not, with the member's number.
+// The reason, with the member's number, why D of a problem cannot be stored by TMA, or a problem's operands
+// cannot be read by wgmma in place; empty if all can.
 std::string wgmma_violation(GroupForm const& group, Gpu const& gpu);
 
 }  // namespace cosmati::plan

@@ -8,20 +8,20 @@
 namespace cosmati::plan {
 
 struct GemmGrid {
-  unsigned tiles = 0;       // x; with stream-K the blocks that run at once
+  unsigned tiles = 0;       // x; for stream-K the resident blocks
   unsigned splits = 1;      // y
-  unsigned most_batch = 0;  // of one launch; a larger batch takes several
-  bool stays = false;       // stream-K: blocks go from matrix to matrix
+  unsigned most_batch = 0;  // per launch; a larger batch takes several
+  bool stays = false;       // stream-K: blocks iterate over the matrices
 
   unsigned z(Index matrices) const { return stays ? 1 : static_cast<unsigned>(matrices); }
 };
 
 GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem);
 
-// `data` points to the first element, or with by_pointers to an array of pointers to those of the batch.
+// `data` points to the first element or, if by_pointers, to an array of pointers to those of the batch.
 MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers = false);
 
-// Calls use(Arguments{}) with the type of epilogue arguments that the composed kernel of `form` has.
+// Calls use(Arguments{}) with the type of epilogue arguments of the composed kernel of `form`.
 template <class Use>
 decltype(auto) with_epilogue_arguments(CanonicalGemm const& form, std::size_t scalars, Use&& use) {
   if (form.identity) return use(NoEpilogueArguments{});
@@ -31,10 +31,10 @@ decltype(auto) with_epilogue_arguments(CanonicalGemm const& form, std::size_t sc
              : use(ManyEpilogueArguments{});
 }
 
-// But for the matrices and the tag of each launch.
+// Returns the schedule without the matrices and the tag of each launch.
 ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace);
 
-// The parts of the parameters that every kernel family fills alike.
+// Fills the parameters that are common to all kernel families.
 template <class Parameters>
 void fill_product(Parameters& parameters, CanonicalGemm const& form, GemmRecipe const& recipe, void const* a,
                   void const* b, std::byte* workspace) {

@@ -6,28 +6,28 @@
 namespace cosmati::plan {
 
 struct Footprint {
-  int shared_bytes = 0;     // of a block
-  int blocks_resident = 0;  // on a multiprocessor; 0: not one fits
+  int shared_bytes = 0;     // per block
+  int blocks_resident = 0;  // per multiprocessor; 0: not even one fits
 };
 
-// Bytes of shared memory that the kernel's SharedStorage has: the composed code asserts the same number.
+// Returns the size of the kernel's SharedStorage; the composed code asserts the same number.
 int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem);
 
 Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu);
 
-// Blocks of one launch, over all tiles, parts and batches.
+// Returns the blocks of one launch, over all tiles, parts and batches.
 Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem);
 
-// What a launch computes, of all matrices, or of all problems of a group.
+// The work of a launch, over all matrices or all problems of a group.
 struct Volume {
-  double tiles = 0;                            // those included that only fill the last clusters
-  double steps = 0, longest = 0;               // of k, in a tile: their mean, and the most
-  double operand_bytes = 0, result_bytes = 0;  // in memory, each once; of c too
+  double tiles = 0;                            // including those that only fill the last clusters
+  double steps = 0, longest = 0;               // of k per tile: their mean and maximum
+  double operand_bytes = 0, result_bytes = 0;  // in memory, each once; including c
 };
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
 
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu);
-// Predicted time of a group; `common` holds what its problems share.
+// Returns the predicted time of a group; `common` contains the common properties of its problems.
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gpu const& gpu,
                        Volume const& volume);
 

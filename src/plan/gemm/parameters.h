@@ -1,4 +1,4 @@
-// Which type the composed kernel's parameters have, or those of one problem of a group.
+// The type of the composed kernel's parameters, or of those of one problem of a group.
 #pragma once
 #include "cosmati/gemm/tensor_source.h"
 #include "src/plan/gemm/program/product_parts.h"

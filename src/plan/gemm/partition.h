@@ -20,10 +20,10 @@ struct Division {
 std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
                                              Gpu const& gpu, std::optional<Partition> asked, bool may_stream);
 
-// The number of resident blocks; each has a range of the streamed steps.
+// Returns the number of resident blocks; each has a range of the streamed steps.
 Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
 
-// Writes the division into the recipe, with what follows from it: streamed tiles, blocks, workspace.
+// Stores the division in the recipe, with the resulting streamed tiles, blocks and workspace.
 void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Index places);
 
 // The reason why the recipe cannot be divided this way; empty if it can.

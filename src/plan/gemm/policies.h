@@ -13,7 +13,7 @@ struct NamedPolicy {
   GemmPolicy policy;
 };
 
-// small, medium, large, tall, wide, huge for sums of this type by this multiply, through this main loop.
+// small, medium, large, tall, wide, huge for sums of this type with this multiply and main loop.
 // `element_bytes`: of an operand.
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes = 4);
@@ -34,7 +34,7 @@ std::string policy_violation(GemmPolicy const& policy, DataType a, DataType b, D
 bool mma_takes(DataType a, DataType b, DataType sum);
 bool wmma_takes(DataType a, DataType b, DataType sum);
 
-// ".block_m = 128, .block_n = 128, ...": the fields as C++ initializes them.
+// Returns ".block_m = 128, .block_n = 128, ...": the fields as a C++ initializer.
 std::string initialiser(GemmPolicy const& policy);
 
 }  // namespace cosmati::plan

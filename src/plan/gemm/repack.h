@@ -1,6 +1,6 @@
-// Repacking of operands that TMA or wgmma does not support: they are first copied into the workspace, with
-// rows at multiples of 16 bytes and the major that the kernel needs. The pass over memory pays if the product
-// takes much longer.
+// Repacking of operands that TMA or wgmma does not support: they are first copied to the workspace, with rows
+// at multiples of 16 bytes and the required major. The pass over memory pays if the product takes much
+// longer.
 #pragma once
 #include "cosmati/gemm/repack_arguments.h"
 #include "cosmati/ops/device.h"
@@ -9,10 +9,10 @@
 
 namespace cosmati::plan {
 
-// How the `batch` matrices of `outer` by `depth` elements come to have neighbors along `to`.
+// Returns how the `batch` matrices of `outer` by `depth` elements are made contiguous along `to`.
 RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Index batch, Along to);
 
-// The operand as it lies after that.
+// Returns the operand after the copy.
 MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack);
 
 struct RepackTraits {
@@ -23,14 +23,14 @@ struct RepackTraits {
 // The emulator has kernels for runs of a word, and for single elements.
 program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack,
                                      bool emulated = false);
-// Its blocks along the grid's x; the z is the batch.
+// Returns its blocks along the grid's x; z is the batch.
 Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth);
 
-// What the kernel that copies it gets; `data` is the operand's, or an array of pointers where it has those.
+// Returns the parameters of the kernel that copies it; `data` is the operand's, or an array of pointers.
 RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,
                                    Index depth, void const* data, std::byte* workspace);
 
-// The problem that is left for the kernel that multiplies.
+// Returns the problem of the multiplying kernel.
 CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe);
 
 // Predicted time of the recipe's repacking passes; 0 if it has none.

@@ -1,4 +1,4 @@
-// Matrix products in a tuning file: which of them are of one class, and a line's words.
+// Matrix products in a tuning file: their classes, and the fields of a line.
 #pragma once
 #include <string>
 #include <utility>
@@ -9,15 +9,16 @@
 
 namespace cosmati::plan {
 
-// The extent that stands for all that are cut into the same tiles: 16, 32, or the next multiple of 64.
+// Returns the extent that represents all extents with the same tiles: 16, 32, or the next multiple of 64.
 Index extent_of_class(Index extent);
 
-// "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1", of the
-// product as the kernel sees it; and " only=multistage" where that kernel was asked for. Empty: of no class
-// (nothing to compute, or arrays of pointers).
+// Returns "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1", for
+// the product as computed by the kernel, with " only=multistage" if that kernel was requested. Empty: outside
+// every class (nothing to compute, or arrays of pointers).
 std::string gemm_class(GemmProblem const& problem, std::string const& only);
 
-// The line for this problem: that for the kernel that is asked for, else that for any; null if there is none.
+// Returns the line for this problem: that for the requested kernel, otherwise that for any; null if there is
+// none.
 TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem, Gpu const& gpu,
                             std::string const& asked_for);
 

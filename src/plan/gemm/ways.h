@@ -1,6 +1,6 @@
-// The ways in which a problem's operands may reach the warp_specialized kernel: as they lie, copied into
-// workspace first, brought by threads where the copy engine cannot, or, where wgmma cannot read them in
-// shared memory, through registers.
+// The paths of a problem's operands to the warp_specialized kernel: directly by TMA, repacked to the
+// workspace first, loaded by threads if TMA cannot, or through registers if wgmma cannot read them in shared
+// memory.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,19 +11,19 @@
 namespace cosmati::plan {
 
 struct OperandWay {
-  CanonicalGemm form;  // as the problem lies, of one of the two products that give d
-  GemmRecipe passes;   // whose repack_a and repack_b are what comes first
+  CanonicalGemm form;  // the original problem, as one of the two products that give d
+  GemmRecipe passes;   // its repack_a and repack_b are the preceding passes
 };
 
-// The first has rows of the result contiguous, if they can be, and passes for all that the copy engine or
-// wgmma does not take. The others let A go through registers, whatever d then is to the kernel, or let
-// threads bring what lies right but is not aligned. `side`: CanonicalGemm::swapped of the first.
+// The first path has contiguous rows of the result, if possible, and passes for all operands that TMA or
+// wgmma does not support. The others pass A through registers, whatever the major of d then is, or let
+// threads load operands of the right major that are not aligned. `side`: CanonicalGemm::swapped of the first.
 std::vector<OperandWay> operand_ways(GemmProblem const& problem, std::optional<bool> side = {});
 
-// A goes to wgmma through registers, not from shared memory.
+// Whether wgmma reads A from registers instead of shared memory.
 bool takes_registers(OperandWay const& way);
 
-// What this way does with the caller's operands: "b transposed first".
+// Describes the path of the caller's operands: "b transposed first".
 std::string to_string(OperandWay const& way);
 
 // To choose among them by hand; true if no kind is asked for.

@@ -1,5 +1,5 @@
-// From tensors with any strides to a pass: axes that lie alike in all of them become one, the width of runs
-// follows from what the problem promises.
+// From tensors with any strides to a pass: axes with compatible strides are merged, and the width of runs
+// follows from the problem's guarantees.
 #pragma once
 #include <initializer_list>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace cosmati::plan {
 
-// What lowering may choose from.
+// The target of lowering.
 struct PrimitiveTarget {
   Gpu gpu;
   bool emulated = false;  // a few policies for everything
@@ -19,30 +19,30 @@ struct PrimitiveTarget {
 };
 int max_cluster_blocks_of(PrimitiveTarget const& target);  // 1 if it has no clusters
 
-// A tensor as the index space of a pass sees it: one stride for each of its axes, 0 where it does not vary.
+// A tensor in the index space of a pass: one stride per axis, 0 along axes on which it does not depend.
 struct Seen {
   std::string name;
-  TensorDescription description;  // of the memory; its layout says nothing beside its alignment
+  TensorDescription description;  // of the memory; only the alignment of its layout matters
   Binding binding;
   Index stride[max_rank] = {};
 };
-// A tensor of the space's own shape.
+// Returns a tensor of the space's shape.
 Seen seen(std::string name, TensorDescription const& tensor, Binding binding);
-// A tensor of rank 1 along axis `axis` of the space.
+// Returns a tensor of rank 1 along axis `axis` of the space.
 Seen seen_along(std::string name, TensorDescription const& tensor, int axis, Binding binding);
-// A dense array of `type` in the workspace, of the extents of the axes that `varies` names, the last fastest.
+// Returns a dense array of `type` in the workspace, with the extents of the axes in `axes`, the last fastest.
 Seen seen_in_workspace(std::string name, DataType type, Shape const& space, std::initializer_list<int> axes,
                        std::size_t offset);
-// The numbers of the space's elements in row-major order, as the mask of dropout.
+// The indices of the space's elements in row-major order, for the mask of dropout.
 Seen mask_of(Shape const& space);
 
 // Text in the epilogue language: inputs are name[e], outputs store(name, value) and the result.
 struct Formula {
   std::string text;
-  std::string result;                       // the name of the output that the result is
-  std::map<std::string, double> constants;  // of names without brackets
-  std::vector<std::string> scalars = {};    // of those that a run gives, in its order
-  // In the place of the text, parsed for other letters than e; `accumulator`: the input that acc is.
+  std::string result;                       // the name of the output of the result
+  std::map<std::string, double> constants;  // for names without brackets
+  std::vector<std::string> scalars = {};    // those given per run, in its order
+  // In place of the text, parsed with other letters than e; `accumulator`: the input for acc.
   epilogue::Expression const* parsed = nullptr;
   std::string accumulator = {};
 };
@@ -57,8 +57,8 @@ struct CollapsedSpace {
   std::vector<SpaceAxis> positions, terms;
 };
 
-// Axes of extent 1 go; those of the terms are those in `reduced`. Sorted by the strides of tensor `leader`.
-// `apart`: axes that stay by themselves.
+// Removes axes of extent 1; the term axes are those in `reduced`. Sorts by the strides of tensor `leader`.
+// `apart`: axes that are not merged.
 CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
                         std::vector<Seen const*> const& tensors, std::size_t leader,
                         std::vector<int> const& apart = {});
@@ -67,29 +67,29 @@ CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
 struct Piece {
   Shape shape;
   Index first[max_rank] = {};
-  std::vector<Seen> of(std::vector<Seen> tensors) const;  // the tensors, from there on
+  std::vector<Seen> of(std::vector<Seen> tensors) const;  // the tensors, from `first` on
 };
-// The space in pieces of at most `most` elements, not counting the axes that are `whole`, which are not cut.
+// Divides the space into pieces of at most `most` elements, not counting the axes in `whole`, which are not
+// divided.
 std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole, double most = 0x1p30);
 
-// f64 if any of the tensors is f64 or s32, else f32.
+// Returns f64 if any of the tensors is f64 or s32, else f32.
 DataType real_of(std::vector<Seen> const& tensors);
 
-// The longest run along an axis with strides `along[i]` that all tensors allow; 1 if there is none.
-// `others[i]`: their other strides.
+// Returns the longest run along an axis that all tensors support; 1 if there is none.
 int run_width(std::vector<Seen const*> const& tensors, CollapsedSpace const& space, bool of_terms,
               PrimitiveTarget const& target, int most_bytes = 64);
 
-// Fills axes, strides, policy.width, kept and terms, and the types; `of_terms`: runs lie along the terms.
+// Sets axes, strides, policy.width, kept and terms, and the types; `of_terms`: runs are along the terms.
 void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<Seen> const& inputs,
                 std::vector<Seen> const& outputs, int width, bool of_terms);
 
 PrimitiveFunction function_of(Formula const& formula, std::vector<std::string> const& inputs,
                               std::vector<std::string> const& outputs, PrimitiveParameters& parameters);
-// The names that the formula reads.
+// Returns the names that the formula reads.
 std::vector<std::string> names_in(Formula const& formula);
 
-// y... = formula(x...): appends its passes, several where there are more than 2^31 runs.
+// y... = formula(x...): appends its passes, several if there are more than 2^31 runs.
 void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formula, std::vector<Seen> inputs,
              std::vector<Seen> const& outputs, PrimitiveTarget const& target, bool may_transpose = false);
 
@@ -104,10 +104,10 @@ struct Reduction {
 };
 void add_reduction(PrimitiveProgram& program, Reduction const& reduction, PrimitiveTarget const& target);
 
-// Room in the workspace, in bytes from its beginning, 256-byte aligned.
+// Reserves workspace; returns its offset in bytes, a multiple of 256.
 std::size_t reserve(PrimitiveProgram& program, Index elements, DataType type);
 
-unsigned power_of_two_from(unsigned number);  // the least that is not below; at most 2^31
+unsigned power_of_two_from(unsigned number);  // the smallest that is at least `number`; at most 2^31
 std::string describe(CollapsedSpace const& space);
 void finish(PrimitivePass& pass, CollapsedSpace const& space);  // bytes, text
 

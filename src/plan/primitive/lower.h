@@ -63,7 +63,7 @@ RunValues run_values(ElementwiseProblem const& problem, ElementwiseProblem::Argu
 RunValues run_values(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
 RunValues run_values(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments);
 
-// The position of a tensor among the arguments: that of its name in visit_tensors.
+// Returns the position of a tensor among the arguments: that of its name in visit_tensors.
 template <class Problem>
 Binding argument_named(Problem const& problem, char const* name) {
   int next = 0, found = -1;

@@ -1,5 +1,5 @@
-// What a primitive becomes on a GPU: a few passes over memory, each a kernel composed of expressions and
-// tensors. The backends cuda and emulator run the same programs.
+// The implementation of a primitive on a GPU: a few passes over memory, each a kernel composed of expressions
+// and tensors. The backends cuda and emulator run the same programs.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -16,11 +16,11 @@ namespace cosmati::plan {
 enum class PrimitiveFamily : unsigned char { map, transpose, reduce, rows, windows, lrn, gather, channels };
 char const* name_of(PrimitiveFamily family);
 
-// Where a tensor of a pass lies: in an argument of the run, or in the workspace.
+// The memory of a pass's tensor: an argument of the run, or a part of the workspace.
 struct Binding {
   int argument = -1;          // in the order of visit_tensors, then operands and stores of an epilogue
-  std::size_t workspace = 0;  // bytes, where argument is -1
-  bool mask = false;          // nowhere: which elements dropout keeps
+  std::size_t workspace = 0;  // bytes, if argument is -1
+  bool mask = false;          // no memory: the elements that dropout keeps
   Index first = 0;            // elements
 };
 inline Binding argument(int number) { return {number, 0, false, 0}; }
@@ -40,10 +40,10 @@ struct PrimitiveFunction {
 struct PassTensor {
   Binding binding;
   DataType type = DataType::f32;
-  bool same = false;  // all elements of a run are one
+  bool same = false;  // all elements of a run are the same
 };
 
-// One of several tensors that share a launch: its arguments are so many after those of the first tensor.
+// One of several tensors that share a launch: the offset of its arguments from those of the first tensor.
 struct GroupMember {
   int arguments = 0;
   Index extent = 0;
@@ -53,15 +53,15 @@ struct GroupMember {
 struct PrimitivePass {
   PrimitiveFamily family = PrimitiveFamily::map;
   DataType real = DataType::f32;
-  PrimitiveParameters parameters;  // but for pointers and what only the run knows
+  PrimitiveParameters parameters;  // without pointers and values of the run
   std::vector<PassTensor> inputs, outputs;
   std::vector<PassTensor> counts;  // labels, saved indices or an order: the last input of the parameters
   PrimitiveFunction function, last;
   std::vector<GroupMember> members;  // not empty: the parameters are a PrimitiveGroup
   unsigned blocks = 0, splits = 1;
-  bool stays = false;  // its clusters take one part after another: no more of them than run at the same time
+  bool stays = false;  // persistent clusters: at most as many as can be resident
   int shared_bytes = 0;
-  double bytes = 0;  // that move
+  double bytes = 0;  // memory traffic
   std::string text;  // for people
 };
 
@@ -71,7 +71,7 @@ struct PrimitiveProgram {
   std::string refusal;
 };
 
-// What the passes of one run share.
+// The common arguments of the passes of one run.
 struct PrimitiveRun {
   std::span<void* const> arguments;
   std::byte* workspace = nullptr;
@@ -79,7 +79,7 @@ struct PrimitiveRun {
   unsigned long long step = 0;
 };
 
-// The parameters of a launch.
+// Set the parameters of a launch.
 void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveParameters& parameters);
 
 void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveGroup& group);
@@ -87,7 +87,7 @@ void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveGroup& gr
 double predict(PrimitiveProgram const& program, Gpu const& gpu);
 std::string to_string(PrimitiveProgram const& program);
 
-// The text of a policy as an initializer: ".width = 4, ...".
+// Returns the text of a policy as an initializer: ".width = 4, ...".
 std::string initialiser(PrimitivePolicy const& policy);
 
 }  // namespace cosmati::plan

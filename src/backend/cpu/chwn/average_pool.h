@@ -16,7 +16,7 @@ inline void average_row(Pooling const& shape, bool with_padding, Index p, float 
   }
 }
 
-// Plain windows of Side: nothing to count.
+// The same for plain windows of Side x Side, all of whose taps count.
 template <int Side>
 void average_row(Pooling const& shape, Index p, float const* x, float* y) {
   for (Index q = 0; q < shape.columns.output; ++q) {
@@ -26,7 +26,7 @@ void average_row(Pooling const& shape, Index p, float const* x, float* y) {
   }
 }
 
-// Windows that tile the image: a row of dy fills Side rows of dx.
+// For windows that tile the image: a row of dy fills Side rows of dx.
 template <int Side>
 void spread_tiles(Pooling const& shape, Index p, float const* dy, float* dx) {
   for (Index q = 0; q < shape.columns.output; ++q) {

@@ -1,4 +1,5 @@
-// Convolution and its data gradient: one walk over the target, with the window's axes read either way.
+// Convolution and its data gradient: one loop over the target, with the window's axes read in either
+// direction.
 #pragma once
 
 #include "src/backend/cpu/chwn/correlate.h"
@@ -6,7 +7,7 @@
 namespace cosmati::cpu::chwn {
 namespace {
 
-// The taps of a window that meet the source: an arithmetic progression in both tap and position.
+// The taps of a window that read existing source elements: an arithmetic progression in tap and position.
 struct Taps {
   Index count;
   Index first;
@@ -15,15 +16,15 @@ struct Taps {
   Index position_step;
 };
 
-// One direction as the walk sees it. Forward: each output reads inputs. Backward: each input reads the
-// outputs whose windows cover it.
+// One axis of the loop. Forward: each output reads inputs. Backward: each input reads the outputs whose
+// windows contain it.
 struct WalkAxis {
   Axis window;
   bool backward;
 
   Index source() const { return backward ? window.output : window.input; }
   Index target() const { return backward ? window.input : window.output; }
-  // Targets so far apart have the same taps, at sources this far apart.
+  // Targets at this distance have the same taps, with sources at the distance source_step().
   Index phases() const { return backward ? window.stride : 1; }
   Index source_step() const { return backward ? 1 : window.stride; }
 
@@ -56,9 +57,9 @@ struct Walk {
   WalkAxis rows;
   WalkAxis columns;
   Index groups;
-  Index source_channels;  // of a group
+  Index source_channels;  // per group
   Index target_channels;
-  Index weight_source;  // floats between the weights of neighboring source channels
+  Index weight_source;  // floats between the weights of adjacent source channels
   Index weight_target;
   Index weight_group;
   bool relu;
@@ -67,7 +68,7 @@ struct Walk {
   Index target_plane() const { return rows.target() * columns.target() * images; }
 };
 
-// One group, one vector of images.
+// Pointers for one group and one vector of images.
 struct WalkMemory {
   float const* source;
   float const* weights;
@@ -75,8 +76,8 @@ struct WalkMemory {
   float* target;
 };
 
-// `count` columns from x on, which read the source in the same taps, over a strip of rows. A lone column
-// makes its tiles of rows instead.
+// Computes `count` columns from x on, which use the same taps, over a strip of rows. A single column forms
+// tiles of rows instead.
 inline void walk_strip(Walk const& walk, WalkMemory const& memory, Range rows, Index x, Index count) {
   Index const source_row = walk.columns.source() * images;
   Index const target_row = walk.columns.target() * images;
@@ -103,8 +104,8 @@ inline void walk_strip(Walk const& walk, WalkMemory const& memory, Range rows, I
   }
 }
 
-// All columns of a strip of rows. Columns whose windows meet the source in the same taps share tiles; a
-// column at the padding gets its own, so that no product with padding is computed.
+// Computes all columns of a strip of rows. Columns that use the same taps share tiles; a column at the
+// padding has its own, so that no product with padding is computed.
 inline void walk_rows(Walk const& walk, WalkMemory const& memory, Range rows) {
   Index const target_width = walk.columns.target();
   Index const phases = walk.columns.phases();

@@ -1,4 +1,4 @@
-// The sum under convolution and its data gradient:
+// The sum for convolution and its data gradient:
 // target[k][t] = bias[k] + sum over (channel, row, column) of weight[k] * source[t].
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace cosmati::cpu::chwn {
 namespace {
 
-// One loop of the sum: its length, and what a step adds to either address, in floats.
+// One loop of the sum: its length, and the steps of both addresses, in floats.
 struct Loop {
   Index count;
   Index source;
@@ -18,22 +18,23 @@ struct Correlation {
   Loop channels;
   Loop rows;
   Loop columns;
-  Index weight_output;  // floats between the weights of neighboring output channels
+  Index weight_output;  // floats between the weights of adjacent output channels
   Index target_output;
-  Index source_tile;  // floats between neighboring vectors t of a tile
+  Index source_tile;  // floats between adjacent vectors t of a tile
   Index target_tile;
   bool relu;
 };
 
-// The same pointer, whose origin the compiler forgets. Two bases reach six addresses with factors 0, 1 and 2;
-// from one alone g++ 12 keeps five offsets in registers that it misses outside the innermost loop (2 %).
+// Returns the same pointer, hiding its origin from the compiler. Two bases reach six addresses with factors
+// 0, 1 and 2; from one base g++ 12 keeps five offsets in registers that it then lacks outside the innermost
+// loop (2 %).
 inline float const* opaque(float const* pointer) {
   __asm__("" : "+r"(pointer));
   return pointer;
 }
 
-// K output channels by T vectors stay in registers; a weight is broadcast once for T products, a source
-// vector loaded once for K.
+// K output channels by T vectors stay in registers; each weight is broadcast once for T products, and each
+// source vector is loaded once for K.
 template <int K, int T>
 void correlate_tile(Correlation const& sum_over, float const* source, float const* weights, float const* bias,
                     float* target) {
@@ -75,7 +76,7 @@ void correlate_tile(Correlation const& sum_over, float const* source, float cons
       weight += weight_row;
     }
   }
-  // Copies: a store could change what the reference points to.
+  // Copies, because a store could change what the reference refers to.
   Index const target_output = sum_over.target_output;
   Index const target_tile = sum_over.target_tile;
   if (sum_over.relu) {
@@ -118,17 +119,17 @@ inline TileFunction tile_of(Index k, Index t) {
   }
 }
 
-// Output channels of the next tile when `left` remain.
+// Returns the output channels of the next tile if `left` remain.
 constexpr Index outputs_of_tile(Index left) { return left % 6 == 0 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1; }
 
-// Vectors of the next tile: as few tiles as fit the registers, of nearly equal size.
+// Returns the vectors of the next tile: as few tiles as the registers allow, of nearly equal size.
 constexpr Index vectors_of_tile(Index left, Index k) {
   Index const limit = largest_tile(static_cast<int>(k));
   Index const tiles = (left + limit - 1) / limit;
   return (left + tiles - 1) / tiles;
 }
 
-// `outputs` channels by `count` vectors, tile by tile; bias may be null.
+// Computes `outputs` channels by `count` vectors, tile by tile; bias may be null.
 inline void correlate(Correlation const& sum_over, Index outputs, Index count, float const* source,
                       float const* weights, float const* bias, float* target) {
   for (Index k = 0, step = 0; k < outputs; k += step) {

@@ -1,7 +1,7 @@
-// Convolution and pooling of 16 images that lie innermost: tensors (c, h, w, 16), which is CHWN with N = 16.
-// Every inner loop runs over images, so that no number of channels needs padding. Each function does one
-// share of the work and never allocates. kernels.cpp is compiled once for each instruction set, into a table
-// of its own.
+// Convolution and pooling of 16 images that are contiguous: tensors (c, h, w, 16), which is CHWN with N = 16.
+// Every inner loop is over images, so no number of channels needs padding. Each function computes one share
+// of the work and never allocates. kernels.cpp is compiled once per instruction set, each time into a
+// separate table.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -15,7 +15,7 @@ struct Share {
   Index count;
 };
 
-// One direction of a sliding window: position = output * stride + tap * dilation - pad_begin.
+// One axis of a sliding window: position = output * stride + tap * dilation - pad_begin.
 struct Axis {
   Index input;
   Index output;
@@ -33,8 +33,8 @@ struct Convolution {
   Index groups;
   Axis rows;
   Axis columns;
-  // So many elements of x and dy, which the filter's gradient walks once for each of its tiles, stay in the
-  // L2 cache.
+  // Number of elements of x and dy that stay in the L2 cache while the filter gradient reads them once for
+  // each of its tiles.
   Index chunk_floats = 96 * 1024;
 };
 
@@ -44,8 +44,8 @@ struct Pooling {
   Axis columns;
 };
 
-// What a maximum's position is written as, one for each output element: its tap r*S + s or its place h*W + w
-// in the image plane. At most one of them is not null.
+// How the position of a maximum is stored, per output element: its tap r*S + s, or its position h*W + w in
+// the image plane. At most one of them is not null.
 template <class Byte, class Integer>
 struct Marks {
   Byte* taps;
@@ -53,11 +53,12 @@ struct Marks {
 };
 
 struct Kernels {
-  // y = sum + bias (unless null), negative values 0 with relu. Any number of shares gives the same bits.
+  // y = sum + bias (unless null); with relu, negative values become 0. The result does not depend on the
+  // number of shares.
   void (*convolve)(Convolution const&, float const* x, float const* w, float const* bias, bool relu, float* y,
                    Share);
   void (*convolve_data)(Convolution const&, float const* dy, float const* w, float* dx, Share);
-  // dw and db (unless null) become the sums over this share of the images' rows.
+  // Sets dw and db (unless null) to the sums over this share of the images' rows.
   void (*convolve_filter)(Convolution const&, float const* x, float const* dy, float* dw, float* db, Share);
 
   // y may be null.

@@ -1,4 +1,4 @@
-// Maximum pooling over any window. Forward says where each maximum lies; backward reads only that.
+// Maximum pooling over any window. Forward stores the position of each maximum; backward reads only that.
 #pragma once
 
 #include "src/backend/cpu/chwn/window.h"
@@ -13,7 +13,7 @@ constexpr int mark_of(int, Index, Index place_in_plane) { return static_cast<int
 constexpr int mark_of(NoMark, Index, Index) { return 0; }
 inline void store(NoMark*, Integers) {}
 
-// Row p of a plane. The first maximum counts; a NaN is larger than any number.
+// Computes row p of a plane. The first maximum counts; a NaN is larger than any number.
 template <int Side, class Mark>
 void max_row(Pooling const& shape, Index p, float const* x, float* y, Mark* marks) {
   for (Index q = 0; q < shape.columns.output; ++q) {
@@ -33,7 +33,7 @@ void max_row(Pooling const& shape, Index p, float const* x, float* y, Mark* mark
   }
 }
 
-// Windows that tile the image: a row of dy fills Side rows of dx.
+// For windows that tile the image: a row of dy fills Side rows of dx.
 template <int Side, class Mark>
 void unpool_tiles(Pooling const& shape, Index p, float const* dy, Mark const* marks, float* dx) {
   for (Index q = 0; q < shape.columns.output; ++q) {

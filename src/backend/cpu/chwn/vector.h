@@ -1,5 +1,5 @@
-// Vectors of the widest register of the instruction set that this unit is compiled for. Everything is in an
-// unnamed namespace and nothing comes from the standard library: units compiled with other flags must not
+// Vectors of the widest registers of the instruction set for which this unit is compiled. Everything is in an
+// unnamed namespace and nothing comes from the standard library: units compiled with different flags must not
 // share a function.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr Index width = 16;
-constexpr int register_budget = 24;  // sums that one tile holds, of 32 registers
+constexpr int register_budget = 24;  // sums of one tile, of 32 registers
 #elif defined(__AVX2__)
 constexpr Index width = 8;
 constexpr int register_budget = 12;  // of 16 registers
@@ -35,7 +35,7 @@ typedef unsigned char UnalignedBytes __attribute__((vector_size(width), aligned(
 
 inline Vector load(float const* from) { return *reinterpret_cast<UnalignedVector const*>(from); }
 inline void store(float* to, Vector value) { *reinterpret_cast<UnalignedVector*>(to) = value; }
-inline Vector broadcast(float value) {  // not Vector{} + value: g++ adds the zero, as -0 demands
+inline Vector broadcast(float value) {  // not Vector{} + value: g++ adds the zero, because of -0
 #if defined(__AVX512F__)
   return _mm512_set1_ps(value);
 #elif defined(__AVX2__)
@@ -49,7 +49,7 @@ inline Vector relu_of(Vector value) { return value < 0.0f ? Vector{} : value; } 
 inline Integers load(int const* from) { return *reinterpret_cast<UnalignedIntegers const*>(from); }
 inline void store(int* to, Integers value) { *reinterpret_cast<UnalignedIntegers*>(to) = value; }
 
-// g++ 12 converts between bytes and integers element by element, unless told the instruction.
+// g++ 12 converts between bytes and integers element by element unless the instruction is named.
 inline Integers load(unsigned char const* from) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Integers>(
@@ -108,7 +108,7 @@ struct Run {
   Index lane;
 };
 
-// for (Run run : Runs(planes, lines, share)): the share's part of all planes, vectors of images and lines.
+// for (Run run : Runs(planes, lines, share)): the share of all planes, vectors of images and lines.
 class Runs {
  public:
   Runs(Index planes, Index lines, Share share)

@@ -1,5 +1,5 @@
-// The filter's gradient: lanes are images, so each weight's sum stays a vector until its rows are done, and
-// only then is it summed over the lanes.
+// The filter gradient: lanes are images, so each weight's sum stays a vector until its rows are complete, and
+// only then is summed over the lanes.
 #pragma once
 
 #include "src/backend/cpu/chwn/vector.h"
@@ -7,13 +7,13 @@
 namespace cosmati::cpu::chwn {
 namespace {
 
-// Output channels of the next tile when `left` remain; times five taps they fill the registers.
+// Returns the output channels of the next tile if `left` remain; times five taps they fill the registers.
 constexpr Index gradient_outputs(Index left) {
   if (register_budget < 20) return left >= 2 ? 2 : 1;
   return left >= 4 && left % 3 != 0 ? 4 : left >= 3 ? 3 : left;
 }
 
-// Outputs whose tap is inside the input.
+// Returns the outputs whose tap is inside the input.
 inline Range outputs_of_tap(Axis const& window, Index tap) {
   Index const offset = tap * window.dilation - window.pad_begin;
   Index const first = offset >= 0 ? 0 : (window.stride - 1 - offset) / window.stride;
@@ -22,11 +22,11 @@ inline Range outputs_of_tap(Axis const& window, Index tap) {
   return {first, larger(first, last)};
 }
 
-// S neighboring taps of a filter row.
+// S adjacent taps of a filter row.
 struct GradientTile {
-  Index first_input;  // from the start of an input row to what tap 0 of output 0 reads, in floats
-  Index input_step;   // floats between the inputs of neighboring outputs
-  Index input_tap;    // floats between neighboring taps
+  Index first_input;  // from the start of an input row to the element that tap 0 of output 0 reads, in floats
+  Index input_step;   // floats between the inputs of adjacent outputs
+  Index input_tap;    // floats between adjacent taps
   Index dy_plane;     // floats between output channels
   Range inside;       // outputs where every tap of the tile is inside the input
   Range around;       // outputs where at least one is
@@ -52,8 +52,8 @@ GradientTile gradient_tile(Convolution const& shape, Index tap) {
   return tile;
 }
 
-// Outputs [first, last) of a row, where not all taps of the tile are inside the input: K output channels by S
-// neighboring taps.
+// Adds outputs [first, last) of a row, where not all taps of the tile are inside the input: K output channels
+// by S adjacent taps.
 template <int K, int S>
 COSMATI_ALWAYS_INLINE void add_edge(GradientTile const& tile, float const* input, float const* dy,
                                     Index first, Index last, Vector (&sum)[K][S]) {
@@ -68,13 +68,13 @@ COSMATI_ALWAYS_INLINE void add_edge(GradientTile const& tile, float const* input
   }
 }
 
-// The outputs where all are inside.
+// Adds the outputs for which all taps are inside.
 template <int K, int S>
 COSMATI_ALWAYS_INLINE void add_inside(GradientTile const& tile, float const* input, float const* dy,
                                       Vector (&sum)[K][S]) {
   float const* from = input + (tile.first_input + tile.inside.first * tile.input_step);
   float const* factor = dy + tile.inside.first * images;
-#pragma GCC unroll 2  // g++ 12 loses a fifth without
+#pragma GCC unroll 2  // without it, g++ 12 is a fifth slower
   for (Index q = tile.inside.first; q < tile.inside.last; ++q) {
     Vector value[S];
 #pragma GCC unroll 8
@@ -183,7 +183,7 @@ inline void convolve_filter(Convolution const& shape, float const* x, float cons
   Index const weights = shape.out_channels * in * shape.rows.taps * shape.columns.taps;
   for (Index i = 0; i < weights; ++i) dw[i] = 0.0f;
   for (Index k = 0; db && k < shape.out_channels; ++k) db[k] = 0.0f;
-  // Chunks cut the whole work at multiples of the shares, so that each is a share again.
+  // Chunks divide the whole work at multiples of the shares, so that each is again a share.
   Index const rows = (vectors_of_images * shape.rows.output + share.count - 1) / share.count;
   Index const row_floats =
       shape.out_channels * shape.columns.output + shape.in_channels * shape.rows.stride * shape.columns.input;

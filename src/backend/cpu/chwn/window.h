@@ -1,4 +1,4 @@
-// Which taps of a pooling window lie in the image, and the windows that need no such question.
+// The taps of a pooling window that are inside the image, and the windows for which all are.
 #pragma once
 
 #include "src/backend/cpu/chwn/vector.h"
@@ -12,7 +12,7 @@ constexpr Index place(Axis const& axis, Index output, Index tap) {
 
 constexpr bool is_inside(Axis const& axis, Index position) { return position >= 0 && position < axis.input; }
 
-// The output whose tap lies at `position`, or -1.
+// Returns the output whose tap is at `position`, or -1.
 constexpr Index output_at(Axis const& axis, Index position, Index tap) {
   Index const distance = position + axis.pad_begin - tap * axis.dilation;
   if (distance < 0) return -1;
@@ -20,7 +20,7 @@ constexpr Index output_at(Axis const& axis, Index position, Index tap) {
   return output * axis.stride == distance && output < axis.output ? output : -1;
 }
 
-// Taps of a window that an average divides by: in the image, or in the padded image.
+// Returns the number of taps by which an average divides: in the image, or in the padded image.
 constexpr Index counted_taps(Axis const& axis, Index output, bool with_padding) {
   Index const start = place(axis, output, 0);
   Index const end = axis.input + (with_padding ? axis.pad_end : 0);
@@ -29,7 +29,7 @@ constexpr Index counted_taps(Axis const& axis, Index output, bool with_padding) 
   return last > first ? last - first : 0;
 }
 
-// `side` neighboring taps, every window inside the image.
+// `side` adjacent taps, and every window inside the image.
 constexpr bool is_plain(Axis const& axis, Index side) {
   return axis.taps == side && axis.dilation == 1 && axis.pad_begin == 0 &&
          (axis.output - 1) * axis.stride + side <= axis.input;
@@ -38,7 +38,7 @@ constexpr bool is_plain(Pooling const& shape, Index side) {
   return is_plain(shape.rows, side) && is_plain(shape.columns, side);
 }
 
-// The same, and every element of the image lies in exactly one window.
+// The same, and every element of the image is in exactly one window.
 constexpr bool is_tiled(Axis const& axis, Index side) {
   return is_plain(axis, side) && axis.stride == side && axis.output * side == axis.input;
 }
@@ -46,8 +46,8 @@ constexpr bool is_tiled(Pooling const& shape, Index side) {
   return is_tiled(shape.rows, side) && is_tiled(shape.columns, side);
 }
 
-// Calls visit(tap in the window, place in the image plane, vector) for the taps of window (p, q) inside the
-// image, in order. Side is that of a plain window, or 0; `x` is a plane.
+// Calls visit(tap in the window, position in the image plane, vector) for the taps of window (p, q) inside
+// the image, in order. Side is the extent of a plain window, or 0; `x` is a plane.
 template <int Side, class Visit>
 inline void for_each_tap(Pooling const& shape, float const* x, Index p, Index q, Visit const& visit) {
   Index const height = Side ? Side : shape.rows.taps;
@@ -66,8 +66,9 @@ inline void for_each_tap(Pooling const& shape, float const* x, Index p, Index q,
   }
 }
 
-// Row h of a plane of dx becomes a sum over the windows that see it: window(p, q) is called once for a row of
-// taps and returns what gives each its part: part(tap in the window, place in the image plane).
+// Sets row h of a plane of dx to a sum over the windows that contain it: window(p, q) is called once for a
+// row of taps and returns part(tap in the window, position in the image plane), the contribution to each
+// element.
 template <class Window>
 inline void gather_row(Pooling const& shape, Index h, float* dx, Window const& window) {
   Index const row = h * shape.columns.input;

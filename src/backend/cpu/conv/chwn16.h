@@ -1,4 +1,4 @@
-// Candidates "chwn16": convolution and pooling of 16 f32 images that lie innermost (CHWN with N = 16).
+// Candidates "chwn16": convolution and pooling of 16 f32 images that are contiguous (CHWN with N = 16).
 #pragma once
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/pooling.h"

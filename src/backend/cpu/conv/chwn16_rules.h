@@ -1,4 +1,4 @@
-// What both chwn16 candidates require and how they divide their work.
+// The common requirements of the chwn16 candidates, and how they divide their work.
 #pragma once
 #include <string>
 
@@ -10,7 +10,8 @@ namespace cosmati::cpu {
 
 std::string violates_isa(Device const& device);
 
-// Each returns what is wrong with the tensor that messages call `name`, and what would be legal; or nothing.
+// Each returns the violation by the tensor that messages call `name`, with the valid values; empty if there
+// is none.
 std::string violates_type(char const* name, TensorDescription const& tensor, DataType legal);
 std::string violates_chwn16(char const* name, TensorDescription const& tensor);
 std::string violates_row_major(char const* name, TensorDescription const& tensor);
@@ -18,8 +19,7 @@ std::string violates_row_major(char const* name, TensorDescription const& tensor
 // Throws Error(unavailable) if the device has instructions that this processor lacks.
 chwn::Kernels const& chwn_kernels(Device const& device);
 
-// Threads that `work` elementary steps deserve, when one that gets less than `least` would be slower than
-// none.
+// Returns the threads for `work` elementary steps; a thread with fewer than `least` steps would not pay off.
 int chwn_parts(Index work, Index least, Device const& device);
 
 }  // namespace cosmati::cpu

@@ -1,5 +1,4 @@
-// Problems that a BLAS function computes by itself: d = alpha * a * b + beta * c with contiguous rows or
-// columns.
+// Problems that a single BLAS call computes: d = alpha * a * b + beta * c with contiguous rows or columns.
 #pragma once
 #include <span>
 #include <string>
@@ -22,11 +21,12 @@ struct BlasForm {
   Factor beta{0, -1};
 };
 
-// Reads alpha*acc + beta*c, either term first, the second optional; false if the expression is another.
+// Reads alpha*acc + beta*c, with the terms in either order and the second optional; false for other
+// expressions.
 bool read_blas_form(epilogue::Expression const& expression, BlasForm& form);
 std::string violates_blas_form(GemmProblem const& problem, Device const& device);
 
-// A matrix (batch, rows, columns) as BLAS takes it, row-major: N as it is, T transposed.
+// A matrix (batch, rows, columns) in BLAS terms, row-major: N as stored, T transposed.
 struct BlasOperand {
   char letter = 'N';
   Index leading = 1;

@@ -1,4 +1,4 @@
-// OpenBLAS, opened when it is first needed: double precision products, which oneDNN does not have.
+// OpenBLAS, opened on first use: products in double precision, which oneDNN lacks.
 #pragma once
 #include <string>
 
@@ -11,12 +11,12 @@ inline constexpr Index largest_blas_index = 2147483647;  // extents and leading 
 bool openblas_available();
 std::string const& openblas_description();  // version and core type, or why it cannot be opened
 
-// The kernels that the user has chosen by OPENBLAS_CORETYPE, if COSMATI_MAX_CPU_ISA allows them, or that suit
-// this processor and that limit; null: OpenBLAS chooses by itself.
+// Returns the core type that the user selected by OPENBLAS_CORETYPE, if COSMATI_MAX_CPU_ISA permits it, or
+// the one for this processor and that limit; null: OpenBLAS chooses.
 char const* openblas_core_type();
 
-// d (m, n, row-major with leading dimension ldd) = alpha * op(a) * op(b) + beta * d on the calling thread
-// alone. transposed_a: a is stored (k, m); transposed_b: b is stored (n, k); all row-major.
+// d (m, n, row-major with leading dimension ldd) = alpha * op(a) * op(b) + beta * d on the calling thread.
+// transposed_a: a is stored (k, m); transposed_b: b is stored (n, k); all row-major.
 void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
                     double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
                     Index ldd);

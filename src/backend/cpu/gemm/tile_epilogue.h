@@ -1,4 +1,4 @@
-// The epilogue of a product on one tile at a time, while the sums lie in the cache of the thread that made
+// The epilogue of a product, one tile at a time, while the sums are in the cache of the thread that computed
 // them.
 #pragma once
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace cosmati::cpu {
 
-// A product seen so that kernels need to know one form only: the columns of d are contiguous, or neither rows
-// nor columns are. Where it must, it is d^T = b^T * a^T; operands keep the names of their indices.
+// A product in the form that kernels require: the columns of d are contiguous, or neither rows nor columns
+// are. If necessary, it is d^T = b^T * a^T; operands keep the names of their indices.
 struct OrientedGemm {
   explicit OrientedGemm(GemmProblem const& given);
 
   GemmProblem problem;
   bool transposed;
-  std::span<std::string_view const> indices;  // of the batch, of problem's rows and of its columns
+  std::span<std::string_view const> indices;  // of the batch, of the problem's rows and of its columns
   GemmProblem::Arguments arguments(GemmProblem::Arguments given) const {
     if (transposed) std::swap(given.a, given.b);
     return given;
@@ -29,10 +29,10 @@ class TileEpilogue {
   // The sums are of type `accumulator`; the epilogue is evaluated in double or in float.
   TileEpilogue(OrientedGemm const& product, TileGrid const& grid, DataType accumulator, bool in_double);
 
-  std::size_t workspace_bytes() const;  // of one thread
+  std::size_t workspace_bytes() const;  // per thread
 
-  // Writes d and the stores in the tile. `sums` are (rows, columns) without gaps; `arguments` those of the
-  // whole product, as it was given or transposed.
+  // Writes d and the stores of the tile. `sums` are dense (rows, columns); `arguments` are those of the whole
+  // product, original or transposed.
   void run(Tile const& tile, void const* sums, GemmProblem::Arguments const& arguments,
            std::byte* workspace) const;
 

@@ -1,5 +1,5 @@
-// The result of a product cut into tiles, which threads take from a common counter: who is held up takes
-// fewer.
+// The result of a product divided into tiles, which threads take from a common counter, so that a delayed
+// thread takes fewer.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,7 @@ struct Tile {
   Index rows, columns;
 };
 
-// A stack of (m, n) matrices in tiles of one size, smaller ones at the last rows and columns.
+// A stack of (m, n) matrices in tiles of one size, with smaller ones in the last rows and columns.
 struct TileGrid {
   Index batch, m, n;
   Index tile_m, tile_n;
@@ -23,14 +23,14 @@ struct TileGrid {
   Index down() const { return (m + tile_m - 1) / tile_m; }
   Index across() const { return (n + tile_n - 1) / tile_n; }
   Index size() const { return batch * down() * across(); }
-  // Tiles below one another follow one another: they share columns of the right operand.
+  // Tiles of the same column are consecutive, since they share columns of the right operand.
   Tile at(Index i) const {
     Index const row = i % down() * tile_m, column = i / down() % across() * tile_n;
     return {i / down() / across(), row, column, std::min(tile_m, m - row), std::min(tile_n, n - column)};
   }
 };
 
-// Tiles of at most `most_m` rows and of about `wanted_n` columns, nearly equal to one another.
+// Tiles of at most `most_m` rows and about `wanted_n` columns, of nearly equal size.
 inline TileGrid make_tile_grid(Index batch, Index m, Index n, Index most_m, Index wanted_n) {
   constexpr Index grain = 16;
   auto const even = [](Index extent, Index count) {
@@ -41,7 +41,7 @@ inline TileGrid make_tile_grid(Index batch, Index m, Index n, Index most_m, Inde
   return {batch, m, n, even(m, std::max<Index>(down, 1)), even(n, std::max<Index>(across, 1))};
 }
 
-// body(part, tile) for each tile; no two threads have the same part. What a tile throws is thrown here.
+// Calls body(part, tile) for each tile; no two threads have the same part. Exceptions of tiles are rethrown.
 template <class Body>
 void for_each_tile(TileGrid const& grid, int threads, Body&& body) {
   Index const count = grid.size();

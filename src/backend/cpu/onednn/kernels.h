@@ -1,4 +1,4 @@
-// The candidates that this module offers, a function for each kernel.
+// The candidates of this module, one function per kernel.
 #pragma once
 #include "src/backend/cpu/runtime/module.h"
 
@@ -11,7 +11,7 @@ Candidate<GemmProblem> tiled_matmul_candidate();
 // True if oneDNN can apply the epilogue before the sums leave its registers.
 bool matmul_applies_epilogue(GemmProblem const& problem, Device const& device);
 
-// Convolution: in the layouts of the problem; through NHWC copies; through oneDNN's blocked layouts.
+// Convolution in the layouts of the problem, through NHWC copies, and through oneDNN's blocked layouts.
 std::vector<Candidate<ConvolutionProblem>> convolution_candidates();
 
 Candidate<PoolingProblem> pooling_candidate();

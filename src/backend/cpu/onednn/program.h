@@ -1,4 +1,4 @@
-// A short list of oneDNN primitives with the memory that they pass on: what every kernel of this module runs.
+// A short list of oneDNN primitives and the memory that they pass on; every kernel of this module runs one.
 #pragma once
 #include <array>
 #include <atomic>
@@ -24,32 +24,32 @@ using Tag = dnnl::memory::format_tag;
 using Kind = dnnl::memory::data_type;
 
 dnnl::engine const& engine();
-// True where the described processor lacks AVX, or a limit keeps oneDNN from it: its kernels are for SSE4.1.
+// True if the described processor lacks AVX, or a limit disables it: oneDNN then uses its kernels for SSE4.1.
 bool lacks_avx(Device const& device);
-Kind kind_of(DataType type);  // undef where oneDNN 2.6 does not compute with the type
+Kind kind_of(DataType type);  // undef if oneDNN 2.6 does not compute with the type
 Descriptor descriptor(TensorDescription const& description);
-Descriptor any_layout(Descriptor const& descriptor);  // oneDNN may choose
+Descriptor any_layout(Descriptor const& descriptor);  // for oneDNN to choose
 dnnl::primitive_attr user_scratchpad();
 
-// Held by who describes and creates primitives, from the first description on. oneDNN says that threads may
-// do so at once; but where three threads describe bf16 convolutions, 2.6 makes one of fifty wrong (its
-// results are as far off as they are large) and keeps it in its cache for all that ask later.
+// A lock to hold while describing and creating primitives, from the first description on. oneDNN documents
+// both as thread-safe; but if three threads describe bf16 convolutions, 2.6 creates one of fifty incorrectly
+// (its errors are as large as its results) and keeps it in its cache for later requests.
 [[nodiscard]] std::unique_lock<std::recursive_mutex> one_maker_at_a_time();
 
-// oneDNN writes its kernels into memory without looking whether it got any. Throws Error(out_of_memory) where
-// a limit of this process leaves too little. To be called with the ThreadCount that the kernels will run
-// with.
+// oneDNN writes its kernels into memory without checking the allocation. Throws Error(out_of_memory) if a
+// limit of this process leaves too little memory. To be called with the ThreadCount with which the kernels
+// will run.
 void require_code_memory();
 
-// First arguments and steps are added (primitive descriptors only: cheap enough for a plan); then create()
-// makes the primitives; then run() may be called by many threads at once. Memory objects hold pointers, so
-// each run takes a set of them from a pool, which grows to the largest number of concurrent runs; from then
-// on a run allocates nothing (beyond what oneDNN does inside).
+// Usage: add arguments and steps (primitive descriptors only, cheap enough for planning); call create(),
+// which creates the primitives; then run() may be called concurrently. Memory objects contain pointers, so
+// each run takes a set of them from a pool, which grows to the maximum number of concurrent runs; after that
+// a run allocates nothing (apart from oneDNN itself).
 class Program {
  public:
   using Slot = int;
 
-  // Memory of the caller: the i-th argument is the i-th pointer that run() is given.
+  // Memory of the caller: the i-th argument is the i-th pointer passed to run().
   Slot argument(Descriptor const& memory);
   // Memory in the workspace.
   Slot temporary(Descriptor const& memory);
@@ -57,16 +57,17 @@ class Program {
   using Binding = std::pair<int, Slot>;  // DNNL_ARG_..., slot
   void add(dnnl::primitive_desc_base const& primitive, std::vector<Binding> const& bindings);
 
-  // The slot itself if its memory is already as wanted, else a temporary that a reorder fills, now.
+  // Returns the slot itself if its memory has the wanted layout, otherwise a temporary that a reorder fills
+  // at this point.
   Slot reordered(Slot from, Descriptor const& wanted);
-  // For an output: the slot itself, or a temporary; then, after the steps that fill it, copy_back(temporary,
-  // to).
+  // For an output: returns the slot itself, or a temporary; after the steps that fill it, call
+  // copy_back(temporary, to).
   Slot output(Slot to, Descriptor const& given);
   void copy_back(Slot from, Slot to);
 
   Descriptor const& memory(Slot slot) const { return slots_[static_cast<std::size_t>(slot)].memory; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // Where a temporary lies in the workspace.
+  // The offset of a temporary in the workspace.
   std::size_t offset(Slot slot) const { return slots_[static_cast<std::size_t>(slot)].offset; }
 
   void create();

@@ -1,4 +1,4 @@
-// From a function that lists primitives for a problem to a candidate of the planner.
+// Makes a candidate of the planner from a function that lists primitives for a problem.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace cosmati::cpu::onednn {
 
-// What is left of an epilogue after the primitives: from the accumulator, in a temporary or in the result
-// itself.
+// The part of an epilogue that follows the primitives: it reads the accumulator from a temporary or from the
+// result itself.
 struct Tail {
   Pointwise pointwise;
   std::optional<Program::Slot> accumulator;  // absent: the result
@@ -28,7 +28,7 @@ struct Recipe {
   Program program;
   std::vector<std::pair<Pointer, int>> pointers;  // of the program's arguments, and their index
   std::optional<Tail> tail;
-  Pointer result = nullptr;  // with a tail: where it writes
+  Pointer result = nullptr;  // with a tail: its output
   Pointer source = nullptr;  // with a tail: c
 
   // `index` is for arguments that are lists: operand `index`.
@@ -98,12 +98,12 @@ class RecipeKernel final : public HostKernel<Problem> {
   Recipe<Problem> recipe_;
 };
 
-// oneDNN's own naive loops are no faster than the reference.
+// oneDNN's own naive loops are not faster than the reference.
 inline bool is_slow(dnnl::primitive_desc_base const& primitive) {
   return std::string(primitive.impl_info_str()).find("ref") != std::string::npos;
 }
 
-// Thrown by a build function: what is in the way, and what would be legal.
+// Thrown by a build function: the obstacle and the valid values.
 class Unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -123,7 +123,7 @@ std::string violates_build(Problem const& problem, Device const& device) {
   }
 }
 
-// Every tensor is of one of `kinds`; the message names the first that is not.
+// Every tensor has one of the types `legal`; the message names the first that does not.
 template <class Problem>
 std::string violates_types(Problem const& problem, std::initializer_list<DataType> legal) {
   std::string violation;
@@ -153,7 +153,7 @@ std::string violates_f32(Problem const& problem, Device const&) {
   return violates_types(problem, {DataType::f32});
 }
 
-// A candidate whose requirements are `requirements`, then that the tensors have elements and that `build`
+// A candidate with the given requirements, and in addition that the tensors have elements and that `build`
 // succeeds.
 template <class Problem, auto build>
 Candidate<Problem> recipe_candidate(char const* name,

@@ -4,7 +4,7 @@
 
 namespace cosmati::cpu {
 
-// True where there is no limit, or `bytes` can be reserved under it now.
+// True if there is no limit, or if `bytes` can currently be reserved under it.
 bool address_space_has(std::size_t bytes);
 
 }  // namespace cosmati::cpu

@@ -5,8 +5,8 @@
 
 namespace cosmati::cpu {
 
-// Bytes of the second level cache of a core. Where they are not known: as many as those have on which the
-// loops were measured.
+// Returns the bytes of a core's second-level cache; if unknown, those of the machine on which the loops were
+// measured.
 inline Index second_cache_bytes(Device const& device) {
   return device.l2_bytes > 0 ? Index{device.l2_bytes} : Index{1} << 20;
 }

@@ -6,7 +6,7 @@
 
 namespace cosmati::cpu {
 
-// Sets the variable for as long as the object lives, unless the user has set it and `over_users` is false. A
+// Sets the variable for the lifetime of the object, unless the user has set it and `over_users` is false. A
 // null value sets nothing.
 class EnvironmentSetting {
  public:

@@ -12,7 +12,7 @@
 
 namespace cosmati::cpu {
 
-// What the module offers: for each kind of problem its candidates, in order of preference.
+// The module's candidates for each kind of problem, in order of preference.
 struct OnednnModule {
   std::string version;
   std::vector<Candidate<GemmProblem>> gemm;
@@ -23,7 +23,7 @@ struct OnednnModule {
   std::vector<Candidate<SoftmaxProblem>> softmax;
 };
 
-// Empty, or why oneDNN of this version ("2.6.3") is not used: what it computes wrongly is known of 2.6
+// Empty, or the reason why oneDNN of this version ("2.6.3") is not used: the known defects are those of 2.6
 // and 2.7.
 std::string violates_onednn_version(std::string const& version);
 
@@ -45,7 +45,7 @@ void append_from(std::vector<Candidate<Problem>>& list,
        nullptr});
 }
 
-// Appends oneDNN's candidates for this kind of problem; nothing for the kinds that oneDNN does not know.
+// Appends oneDNN's candidates for this kind of problem; none for kinds that oneDNN does not support.
 template <class Problem>
 void append_onednn_candidates(std::vector<Candidate<Problem>>&) {}
 inline void append_onednn_candidates(std::vector<Candidate<GemmProblem>>& list) {
@@ -69,5 +69,5 @@ inline void append_onednn_candidates(std::vector<Candidate<SoftmaxProblem>>& lis
 
 }  // namespace cosmati::cpu
 
-// The module's one exported function; the caller does not free the result.
+// The module's only exported function; the caller does not own the result.
 extern "C" cosmati::cpu::OnednnModule const* cosmati_onednn_module();

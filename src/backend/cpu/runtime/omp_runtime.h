@@ -1,5 +1,5 @@
-// GCC's OpenMP runtime by its own entry points instead of #pragma omp, so that the code of every compiler and
-// oneDNN share one pool of threads.
+// GCC's OpenMP runtime through its entry points instead of #pragma omp, so that code of every compiler shares
+// one thread pool with oneDNN.
 #pragma once
 
 namespace cosmati::cpu {
@@ -15,8 +15,8 @@ struct OmpRuntime {
   int (*pause_all)(int kind) = nullptr;  // null before GCC 9
 };
 
-// Opens libgomp.so.1 at the first call; null where there is none. It must be the first to open it: oneDNN
-// links it, and it reads its settings when it is loaded.
+// Opens libgomp.so.1 on the first call; null if it does not exist. Must be called before oneDNN is loaded,
+// which links it, because it reads its settings when it is loaded.
 OmpRuntime const* omp_runtime();
 
 }  // namespace cosmati::cpu

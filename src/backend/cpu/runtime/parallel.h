@@ -9,11 +9,11 @@
 
 namespace cosmati::cpu {
 
-// Calls body(context, part, parts) for each part in [0, parts), each on a thread of its own; returns when all
-// have. Rethrows what the lowest of the parts that threw has thrown.
+// Calls body(context, part, parts) for each part in [0, parts), each on its own thread, and returns when all
+// have completed. Rethrows the exception of the lowest part that threw.
 void run_parts(int parts, void (*body)(void* context, int part, int parts), void* context);
 
-// body(part, parts) for each part, as run_parts.
+// Calls body(part, parts) for each part, like run_parts.
 template <class Body>
 void parallel_parts(int parts, Body&& body) {
   if (parts <= 1) {
@@ -26,7 +26,7 @@ void parallel_parts(int parts, Body&& body) {
       const_cast<void*>(static_cast<void const*>(std::addressof(body))));
 }
 
-// The share of [0, count) that falls to `part`: [first, last), in multiples of `grain` but for the last.
+// Returns the share [first, last) of [0, count) for `part`, in multiples of `grain` except for the last.
 struct Range {
   Index first, last;
 };
@@ -39,11 +39,12 @@ constexpr Range share(Index count, int part, int parts, Index grain = 1) {
   return {at(part), at(part + 1)};
 }
 
-// As many of `wanted` threads as the system lets this process have at a time, the caller included.
+// Returns how many of `wanted` threads, including the caller, the system lets this process have at a time.
 int threads_to_be_had(int wanted);
 
-// Sets the number of threads of OpenMP regions that this thread starts, and puts the old number back. Throws
-// Error(system) where so many are not to be had: what oneDNN prepared for some is wrong with fewer.
+// Sets the number of threads of OpenMP regions that this thread starts, and restores the previous number.
+// Throws Error(system) if the system does not provide them: what oneDNN prepared for some number is wrong
+// with fewer.
 class ThreadCount {
  public:
   explicit ThreadCount(int threads);

@@ -12,7 +12,7 @@
 #endif
 #define COSMATI_ALWAYS_INLINE inline __attribute__((always_inline))
 
-// Before a loop whose iterations touch different elements. (clang++ checks for overlap when it runs.)
+// Precedes a loop whose iterations access different elements. (clang++ checks for overlap at run time.)
 #if defined(__clang__)
 #define COSMATI_INDEPENDENT
 #else
@@ -23,8 +23,9 @@ namespace cosmati::cpu {
 
 inline constexpr bool has_clones = COSMATI_HAS_CLONES == 1;
 
-// Clones<body>::call is `body`, which must be COSMATI_ALWAYS_INLINE, as must be what it calls: it becomes
-// part of each clone. (The attribute target_clones lets the dynamic linker choose, who knows no limit.)
+// Clones<body>::call is `body`, which must be COSMATI_ALWAYS_INLINE, as must the functions that it calls: it
+// is inlined into each clone. (With the attribute target_clones, the dynamic linker would choose, which
+// ignores the limit.)
 template <auto body>
 struct Clones;
 

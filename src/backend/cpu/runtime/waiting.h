@@ -4,12 +4,12 @@
 
 namespace cosmati::cpu {
 
-// Whether other processes run on at least an eighth of the processors, by the text of /proc/stat, in which
-// this process counts as one that runs. Threads that wait for each other in a loop then keep them, and
-// ourselves, from the processors.
+// Returns whether other processes run on at least an eighth of the processors, according to the text of
+// /proc/stat, in which this process counts as running. Threads that spin while waiting then keep processors
+// from them and from us.
 bool processors_are_shared(std::string_view proc_stat, int processors);
 
-// The same of this machine at this moment; false where there is no /proc/stat.
+// The same for this machine at this moment; false if there is no /proc/stat.
 bool processors_are_shared_now();
 
 }  // namespace cosmati::cpu

@@ -20,7 +20,7 @@ using Handle = int;
 enum class Status : unsigned { success = 0 };                                   // cufftResult
 enum class Kind : unsigned { r2c = 0x2a, c2r = 0x2c, d2z = 0x6a, z2d = 0x6c };  // cufftType
 
-// Every function that is used, by the name that the library exports.
+// The functions in use, by the names that the library exports.
 #define COSMATI_CUFFT(FUNCTION)                                                                           \
   FUNCTION(cufftCreate, Status, (Handle * handle))                                                        \
   FUNCTION(cufftDestroy, Status, (Handle handle))                                                         \
@@ -38,25 +38,25 @@ enum class Kind : unsigned { r2c = 0x2a, c2r = 0x2c, d2z = 0x6a, z2d = 0x6c };  
 
 }  // namespace cufft
 
-// Empty if there is a file of the library: the one that COSMATI_CUFFT names, else libcufft.so.12 or .11 where
-// libraries are; else why it cannot be used. Opens nothing.
+// Returns an empty string if the library's file exists: the one named by COSMATI_CUFFT, otherwise
+// libcufft.so.12 or .11 in the library path; else the reason why it cannot be used. Opens nothing.
 std::string cufft_failure();
 std::string const& cufft_file();  // empty if there is none
 
-// `count` planes, one behind the other, in place: rows of `columns` real numbers, each row padded to columns
+// `count` planes, one after another, in place: rows of `columns` real numbers, each row padded to columns
 // / 2 + 1 complex ones, to frequencies or (`inverse`, times rows * columns) back. `real`: f32 or f64.
 class CufftPlan {
  public:
-  // Opens the library, and runs once. Throws Error(unavailable) if that fails, Error(system) if cuFFT refuses
-  // or wants more than work_bytes.
+  // Opens the library and runs once. Throws Error(unavailable) if that fails, Error(system) if cuFFT rejects
+  // the plan or requires more than work_bytes.
   CufftPlan(int ordinal, int rows, int columns, int count, DataType real, bool inverse,
             std::size_t work_bytes);
   ~CufftPlan();
   CufftPlan(CufftPlan const&) = delete;
   CufftPlan& operator=(CufftPlan const&) = delete;
 
-  // Enqueues; allocates nothing. From many threads at once, each with planes and a work area of its own: a
-  // plan keeps both and the stream from call to call, so that one thread enqueues at a time.
+  // Enqueues; allocates nothing. Thread-safe if each thread has its own planes and work area: a cuFFT plan
+  // stores both and the stream between calls, so a mutex admits one thread at a time.
   void run(void* planes, void* work, Stream stream) const;
 
  private:

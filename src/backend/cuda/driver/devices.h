@@ -1,10 +1,10 @@
-// The GPUs of this machine, as the driver describes them.
+// The GPUs of this machine, as reported by the driver.
 #pragma once
 #include "cosmati/ops/device.h"
 
 namespace cosmati::cuda {
 
-int device_count();         // throws Error(unavailable) where there is no driver; 0 is no failure
-Gpu read_gpu(int ordinal);  // throws Error(unavailable) that names the legal ordinals
+int device_count();         // throws Error(unavailable) if there is no driver; 0 is not an error
+Gpu read_gpu(int ordinal);  // throws Error(unavailable) with the valid ordinals
 
 }  // namespace cosmati::cuda

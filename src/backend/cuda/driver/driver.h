@@ -46,7 +46,7 @@ enum class DeviceAttribute : unsigned {  // CUdevice_attribute
   capability_minor = 76,
   shared_bytes_per_multiprocessor = 81,
   registers_per_multiprocessor = 82,
-  shared_bytes_per_block = 97,  // that a kernel may opt in to
+  shared_bytes_per_block = 97,  // the maximum to which a kernel can opt in
   blocks_per_multiprocessor = 106,
 };
 
@@ -86,8 +86,8 @@ constexpr unsigned host_memory_portable = 1;
 // Keys of the list `extra` of cuLaunchKernel, as pointers.
 constexpr int launch_end = 0, launch_buffer = 1, launch_buffer_size = 2;
 
-// Every function that is used, by the name that the library exports, with its parameters, which clang-format
-// takes for products.
+// The functions in use, by the names that the library exports, with their parameters, which clang-format
+// would parse as products.
 // clang-format off
 #define COSMATI_CUDA_DRIVER(FUNCTION)                                                                    \
   FUNCTION(cuInit, (unsigned flags))                                                                     \
@@ -159,17 +159,17 @@ constexpr int launch_end = 0, launch_buffer = 1, launch_buffer_size = 2;
             void** parameters, void** extra))
 // clang-format on
 
-// Throws Error "CALL: TEXT (NAME)" unless the call succeeded: out_of_memory, unavailable (there is no device,
-// or none that can run this) or system.
+// Throws Error "CALL: TEXT (NAME)" unless the call succeeded: out_of_memory, unavailable (there is no
+// suitable device) or system.
 void check(char const* call, Result result);
-// For destructors: tells stderr. A driver that the end of the process has taken down already is no failure.
+// For destructors: reports to stderr. A driver that process exit has already shut down is not an error.
 void check_quietly(char const* call, Result result) noexcept;
 [[noreturn]] void throw_missing(char const* function);
 
 template <class Signature>
 class Entry;
 
-// A function of the driver. Throws Error(unavailable) where this driver does not have it.
+// A function of the driver. Throws Error(unavailable) if this driver lacks it.
 template <class... Parameters>
 class Entry<Result(Parameters...)> {
  public:
@@ -178,7 +178,7 @@ class Entry<Result(Parameters...)> {
 
   bool present() const { return pointer_ != nullptr; }
   void bind(void* address) { pointer_ = reinterpret_cast<Pointer>(address); }
-  // Checked; and the result itself.
+  // operator() throws if the call fails; attempt() returns the result.
   void operator()(Parameters... arguments) const { check(name_, attempt(arguments...)); }
   Result attempt(Parameters... arguments) const {
     if (pointer_ == nullptr) throw_missing(name_);
@@ -199,10 +199,10 @@ struct Driver {
 #undef COSMATI_MEMBER
 };
 
-// The file that COSMATI_LIBCUDA names, else libcuda.so.1; opened and initialized by the first call, for the
+// Opens and initializes the file named by COSMATI_LIBCUDA, otherwise libcuda.so.1, on the first call, for the
 // whole process. Throws Error(unavailable) with the reason.
 Driver const& driver();
-// Empty if there is a driver that works; else why not.
+// Empty if there is a working driver; otherwise the reason.
 std::string const& driver_failure();
 std::string driver_version();  // of CUDA, "13.0"; throws like driver()
 

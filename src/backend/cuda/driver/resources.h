@@ -12,9 +12,9 @@ namespace cosmati::cuda {
 inline CUstream_st* handle_of(Stream stream) { return static_cast<CUstream_st*>(stream); }
 inline DeviceAddress address_of(void const* pointer) { return reinterpret_cast<DeviceAddress>(pointer); }
 
-// Makes the primary context of a device the calling thread's current one, and the former current again at the
-// end of the scope. The primary context is retained when it is first needed, and for the rest of the process.
-// Costs one query where it is current already.
+// Makes the primary context of a device current for the calling thread, and restores the previous one at the
+// end of the scope. The primary context is retained on first use, for the rest of the process. Costs one
+// query if it is already current.
 class Current {
  public:
   explicit Current(int ordinal);
@@ -27,7 +27,7 @@ class Current {
   bool changed_ = false;
 };
 
-// A handle with the ordinal of its device; moved, not copied. Derived classes give it back.
+// A handle with the ordinal of its device; movable, not copyable. Derived classes release it.
 template <class Handle>
 class Owner {
  public:
@@ -55,11 +55,11 @@ class Event : public Owner<CUevent_st*> {
   ~Event();
 
   void record(Stream stream);
-  void wait() const;                               // until what was recorded has happened
-  double seconds_since(Event const& start) const;  // both have happened
+  void wait() const;                               // until the recorded work is complete
+  double seconds_since(Event const& start) const;  // both must have completed
 };
 
-// A stream that does not wait for the default stream, nor that for it.
+// A stream that is not synchronized with the default stream.
 class OwnedStream : public Owner<CUstream_st*> {
  public:
   explicit OwnedStream(int ordinal);
@@ -68,19 +68,19 @@ class OwnedStream : public Owner<CUstream_st*> {
   ~OwnedStream();
 
   operator Stream() const { return handle_; }
-  void wait() const;                  // until all that was enqueued is done
-  void wait_for(Event const& event);  // what is enqueued from now on does
+  void wait() const;                  // until all enqueued work is complete
+  void wait_for(Event const& event);  // delays work enqueued from now on
 };
 
-// Until all that was enqueued on a stream is done, or on every stream of a device.
+// Wait until all work on a stream, or on every stream of a device, is complete.
 void wait(int ordinal, Stream stream);
 void wait_for_device(int ordinal);
 
-// Device memory; the driver aligns it to 256 bytes. 0 bytes have an address as well.
+// Device memory, aligned to 256 bytes by the driver. A buffer of 0 bytes has an address, too.
 class DeviceBuffer : public Owner<DeviceAddress> {
  public:
   DeviceBuffer() = default;
-  DeviceBuffer(int ordinal, std::size_t bytes);  // throws Error(out_of_memory) that says what was free
+  DeviceBuffer(int ordinal, std::size_t bytes);  // throws Error(out_of_memory) with the free memory
   DeviceBuffer(DeviceBuffer&&) noexcept = default;
   DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
   ~DeviceBuffer();
@@ -88,7 +88,7 @@ class DeviceBuffer : public Owner<DeviceAddress> {
   void* data() const { return reinterpret_cast<void*>(handle_); }
 };
 
-// Host memory that the device copies from and to without the processor.
+// Page-locked host memory, which the device can copy asynchronously.
 class PinnedBuffer : public Owner<void*> {
  public:
   PinnedBuffer(int ordinal, std::size_t bytes);
@@ -99,13 +99,13 @@ class PinnedBuffer : public Owner<void*> {
   void* data() const { return handle_; }
 };
 
-// Enqueued; memory of the host that is not pinned is read before these return, but written at any time.
+// Enqueued; host memory that is not page-locked is read before these return, but may be written later.
 void copy_to_device(int ordinal, void* to, void const* from, std::size_t bytes, Stream stream);
 void copy_to_host(int ordinal, void* to, void const* from, std::size_t bytes, Stream stream);
 void copy_on_device(int ordinal, void* to, void const* from, std::size_t bytes, Stream stream);
 void fill(int ordinal, void* address, unsigned char value, std::size_t bytes, Stream stream);
 
-// What was captured, made ready to be enqueued as a whole.
+// Captured work that can be launched as a whole.
 class Graph : public Owner<CUgraphExec_st*> {
  public:
   Graph(int ordinal, CUgraphExec_st* executable) : Owner(ordinal, executable) {}
@@ -116,8 +116,8 @@ class Graph : public Owner<CUgraphExec_st*> {
   void launch(Stream stream) const;
 };
 
-// Between its construction and finish(), work for the stream is recorded and not done. Without finish() it is
-// forgotten.
+// From construction to finish(), work for the stream is recorded instead of executed. Without finish() it is
+// discarded.
 class Capture {
  public:
   explicit Capture(OwnedStream const& stream);

@@ -22,7 +22,7 @@ void add_kernel(KernelTable& table, char const* entry, std::string traits, int p
   };
 }
 
-// Each file of the catalogue adds its own.
+// Each file of the catalogue adds its own kernels.
 void add_conversion(KernelTable& table);
 void add_depthwise_filter(KernelTable& table);
 void add_direct(KernelTable& table);

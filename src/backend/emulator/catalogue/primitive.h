@@ -4,7 +4,7 @@
 
 namespace cosmati::emulator {
 
-// One launch of a pass, whose parameters are bound.
+// Run one launch of a pass, whose parameters are bound.
 void launch_map(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);
 void launch_group(plan::PrimitivePass const& pass, PrimitiveGroup const& group, int host_threads);
 void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads);

@@ -1,5 +1,5 @@
-// Accesses, functions and traits that know their types only when they run: what the emulator's kernels of
-// primitives have in the place of composed ones.
+// Accesses, functions and traits whose types are determined at run time: the emulator's replacement of
+// composed ones.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -66,7 +66,7 @@ struct HostElements {
   }
 
  private:
-  // A GPU moves whole runs by accesses of up to 16 bytes, which must lie at their multiples.
+  // A GPU moves complete runs by accesses of up to 16 bytes, which must be aligned to their size.
   template <int width>
   static void check_run(PrimitiveTensor const& tensor, ContiguousRange run) {
     if (width == 1 || run.count < width || tensor.run_stride != 1) return;
@@ -81,7 +81,7 @@ struct HostFunctions {
   plan::PrimitiveFunction const *function, *last;
 };
 
-// `is_last`: from what is left of the terms to the outputs.
+// `is_last`: from the reduced terms to the outputs.
 template <bool is_last, int most_inputs, int most_outputs>
 struct HostFunction {
   using Real = double;
@@ -105,7 +105,7 @@ struct HostFunction {
 
 namespace cosmati {
 
-// As many as there may be, all alike.
+// Any number of tensors, all of the same access type.
 struct HostTensors {
   static constexpr int size = primitive_inputs;
 };

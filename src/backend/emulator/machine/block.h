@@ -1,4 +1,4 @@
-// A thread block: its emulated threads, what each waits for, and the turns that they take.
+// A thread block: its emulated threads, what each waits for, and their scheduling.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -17,7 +17,7 @@ namespace cosmati::emulator {
 
 constexpr int warp_size = 32;
 
-// What launch() was asked for.
+// The arguments of launch().
 struct Work {
   Grid grid;
   int threads;
@@ -34,11 +34,11 @@ struct Work {
 };
 
 enum class State : unsigned char {
-  fresh,          // about to enter the kernel
-  ready,          // can go on
+  fresh,          // has not entered the kernel yet
+  ready,          // can continue
   polling,        // in wait(), until its predicate is true
-  at_barrier,     // of the block, until all its threads are
-  at_collective,  // until all lanes of its mask are
+  at_barrier,     // of the block, until all its threads have arrived
+  at_collective,  // until all lanes of its mask have arrived
   finished,       // has left the kernel
 };
 
@@ -52,16 +52,16 @@ struct Thread {
   Block& block;
   int const index;
   State state = State::finished;
-  bool idle = false;                // its last turn found nothing new
-  char arrival = 0, departure = 0;  // ThreadSanitizer knows by these that it meets others
-  char const* what = "";            // the barrier, collective or wait where it is
+  bool idle = false;                // its last turn made no progress
+  char arrival = 0, departure = 0;  // synchronization objects for ThreadSanitizer
+  char const* what = "";            // the barrier, collective or wait at which it is
   unsigned mask = 0;                // of the collective
-  // Where `what` alone does not tell what it waits for: text of these.
+  // Returns the text of what it waits for, from the following numbers, if `what` is not sufficient.
   std::string (*tell)(Thread const&) = nullptr;
   int waits_for = 0, detail = 0;
-  void* lane = nullptr;                  // what it brings to the collective
-  std::exception_ptr exception;          // left the kernel
-  std::optional<std::string> violation;  // of the machine's rules
+  void* lane = nullptr;                  // its argument of the collective
+  std::exception_ptr exception;          // an exception that left the kernel
+  std::optional<std::string> violation;  // a violated rule of the machine
   Copies copies;
   AsyncThread async;
   Fiber fiber;
@@ -69,35 +69,35 @@ struct Thread {
   int writer() const;  // its number among the threads of the cluster (ordinary_writes.h)
 };
 
-// The lanes of a warp that have come to a collective so far.
+// The lanes of a warp that have arrived at a collective.
 struct Meeting {
   char const* name;
   unsigned mask, arrived;
 };
 
-// A barrier of the block. Its rounds use two places in turn: the last to leave a round may still look at what
-// that one left while others come to the next.
+// A barrier of the block. Rounds alternate between two sets of fields, since threads of one round may still
+// read them while others arrive for the next.
 struct Barrier {
   char const* name;
   int arrived = 0, round = 0;    // round: 0 or 1
-  bool any[2] = {false, false};  // whether a thread brought true
-  char sync[2] = {0, 0};         // what ThreadSanitizer takes for synchronization
+  bool any[2] = {false, false};  // whether a thread passed true
+  char sync[2] = {0, 0};         // synchronization objects for ThreadSanitizer
 };
 
-// What runs inside emulated threads calls no allocator, lock or copying function of the C library on behalf
-// of several of them: ThreadSanitizer would see those calls, and take them for the kernel's.
+// Code inside emulated threads that acts on behalf of several of them calls no allocator, lock or copying
+// function of the C library: ThreadSanitizer would attribute those calls to the kernel.
 class Block {
  public:
   Block(Work const& work, Cluster& cluster, int rank);
 
-  // Makes it the block at `index` of the grid (x fastest); the one that it was must be finished.
+  // Makes this the block at `index` of the grid (x fastest); its previous block must be finished.
   void start(std::int64_t index);
-  // One turn for each thread that can go on. False if nothing came of it.
+  // Resumes each thread that can continue, once. Returns false if none made progress.
   bool take_turns();
   bool is_finished() const { return alive_ == 0; }
-  // A thread or the block has violated a rule or thrown, or no thread can ever go on.
+  // A thread or the block has violated a rule or thrown, or no thread can continue.
   bool has_failed() const { return failed_; }
-  // Takes all threads out of the kernel; destructors in it run.
+  // Unwinds all threads; destructors in the kernel run.
   void unwind();
 
   Work const& work() const { return work_; }
@@ -112,19 +112,20 @@ class Block {
   std::optional<std::string> const& violation() const { return violation_; }
   Async* async() const { return uses_async_ ? async_.get() : nullptr; }
 
-  // What follows is called by the running thread. The collectives, as in arch/emulator.h:
+  // The following functions are called by the running thread. The collectives, as in arch/emulator.h:
   void wait_at_barrier(Thread& thread) { wait_at(barrier_, thread, false); }
   bool any(Thread& thread, bool mine) { return wait_at(barrier_any_, thread, mine); }
   void meet(Thread& thread, char const* name, unsigned mask, void* lane,
             void (*compute)(void* const* lanes, void* context), void* context);
   void poll(Thread& thread, char const* what, bool (*ready)(void* context), void* context);
-  // True once no thread can go on: then what is still in flight may happen. Until then the caller waits.
+  // Returns true if no thread can continue, so that operations in flight may take effect; until then the
+  // caller waits.
   bool has_come_to_rest();
-  // What asynchronous instructions keep, from now on.
+  // Creates the state of asynchronous instructions.
   Async& start_async();
-  // Whether a wait has any sense; a destructor must not wait on the way out of the kernel.
+  // Whether waiting is possible; a destructor must not wait while the thread is being unwound.
   bool can_wait() const;
-  // Takes the thread out of the kernel for what it did; does nothing if it is on its way out.
+  // Makes the thread fail with this violation; does nothing if it is already being unwound.
   void fail(Thread& thread, std::string const& violation);
 
  private:
@@ -142,25 +143,23 @@ class Block {
   int alive_ = 0;
   bool failed_ = false, unwinding_ = false;
   bool at_rest_ = false, waits_for_rest_ = false;
-  int exceptions_ = 0;  // in flight on this host thread, none of them an emulated thread's
+  int exceptions_ = 0;  // in flight on this host thread, other than those of emulated threads
   std::optional<std::string> violation_;
-  char begin_ = 0, end_ = 0;  // what ThreadSanitizer takes for synchronization
+  char begin_ = 0, end_ = 0;  // synchronization objects for ThreadSanitizer
   Barrier barrier_{"the block barrier"}, barrier_any_{"block_any"};
   SharedMemory shared_memory_;
   std::unique_ptr<Async> async_;
   bool uses_async_ = false;
-  std::vector<std::vector<Meeting>> meetings_;  // open ones of each warp
+  std::vector<std::vector<Meeting>> meetings_;  // open collectives of each warp
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-// The emulated thread that runs on this host thread; null outside kernels. Emulated threads never move to
-// another.
+// The emulated thread that runs on this host thread; null outside kernels. Emulated threads never migrate.
 //
-// Its model of thread-local storage is the default one: initial-exec would be faster by nanoseconds, but
-// takes from the few hundred bytes that the loader sets aside for libraries opened while a program runs
-// (dlopen).
+// Its thread-local storage model is the default one: initial-exec would be faster by nanoseconds, but
+// consumes the few hundred bytes that the loader reserves for libraries opened at run time (dlopen).
 [[gnu::visibility("hidden")]] extern constinit thread_local Thread* running;
-// It; throws Error(bad_request) outside kernels.
+// Returns it; throws Error(bad_request) outside kernels.
 Thread& running_thread();
 
 }  // namespace cosmati::emulator

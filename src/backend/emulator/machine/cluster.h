@@ -1,5 +1,5 @@
-// The blocks of a cluster; one block where the launch asks for none. They run on one host thread, at the same
-// time.
+// The blocks of a cluster; a single block if the launch has no clusters. They run concurrently on one host
+// thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ class Cluster {
  public:
   explicit Cluster(Work const& work);
 
-  // Makes it the cluster at `index` of the grid of clusters (x fastest).
+  // Makes this the cluster at `index` of the grid of clusters (x fastest).
   void start(std::int64_t index);
   bool take_turns();
   bool is_finished() const;
@@ -30,9 +30,9 @@ class Cluster {
   void leave(Thread const& thread);
   int missing() const { return alive_ - arrived_; }
 
-  // Whether threads may have written into other blocks' shared memory.
+  // Whether threads may have written to other blocks' shared memory.
   bool reaches_others = false;
-  // Attributes what a turn of `thread` has changed (ordinary_writes.h).
+  // Attributes the changes during a turn of `thread` to it (ordinary_writes.h).
   void attribute_writes(Thread const& thread);
 
  private:
@@ -41,7 +41,7 @@ class Cluster {
   Work const& work_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::int64_t index_ = 0;
-  int alive_ = 0, arrived_ = 0, left_ = 0;  // threads; left_: of the arrived, those that have left since
+  int alive_ = 0, arrived_ = 0, left_ = 0;  // threads; left_: those of the arrived that have exited since
   std::int64_t phase_ = 0;
   char sync_[2] = {0, 0};
 };

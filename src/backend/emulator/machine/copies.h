@@ -1,4 +1,5 @@
-// The asynchronous copies (cp.async) of one emulated thread: they land when it waits for them, no earlier.
+// The asynchronous copies (cp.async) of one emulated thread: they take effect when it waits for them, not
+// before.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,15 +8,16 @@ namespace cosmati::emulator {
 
 class Copies {
  public:
-  // Poisons the destination; the source is read when the copy lands. `caller` is where the kernel does this.
+  // Poisons the destination; the source is read when the copy takes effect. `caller` is the location in the
+  // kernel.
   void issue(unsigned char* to, unsigned char const* from, int bytes, int valid, void const* caller);
   void commit() { ++committed_; }
-  // Lets the committed groups land, in order, all but the latest `in_flight`.
+  // Completes the committed groups, in order, except the latest `in_flight`.
   void land(int in_flight, void const* caller);
-  // How many were issued so far, and letting the first so many of them land.
+  // issued() returns the number of copies so far; land_first() completes the first `count` of them.
   std::int64_t issued() const { return forgotten_ + static_cast<std::int64_t>(copies_.size()); }
   void land_first(std::int64_t count, void const* caller);
-  // What was never waited for lands when the block is done, also what is in no group.
+  // Completes copies that were never waited for, at the end of the block, including those in no group.
   void land_all();
 
  private:
@@ -30,10 +32,10 @@ class Copies {
   void land_next(void const* caller);
   void forget_landed();
 
-  std::vector<Copy> copies_;  // in the order of their issue
+  std::vector<Copy> copies_;  // in order of issue
   std::size_t landed_ = 0;
   std::int64_t committed_ = 0;  // groups
-  std::int64_t forgotten_ = 0;  // copies that have landed and are no longer in the list
+  std::int64_t forgotten_ = 0;  // completed copies that are no longer in the list
 };
 
 }  // namespace cosmati::emulator

@@ -1,5 +1,5 @@
-// A function on a stack of its own, which can stop in the middle and go on later. The sanitizers are told of
-// each change of stacks.
+// A function with its own stack that can be suspended and resumed. The sanitizers are notified of each change
+// of stacks.
 #pragma once
 #include <boost/context/fiber.hpp>
 #include <string>
@@ -11,18 +11,18 @@ namespace cosmati::emulator {
 
 class Fiber {
  public:
-  // body(argument) starts with the first resume(); no exception may leave it.
+  // body(argument) starts with the first resume(); it must not throw.
   Fiber(void (*body)(void* argument), void* argument) : body_(body), argument_(argument) {}
-  // The fiber must not have started, have returned, or stand in a suspend() that may return false.
+  // The fiber must not have started, must have returned, or must be in a suspend() that may return false.
   ~Fiber();
   Fiber(Fiber const&) = delete;
   Fiber& operator=(Fiber const&) = delete;
 
-  // Runs the fiber until it suspends itself or returns. Called from outside, always on one host thread.
+  // Runs the fiber until it suspends itself or returns. Called from outside, always on the same host thread.
   void resume();
-  // Goes back to resume()'s caller until the next resume(). False where the fiber shall return.
+  // Returns to resume()'s caller until the next resume(). False if the fiber must return.
   bool suspend();
-  // As ThreadSanitizer calls it from here on: another thread to it. Not called from inside.
+  // The name in ThreadSanitizer's reports from now on. Not called from inside.
   void name(std::string const& name);
 
  private:
@@ -33,12 +33,13 @@ class Fiber {
   void* argument_;
   Stack stack_;
   bool started_ = false, closing_ = false;
-  boost::context::fiber inside_, outside_;  // who is not running
+  boost::context::fiber inside_, outside_;  // the one that is not running
   void const* host_bottom_ = nullptr;       // the host thread's stack
   std::size_t host_size_ = 0;
   void* tsan_inside_ = nullptr;
   void* tsan_outside_ = nullptr;
-  std::vector<void*> tsan_retired_;  // destroyed late: numbers of destroyed ones come again
+  // Destroyed late, since ThreadSanitizer reuses the numbers of destroyed fibers.
+  std::vector<void*> tsan_retired_;
 };
 
 }  // namespace cosmati::emulator

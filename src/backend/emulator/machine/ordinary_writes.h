@@ -1,8 +1,7 @@
-// Which bytes of shared memory were written by ordinary stores whose thread has not said so since to what
-// reads them asynchronously (fence.proxy.async). Nobody tells the emulator of a store: what a thread's turn
-// has changed is found by comparing memory with a copy of it, in pieces of 16 bytes. Lines of 128 bytes that
-// the copy engine wrote last are compared at fences and asynchronous reads only, where the writer is not
-// known.
+// Tracks the bytes of shared memory that were written by ordinary stores without a subsequent
+// fence.proxy.async of their thread. The emulator does not see stores: it finds the changes during a thread's
+// turn by comparing memory with a copy, in pieces of 16 bytes. Lines of 128 bytes last written by TMA are
+// compared only at fences and asynchronous reads, where the writer is unknown.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,46 +15,48 @@ namespace cosmati::emulator {
 
 class OrdinaryWrites {
  public:
-  static constexpr int threads_of_block = 1024;  // of block `rank` of the cluster: rank * that + thread
-  static constexpr int unknown = 0xfffd, copies = 0xfffe;  // writers beside threads; copies: cp.async
+  // Thread t of block `rank` of the cluster is writer rank * this + t.
+  static constexpr int threads_of_block = 1024;
+  static constexpr int unknown = 0xfffd, copies = 0xfffe;  // other writers; copies: cp.async
 
   explicit OrdinaryWrites(SharedMemory const& memory);
-  // Takes memory for poisoned, as it is when a block starts.
+  // Resets to poisoned memory, the state at the start of a block.
   void reset();
-  // What has changed since the last call was written by `writer`.
+  // Attributes the changes since the last call to `writer`.
   void attribute(int writer);
-  // The fence of `writer`: of its own stores, of those of nobody known, and of cp.async.
+  // The fence of `writer`: publishes its own stores, those of unknown writers, and those of cp.async.
   void publish(int writer);
-  // [offset, offset + bytes), whole lines but for the end of memory, is a box that the copy engine wrote, or
-  // is about to write.
+  // [offset, offset + bytes), complete lines except at the end of memory, is a box that TMA has written or is
+  // about to write.
   void take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, bool on_its_way);
 
   struct Write {
     std::ptrdiff_t offset;
     int writer;
   };
-  // A write to [offset, offset + bytes), multiples of 16, of which the asynchronous world does not know.
+  // Returns an unpublished write to [offset, offset + bytes), multiples of 16.
   std::optional<Write> unpublished(std::ptrdiff_t offset, int bytes) const;
-  // With which swizzle the copy engine wrote the line at `offset`, if it did and nobody has written since.
+  // Returns the swizzle with which TMA wrote the line at `offset`, if it did and no thread has written it
+  // since.
   std::optional<Swizzle> swizzle_at(std::ptrdiff_t offset) const;
-  bool is_on_its_way(std::ptrdiff_t offset) const;  // a box to the line at `offset`
-  // Nobody has written the line at `offset`. A thread may have written what was there before: it must also
-  // publish that, so after the first fence nothing is said.
+  bool is_on_its_way(std::ptrdiff_t offset) const;  // a box is being loaded to the line at `offset`
+  // The line at `offset` has not been written. A thread may have written its previous contents, which it must
+  // also publish; therefore nothing is reported after the first fence.
   bool is_untouched(std::ptrdiff_t offset) const;
 
  private:
   static constexpr std::size_t line = 128;
-  static constexpr unsigned char ordinary = 0xff, untouched = 0xfe;  // else a Swizzle ...
-  static constexpr unsigned char on_its_way = 0x80;                  // ... with this bit or without it
+  static constexpr unsigned char ordinary = 0xff, untouched = 0xfe;  // otherwise a Swizzle,
+  static constexpr unsigned char on_its_way = 0x80;                  // with or without this bit
   bool is_of_box(std::size_t index) const { return lines_[index] < untouched; }
   bool differs(std::size_t index) const;
   void copy(std::size_t index);
 
   SharedMemory const& memory_;
   std::vector<unsigned char> copy_;
-  std::vector<std::uint16_t> writer_;      // of each byte, plus 1; 0: all is known
-  std::vector<unsigned char> lines_;       // who wrote each
-  std::vector<unsigned char> is_pending_;  // whether a byte of the line has a writer
+  std::vector<std::uint16_t> writer_;      // of each byte, plus 1; 0: published
+  std::vector<unsigned char> lines_;       // the kind of write of each
+  std::vector<unsigned char> is_pending_;  // whether a byte of the line has an unpublished write
   bool anybody_published_ = false;
 };
 

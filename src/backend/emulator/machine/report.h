@@ -1,4 +1,4 @@
-// What is said of a launch that failed: who, where, and what each thread waits for.
+// Reports of failed launches: the block, the thread, and what each thread waits for.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -8,18 +8,18 @@
 
 namespace cosmati::emulator {
 
-// Why a launch ends early.
+// The reason why a launch ends early.
 struct Failure {
   std::int64_t block = 0;
   bool only_waits = false;  // its threads wait for others, whose failure may be the cause
   std::string message;
-  std::exception_ptr cause;  // what left the kernel
+  std::exception_ptr cause;  // the exception that left the kernel
 };
 
-// The report of a block that has failed or is deadlocked.
+// Returns the report of a block that has failed or is deadlocked.
 Failure explain(Block const& block);
 
-// Throws what launch() throws for it: an Error, which holds the kernel's own exception nested.
+// Throws the exception of launch(): an Error with the kernel's own exception nested.
 [[noreturn]] void raise(Failure const& failure);
 
 std::string describe(Block const& block);    // "block (1, 0, 0)"

@@ -1,7 +1,7 @@
-// The clusters of blocks of one launch, spread over host threads. A host thread opens one when all that it
-// has opened before are finished, or wait. After a failure the launch goes on until every cluster before the
-// one that failed is finished, has failed as well, or waits for what does not come: which failure is the
-// first of the grid does not depend on the host threads.
+// The clusters of one launch, distributed over host threads. A host thread starts a cluster when all clusters
+// that it started before are finished or waiting. After a failure the launch continues until every cluster
+// before the failed one is finished, has failed, or cannot continue: which failure is the first in the grid
+// does not depend on the host threads.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,11 +19,11 @@ class Schedule {
  public:
   Schedule(Work const& work, int workers);
 
-  // The part of host thread `worker`, 0 <= worker < workers.
+  // Runs the share of host thread `worker`, 0 <= worker < workers.
   void run(int worker) noexcept;
-  // A worker that could not be had.
+  // Excludes a worker whose thread could not be created.
   void leave_out(int worker) { quiet_since(worker) = left; }
-  // Once all have run: throws what went wrong.
+  // Throws the first failure, after all workers have returned.
   void conclude();
 
  private:
@@ -36,7 +36,7 @@ class Schedule {
   bool take_turns(Clusters& clusters);
   bool nobody_can_go_on(std::uint64_t since) const;
   void record(Failure failure);
-  std::int64_t next_index();  // of the next cluster to open; none: all are
+  std::int64_t next_index();  // the next cluster to start; none: all have started
   void close(std::int64_t index, bool failed);
 
   enum class Stop : unsigned char { no, failed, deadlock };
@@ -46,11 +46,11 @@ class Schedule {
   }
 
   Work const work_;
-  std::atomic<std::uint64_t> progress_{1};  // counts the turns of which something came
+  std::atomic<std::uint64_t> progress_{1};  // number of turns that made progress
   std::atomic<Stop> stop_{Stop::no};
-  // For each worker: the count of progress at which all its blocks were asked in vain; 0: not yet.
+  // For each worker: the value of progress_ at which none of its blocks could continue; 0: not yet.
   std::vector<std::atomic<std::uint64_t>> quiet_since_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the following members
   std::int64_t next_ = 0;
   std::set<std::int64_t> open_;
   std::int64_t first_failed_ = none;

@@ -17,25 +17,25 @@ class SharedMemory {
   std::size_t size() const { return bytes_; }
   void poison();
 
-  // Inline: asked at each access of each emulated thread.
-  // The position of an address, counted from data().
+  // Inline, since every access of every emulated thread calls it.
+  // Returns the offset of an address from data().
   std::ptrdiff_t offset(void const* address) const {
     return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) -
                                        reinterpret_cast<std::uintptr_t>(data()));
   }
-  // Whether the address lies between the outer ends of the guards.
+  // Whether the address is between the outer ends of the guards.
   bool reserves(void const* address) const {
     return static_cast<std::size_t>(offset(address)) + guard < bytes_ + 2 * guard;
   }
-  // Whether [address, address + bytes) lies in the memory.
+  // Whether [address, address + bytes) is in the memory.
   bool holds(void const* address, int bytes) const {
     std::ptrdiff_t const at = offset(address);
     return at >= 0 && at + bytes <= static_cast<std::ptrdiff_t>(bytes_);
   }
 
-  // Whether the guard bytes next to the memory are whole: cheap enough for after each turn of a thread.
+  // Whether the guard bytes next to the memory are intact; cheap enough to check after each turn of a thread.
   bool is_whole_nearby() const;
-  // The offset of the damaged guard byte that is nearest to the memory.
+  // Returns the offset of the damaged guard byte nearest to the memory.
   std::optional<std::ptrdiff_t> damage() const;
 
  private:

@@ -1,5 +1,5 @@
-// Stacks for fibers, with a page below each that cannot be touched. They are kept for later launches, since
-// to make one costs more than to run a short kernel on it.
+// Stacks for fibers, each with an inaccessible guard page below. They are reused by later launches, since
+// creating one costs more than running a short kernel on it.
 #pragma once
 #include <cstddef>
 
@@ -7,8 +7,8 @@ namespace cosmati::emulator {
 
 class Stack {
  public:
-  // Memory is taken page by page as it is used, so that a generous size (room for a sanitizer's red zones,
-  // too) costs addresses only. Throws Error(out_of_memory).
+  // Memory is committed page by page as it is used, so a generous size (with room for a sanitizer's red
+  // zones) costs only addresses. Throws Error(out_of_memory).
   Stack();
   ~Stack();
   Stack(Stack const&) = delete;

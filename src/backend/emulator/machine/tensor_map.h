@@ -1,4 +1,4 @@
-// The emulator's encoding of a tensor map, and the walk over the rows of a box.
+// The emulator's encoding of a tensor map, and the enumeration of the rows of a box.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,7 +25,7 @@ struct Tiling {
 bool is_tensor_map(arch::TensorMap const& map);
 Tiling tiling_of(arch::TensorMap const& map);  // extents and boxes of missing dimensions are 1
 
-// What a kernel has done to a map: its address is another, and the thread that did so has released it or not.
+// How a kernel has modified a map: replaced its address, and whether the thread has released it.
 enum class MapChange : unsigned char { none, made, released };
 MapChange change_of(arch::TensorMap const& map);
 void change_address(arch::TensorMap& map, void* address);
@@ -37,9 +37,9 @@ struct BoxRow {
   int first = 0, last = 0;
 };
 BoxRow row_of_box(Tiling const& tiling, int const* coordinate, int row);
-// Window `row` of a box in im2col mode, read `offset` (right, down) of its corner.
+// Window `row` of a box in im2col mode, read at `offset` (right, down) from its corner.
 BoxRow row_of_windows(Tiling const& tiling, int const* coordinate, int const* offset, int row);
-// What is wrong with the corner or the offset of such a box; empty: nothing.
+// Describes an error in the corner or the offset of such a box; empty if there is none.
 std::string mistake_of_windows(Tiling const& tiling, int const* coordinate, int const* offset);
 
 }  // namespace cosmati::emulator

@@ -20,17 +20,17 @@ Offer<ConvolutionProblem> fft(ConvolutionProblem const& problem, Device const& d
 // of `positions`, computed in `real` from factors of type `factor`.
 double fft_error(DataType real, DataType factor, Index depth, Index positions);
 
-// One product of a problem. The image's part has the result's pixels: (images of) tiles, of a filter's
-// gradient input channels; what it is correlated with has the other index of the result.
+// One product of a problem. The image's side has the result's pixels: (images of) tiles, or for the filter
+// gradient input channels; the tensor with which it is correlated has the other index of the result.
 struct FftForm {
   ConvolutionForm form;
-  WindowAxis rows, columns;  // taps go forward
-  bool gradient = false;     // of a filter: tiles are of what is summed, not of the result
-  // Images or input channels, which the result has; channels or images, which are summed; the result's
-  // others.
+  WindowAxis rows, columns;  // taps in ascending order
+  bool gradient = false;     // filter gradient: tiles divide the summed tensor, not the result
+  // Images or input channels (kept in the result); channels or images (summed); the result's other index.
   Index outers = 1, depths = 1, others = 1;
   Index image_outer = 0, image_depth = 0, filter_depth = 0, filter_other = 0;  // strides
-  Index outer_number = 0;                                                      // in the pixel's index
+  // Increment of the pixel's index.
+  Index outer_number = 0;
   Index image_base = 0, filter_base = 0;
 };
 // One form, or one per phase of a strided data gradient.
@@ -44,7 +44,8 @@ struct FftExtents {
 FftExtents fft_extents(FftForm const& form, FftRecipe const& recipe, Index slice);
 // Bytes per plane.
 Index fft_plane_bytes(FftRecipe const& recipe);
-// Bytes of a matrix, for each frequency and group, of `lines` lines of `places` numbers of `type`.
+// Returns the bytes of a matrix, one for each frequency and group, of `lines` lines of `places` numbers of
+// `type`.
 std::size_t fft_matrix_bytes(FftExtents const& extents, Index lines, Index places, DataType type);
 
 // Whether groups have one channel on each side, so that the sums are products of planes, without matrices.
@@ -53,8 +54,8 @@ bool fft_pointwise(FftForm const& form);
 // The plan of the matrix product, whose recipe is part of the convolution's plan.
 Plan<GemmProblem> fft_product(Plan<ConvolutionProblem> const& plan);
 
-// Chunks: planes `first` to `first` + `count` of the image of `outers` of the outer index from `outer` on, of
-// the filter, of the sums.
+// The chunks of planes `first` to `first` + `count` - 1: of the image, for `outers` values of the outer index
+// from `outer` on; of the filter; of the sums.
 FftPlanesParameters fft_image_planes(FftForm const& form, FftRecipe const& recipe, void const* image,
                                      Index outer, Index outers, Index first, Index count,
                                      std::byte* workspace);
@@ -73,7 +74,7 @@ FftProductParameters fft_products(FftForm const& form, FftRecipe const& recipe, 
 // Number of blocks of a launch.
 Index fft_blocks(FftChunk const& chunk);
 
-// Whether lanes run across planes when tensors are read and the result is written.
+// Whether lanes are along planes when tensors are read and when the result is written.
 bool fft_reads_across(FftPlanesParameters const& parameters);
 bool fft_writes_across(FftForm const& form);
 

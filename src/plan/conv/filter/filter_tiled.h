@@ -7,9 +7,9 @@
 
 namespace cosmati::plan {
 
-// direct_tiled of a filter's gradient: SlidingRecipe's tile holds the rows of a pass, the run of outputs that
-// a thread takes (columns), filters of a block and of a thread; `rounds` the images of a pass, `vector` the
-// blocks that share the passes, and 2^lanes_shift are the threads of one.
+// For a filter gradient by direct_tiled, SlidingRecipe's tile contains the rows of a pass, the run of outputs
+// per thread (columns), and the filters per block and per thread; `rounds` is the number of images of a pass,
+// `vector` the number of blocks that share the passes, and 2^lanes_shift the threads per block.
 inline bool is_filter_tiled(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
   return recipe.algorithm == ConvolutionAlgorithm::direct_tiled &&
          problem.direction == ConvolutionDirection::filter;
@@ -30,7 +30,7 @@ FilterTiledForm filter_tiled_form(ConvolutionProblem const& problem);
 
 struct FilterTiledTraits {
   int threads = 128;
-  int run = 1, filters = 1;  // outputs of a row, and filters, of a thread
+  int run = 1, filters = 1;  // per thread: outputs of a row, and filters
   KernelTypes types;
   bool swapped = false;
   int taps = 1, output_step = 1, tap_step = 1;

@@ -20,11 +20,10 @@ Offer<ConvolutionProblem> winograd(ConvolutionProblem const& problem, Device con
 std::string winograd_violation(ConvolutionProblem const& problem);
 
 // The expected error (Considered::expected_error) of sums of `terms` products in f32, f64 or integers, and of
-// those through transforms that are kept in `type`: with k the factor by which transforms of `tile` amplify
-// an error,
+// sums through transforms stored in `type`: with k the factor by which transforms of `tile` amplify an error,
 //   (0.18 k^2 (2 u_type^2 + u^2 (channels / 2 + 12)))^1/2,
-// 0.18 u^2 the mean square of a rounding's relative error, and u that of f32; of a sum half of its terms
-// count.
+// where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; of a sum half of its
+// terms count.
 double sums_error(DataType sum, Index terms);
 double winograd_error(int tile, DataType type, Index channels);
 
@@ -45,7 +44,7 @@ WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe
                                          void const* image, Index first, Index count, std::byte* workspace);
 WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                            std::byte* workspace);
-// The tiles of `images` images whose numbers in the digit are `image_stride` apart.
+// Returns the tiles of `images` images whose numbers in the digit are `image_stride` apart.
 DigitSteps winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                           Index image_stride);
 

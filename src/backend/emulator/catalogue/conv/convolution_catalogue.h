@@ -1,4 +1,4 @@
-// What the emulator's convolution kernels have in common, and how products are added to the catalogue.
+// Common parts of the emulator's convolution kernels, and the registration of products in the catalogue.
 #pragma once
 #include <algorithm>
 
@@ -59,7 +59,7 @@ struct ConvolutionHostDestination {
   };
 };
 
-// Calls use(Sum{}) with each type of sums.
+// Calls use(Sum{}) with each accumulator type.
 template <class Use>
 void for_sums(Use const& use) {
   use(f64{}), use(s32{}), use(f32{});
@@ -73,7 +73,7 @@ using ConvolutionHostParameters =
     GemmParameters<WindowArguments, WindowArguments, ConvolutionHostEpilogue::Arguments,
                    ConvolutionHostDestination::Arguments>;
 
-// One product is one place.
+// A single product is one phase.
 using ConvolutionHostPlaces = PlacesParameters<ConvolutionHostParameters, most_places_of_launch>;
 
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
@@ -92,7 +92,7 @@ void add_product(KernelTable& table, plan::WindowSourceTraits const& a, plan::Wi
   };
 }
 
-// Both operands alike.
+// Adds a product whose operands have the same source type.
 template <GemmPolicy policy, DataType type, class Element, class Sum, Along along, int width,
           DepthDigits digits>
 void add_alike(KernelTable& table) {
@@ -105,7 +105,7 @@ void add_narrow(KernelTable& table) {
   add_alike<policy, type, Element, Sum, Along::depth, 1, DepthDigits::stepwise>(table);
   add_alike<policy, type, Element, Sum, Along::depth, 1, DepthDigits::each>(table);
 }
-// With runs of 16 bytes: along m and n, or along k with a tap a step.
+// With 16-byte runs: along m and n, or along k with one tap per step.
 template <GemmPolicy policy, DataType type, class Element, class Sum>
 void add_all_widths(KernelTable& table) {
   constexpr int full = 16 / static_cast<int>(sizeof(Element));
