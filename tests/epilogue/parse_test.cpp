@@ -82,7 +82,7 @@ TEST(EpilogueParse, EveryFunctionIsKnownWithItsArity) {
     EXPECT_EQ(canonical(text), text);
     EXPECT_FALSE(function.description.empty());
   }
-  EXPECT_EQ(function_table().size(), 20u);
+  EXPECT_EQ(function_table().size(), 21u);
 }
 
 // The message about an unknown function, which lists all functions.

@@ -32,7 +32,7 @@ Function const functions[] = {
     {"sigmoid(acc)", [](Wide x) { return sigmoid(x); }},
     {"silu(acc)", [](Wide x) { return x * sigmoid(x); }},
     {"erf(acc)", [](Wide x) { return std::erf(x); }},
-    {"normal_cdf(acc)", [](Wide x) { return std::erfc(-x / std::numbers::sqrt2_v<Wide>) / 2; }},
+    {"normal_cdf(acc)", [](Wide x) { return std::erfc(-x / std::numbers::sqrt2_v<Wide>) / 2; }, 5},
     {"gelu(acc)", [](Wide x) { return x * std::erfc(-x / std::numbers::sqrt2_v<Wide>) / 2; }},
     {"gelu_tanh(acc)", [](Wide x) { return x * sigmoid(twice_u(x)); }, 2000},
     {"elu(acc, 1)", [](Wide x) { return x > 0 ? x : std::expm1(x); }},

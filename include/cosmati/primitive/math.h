@@ -58,11 +58,10 @@ COSMATI_DEVICE float coarse_normal_cdf(float x) {
   float const tail = sum * t * power;
   return x < 0.0f ? tail : 1.0f - tail;
 }
-// (1 + erf(x / sqrt(2))) / 2 for 16-bit results: relative error up to 8e-6 for |x| < 13. The tail of a normal
-// distribution beyond |x| is exp(-x^2 / 2) t times a polynomial in t = 1 / (1 + 0.3 |x|).
-COSMATI_DEVICE float coarse_normal_cdf(float x) {
-  COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
-  COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
+COSMATI_DEVICE float coarse_gelu(float x) { return x * coarse_normal_cdf(x); }
+// The larger of two numbers; b if a is NaN.
+COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
+COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
 #else
 COSMATI_DEVICE float exponential(float x) { return __builtin_expf(x); }
 COSMATI_DEVICE double exponential(double x) { return __builtin_exp(x); }

@@ -1,5 +1,6 @@
 // Which of the row normalizations a pass computes.
 #pragma once
+#include "cosmati/core/cxx20.h"
 
 namespace cosmati {
 
