@@ -323,7 +323,8 @@ std::string DirectMergedTraits::print() const {
 }
 
 program::Program merged_program(Plan<Problem> const& plan) {
-  auto const& [shape, shared_bytes] = std::get<MergedRecipe>(plan.recipe.own);
+  auto const& recipe = std::get<MergedRecipe>(plan.recipe.own);
+  MergedShape const& shape = recipe.shape;
   MergedForm const merged = merged_form(plan.problem, shape);
   MergedGrid const grid = merged_grid(plan.problem, shape);
   ConvolutionForm const& form = merged.form;
@@ -339,7 +340,7 @@ program::Program merged_program(Plan<Problem> const& plan) {
                                      .traits = traits.print(),
                                      .asserted = {{"ComposedTraits::threads", threads}},
                                      .threads = threads,
-                                     .shared_bytes = static_cast<unsigned>(shared_bytes)},
+                                     .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)},
                                     form);
     if (form.rows() == 0 || form.columns() == 0) return;
     made.launch_groups<Parameters>(
