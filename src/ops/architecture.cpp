@@ -37,7 +37,7 @@ struct Capability {
   int threads;     // per multiprocessor
   int blocks;      // per multiprocessor
   int fma_f32, fma_f64, fma_half2;  // lanes of an instruction per clock and multiprocessor
-  int mma_f16, mma_f32, mma_f64;    // multiply-adds by mma.sync; 0: f64 runs on scalar multiply-adds
+  int mma, mma_f64;  // multiply-adds by mma.sync of 16-bit factors, and of f64 (0: scalar multiply-adds)
   Features const& features;
   char const* card;  // a GPU of this capability, or the most similar one in the table of GPUs
 };
@@ -45,24 +45,25 @@ struct Capability {
 // Shared memory and blocks: cuda_occupancy.h of CUDA 13.0 (cudaOccAlignUpShmemSizeVoltaPlus and
 // cudaOccMaxBlocksPerSM). Threads: CUDA programming guide, technical specifications by compute capability.
 // Rates: the same, throughput of native arithmetic instructions. 11.0 is not in that table: its rates are
-// taken as those of 12.0. dp4a is 64 everywhere. Rates of mma.sync: data sheets; on Hopper it reaches about
-// 0.62 of what wgmma does. GeForce cards sum in f16 twice as fast as in f32.
+// taken as those of 12.0. dp4a is 64 everywhere. Rates of mma.sync: dense peaks of data sheets (T4, A100,
+// A10, L4, L40S; Jetson AGX Orin for 8.7) and of the GA102, Ada and RTX Blackwell white papers, over
+// multiprocessors and boost clock; on Hopper it reaches about 0.62 of what wgmma does.
 // clang-format off
 constexpr Capability capabilities[] = {
-    // shared threads blocks | fma: f32 f64 half2 | mma: sums in f16, in f32, f64
-    {70,   96, 2048, 32,  64, 32,  64,   512,  512,   0, none, "t4"},
-    {75,   64, 1024, 16,  64,  2,  64,   512,  512,   0, turing, "t4"},
-    {80,  164, 2048, 32,  64, 32, 128,  1024, 1024,  61, ampere, "a100"},
-    {86,  100, 1536, 16, 128,  2,  64,  1024,  512,   0, ampere, "rtx3060"},
-    {87,  164, 1536, 16, 128,  2,  64,  1024,  512,   0, ampere, "rtx3060"},
-    {88,  100, 1536, 16, 128,  2,  64,  1024,  512,   0, ampere, "rtx3060"},
-    {89,  100, 1536, 24, 128,  2,  64,  1024,  512,   0, ada, "rtx4090"},
-    {90,  228, 2048, 32, 128, 64, 128,  1270, 1270, 122, hopper, "h200"},
-    {100, 228, 2048, 32, 128, 64, 128,  1024, 1024,   0, blackwell, "b200"},
-    {103, 228, 2048, 32, 128,  2, 128,  1024, 1024,   0, blackwell, "b200"},
-    {110, 228, 1536, 24, 128,  2,  64,  1024, 1024,   0, blackwell, "rtx3060"},
-    {120, 100, 1536, 24, 128,  2,  64,  1024,  512,   0, blackwell, "rtx5090"},
-    {121, 100, 1536, 24, 128,  2,  64,  1024,  512,   0, blackwell, "rtx5090"},
+    // shared threads blocks | fma: f32 f64 half2 | mma: 16-bit factors, f64
+    {70,   96, 2048, 32,  64, 32,  64,   512,   0, none, "t4"},
+    {75,   64, 1024, 16,  64,  2,  64,   512,   0, turing, "t4"},
+    {80,  164, 2048, 32,  64, 32, 128,  1024,  61, ampere, "a100"},
+    {86,  100, 1536, 16, 128,  2,  64,   512,   0, ampere, "rtx3060"},
+    {87,  164, 1536, 16, 128,  2,  64,  1024,   0, ampere, "rtx3060"},
+    {88,  100, 1536, 16, 128,  2,  64,   512,   0, ampere, "rtx3060"},
+    {89,  100, 1536, 24, 128,  2,  64,   512,   0, ada, "rtx4090"},
+    {90,  228, 2048, 32, 128, 64, 128,  1270, 122, hopper, "h200"},
+    {100, 228, 2048, 32, 128, 64, 128,  1024,   0, blackwell, "b200"},
+    {103, 228, 2048, 32, 128,  2, 128,  1024,   0, blackwell, "b200"},
+    {110, 228, 1536, 24, 128,  2,  64,  1024,   0, blackwell, "rtx3060"},
+    {120, 100, 1536, 24, 128,  2,  64,   512,   0, blackwell, "rtx5090"},
+    {121, 100, 1536, 24, 128,  2,  64,   512,   0, blackwell, "rtx5090"},
 };
 // clang-format on
 constexpr int oldest_compiled = 75;
@@ -137,9 +138,11 @@ std::string wmma_device_violation(DataType factor, Gpu const& gpu) {
                            early ? &Features::wmma : &Features::mma, gpu);
 }
 
+// GeForce cards add to f32 at half the rate at which they add to f16 and s32 (the white papers list both);
+// other GPUs of the same compute capability do not.
 double mma_rate(Gpu const& gpu, DataType sum) {
-  Capability const& row = capability_of(gpu);
-  return sum == DataType::f16 ? row.mma_f16 : row.mma_f32;
+  bool const is_half = sum == DataType::f32 && gpu.name.find("GeForce") != std::string::npos;
+  return is_half ? 0.5 * capability_of(gpu).mma : capability_of(gpu).mma;
 }
 
 double mma_rate_f64(Gpu const& gpu) {

@@ -67,14 +67,24 @@ TEST(Architecture, FeaturesFollowFromTheCapability) {
             "cp.async needs compute capability 8.0; NVIDIA T4 has 7.5");
 }
 
-// Data-sheet peaks of f16 products with f32 sums, in TFLOP/s.
+// Dense peaks of f16 products with sums in f32 and in f16, in TFLOP/s, from data sheets and, for GeForce
+// cards, the white papers of their architectures. NVIDIA rounds, and computes L40S with a lower clock.
 TEST(Architecture, RatesOfTensorCoresAreThoseOfDataSheets) {
-  auto const tera = [](char const* name) {
-    Gpu const gpu = describe_gpu(name);
-    return 2e-12 * mma_rate(gpu, DataType::f32) * gpu.multiprocessors * gpu.clock_hertz;
+  struct Peak {
+    char const* name;
+    double by_f32, by_f16;
   };
-  EXPECT_NEAR(tera("a100"), 312, 1);
-  EXPECT_NEAR(tera("t4"), 65, 1);
+  for (Peak const& peak :
+       {Peak{"a100", 312, 312}, Peak{"t4", 65, 65}, Peak{"a10", 125, 125}, Peak{"l4", 121, 121},
+        Peak{"l40s", 362, 362}, Peak{"rtx3060", 25.5, 51}, Peak{"rtx3090", 71, 142},
+        Peak{"rtx4090", 165.2, 330.3}, Peak{"rtx5090", 209.5, 419}}) {
+    SCOPED_TRACE(peak.name);
+    Gpu const gpu = describe_gpu(peak.name);
+    double const clocks = 2e-12 * gpu.multiprocessors * gpu.clock_hertz;
+    EXPECT_NEAR(clocks * mma_rate(gpu, DataType::f32) / peak.by_f32, 1, 0.015);
+    EXPECT_NEAR(clocks * mma_rate(gpu, DataType::f16) / peak.by_f16, 1, 0.015);
+    EXPECT_EQ(mma_rate(gpu, DataType::s32), mma_rate(gpu, DataType::f16));
+  }
 }
 
 // The message names exactly the architectures for which the installed compiler generates code.

@@ -4,6 +4,7 @@
 
 #include "cosmati/gemm/kernel.h"
 #include "cosmati/gemm/policies.h"
+#include "cosmati/ops/grouped_gemm.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "tests/plan/gemm_problem.h"
@@ -46,6 +47,22 @@ TEST(WmmaChoice, IsWhatTuringHas) {
   EXPECT_EQ(make_plan(halves, gpu_device("t4")).recipe.policy.multiply, Multiply::wmma);
   EXPECT_EQ(make_plan(square(DataType::s8, "tn"), gpu_device("t4")).recipe.policy.multiply, Multiply::wmma);
   EXPECT_EQ(make_plan(square(DataType::bf16, "tn"), gpu_device("t4")).recipe.policy.multiply, Multiply::fma);
+}
+
+// A group is cut into the tiles of all its members: nothing is split along k, and the edges of the smaller
+// member are checked although the largest extents are multiples of the tile.
+TEST(WmmaChoice, IsTakenForTheMembersOfAGroup) {
+  GroupedGemmProblem group;
+  for (Index const size : {128, 100})
+    group.members.push_back(product(DataType::f16, DataType::f16, size, size, 65536, "tn"));
+  PlanOptions options;
+  options.kernel = "double_buffered";
+  auto const plan = make_plan(group, gpu_device("t4"), options);
+  GemmPolicy const& policy = plan.recipe.policy;
+  EXPECT_EQ(policy.multiply, Multiply::wmma);
+  EXPECT_EQ(policy.partition, Partition::tiles);
+  EXPECT_EQ(plan.recipe.splits, 1);
+  EXPECT_FALSE(policy.whole);
 }
 
 TEST(WmmaChoice, IsNeverFirstWhereMmaIs) {

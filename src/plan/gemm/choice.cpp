@@ -362,7 +362,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   if (asked == Multiply::wmma || (!asked && !features_of(device.gpu).mma && !copies)) {
     std::string const refusal = wmma_violation(form, device.gpu);
     if (refusal.empty())
-      search_policies(best, main_loop, Multiply::wmma, problem, form, device, options);
+      search_policies(best, main_loop, Multiply::wmma, problem, form, device, options, {}, group);
     else if (asked)
       best.refuse(refusal);
   }
