@@ -30,8 +30,8 @@ from ._layers import (batch_norm, cross_entropy, elementwise, layer_norm, local_
                       rms_norm, softmax)
 from ._native import NotAvailableError, version as __version__
 from ._plan import Plan
-from ._products import gemm, plan_gemm
+from ._products import gemm, grouped_gemm, plan_gemm
 
 __all__ = ["NotAvailableError", "Plan", "avg_pool2d", "batch_norm", "conv2d", "conv2d_input_grad", "conv2d_weight_grad",
-           "conv_transpose2d", "cross_entropy", "elementwise", "gemm", "layer_norm", "local_response_norm", "log_softmax",
-           "max_pool2d", "plan_conv2d", "plan_gemm", "reduce", "rms_norm", "softmax"]
+           "conv_transpose2d", "cross_entropy", "elementwise", "gemm", "grouped_gemm", "layer_norm", "local_response_norm",
+           "log_softmax", "max_pool2d", "plan_conv2d", "plan_gemm", "reduce", "rms_norm", "softmax"]

@@ -1,4 +1,4 @@
-from typing import Any, Optional, Tuple, TypeVar, Union
+from typing import Any, Iterable, List, Optional, Tuple, TypeVar, Union
 
 Array = TypeVar("Array")  # of numpy, PyTorch, CuPy, JAX, ...
 Pair = Union[int, Tuple[int, int]]
@@ -20,6 +20,9 @@ class Plan:
 
 def gemm(a: Array, b: Array, c: Optional[Array] = None, *, alpha: float = 1.0, beta: float = 0.0, epilogue: Optional[str] = None,
          out: Optional[Array] = None, accumulator: Optional[str] = None, compute: Optional[str] = None, **operands: Any) -> Array: ...
+def grouped_gemm(a: Iterable[Array], b: Iterable[Array], c: Optional[Iterable[Array]] = None, *, alpha: float = 1.0,
+                 beta: float = 0.0, epilogue: Optional[str] = None, out: Optional[Iterable[Array]] = None,
+                 accumulator: Optional[str] = None, compute: Optional[str] = None, **operands: Any) -> List[Array]: ...
 def plan_gemm(a: Array, b: Array, c: Optional[Array] = None, *, alpha: float = 1.0, beta: float = 0.0,
               epilogue: Optional[str] = None, out: Optional[Array] = None, accumulator: Optional[str] = None,
               compute: Optional[str] = None, kernel: Optional[str] = None, max_workspace: Optional[int] = None,

@@ -44,6 +44,45 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
     return result if out is not None else finished(a, result)
 
 
+def grouped_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, **operands):
+    """Matrix products of different sizes, as gemm computes each, as one problem: on a GPU in one launch where a kernel takes it.
+
+    out[g][m, n] = epilogue(sum over k of a[g][m, k] * b[g][k, n]), for g = 0 ... groups - 1.
+
+    Args:
+        a, b, c, out: sequences of `groups` matrices (m, k), (k, n), (m, n), (m, n), or arrays (groups, ..., ...); m, n and k may
+            differ from product to product, types may not. Views are taken as they lie, so that products may be parts of one array.
+        operands: of an epilogue: numbers and arrays that serve all products, or a list or tuple of arrays, one for each product.
+        (the others): as of gemm, for all products.
+
+    No product may write what another one reads or writes.
+
+    Returns:
+        A list of `groups` arrays, those of `out` or new ones.
+
+    Host or device, asynchrony and errors: see the package. ValueError names the product.
+
+    >>> import numpy
+    >>> tokens, weights = numpy.ones((5, 2), numpy.float32), numpy.arange(8, dtype=numpy.float32).reshape(2, 2, 2)
+    >>> grouped_gemm(numpy.split(tokens, [2]), weights)  # two rows by weights[0], three by weights[1]
+    [array([[2., 4.],
+           [2., 4.]], dtype=float32), array([[10., 12.],
+           [10., 12.],
+           [10., 12.]], dtype=float32)]
+    """
+    columns = {"a": list(a), "b": list(b), "c": None if c is None else list(c), "out": None if out is None else list(out),
+               **{name: value for name, value in operands.items() if isinstance(value, (list, tuple))}}
+    groups = len(columns["a"])
+    for name, column in columns.items():
+        if column is not None and len(column) != groups:
+            raise ValueError(f"grouped_gemm: {name} has {len(column)} arrays, a {groups}; expected one for each product")
+    of_each = ({**operands, **{name: columns[name][g] for name in operands if name in columns}} for g in range(groups))
+    results = _native.grouped_gemm([
+        (columns["a"][g], columns["b"][g], columns["c"] and columns["c"][g], alpha, beta, epilogue, columns["out"] and columns["out"][g],
+         accumulator, compute, own) for g, own in enumerate(of_each)])
+    return results if out is not None else [finished(like, result) for like, result in zip(columns["a"], results)]
+
+
 def plan_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, kernel=None,
               max_workspace=None, max_error=None, batch_invariant=False, policy=None, seconds=None, **operands):
     """The plan of gemm with these arguments, whose elements are not read.

@@ -117,6 +117,66 @@ void append(std::string& key, void const* data, std::size_t bytes) {
   key.append(static_cast<char const*>(data), bytes);
 }
 
+// The plan of `key`; if none is kept, the one that `create` makes.
+template <class Create>
+std::shared_ptr<Plan const> kept(std::string const& key, Create const& create) {
+  auto const found = plans().find(key);
+  if (found != plans().end()) return found->second;
+  std::string const own = key;  // others may come while the GIL is let go
+  auto const created = create(own);
+  if (plans().size() >= most_plans) plans().clear();
+  return plans().emplace(own, created).first->second;
+}
+
+// A new plan of the problem that `make` makes, without the GIL.
+template <class Make>
+std::shared_ptr<Plan> planned(int device, Make const& make, char const* options, bool measured) {
+  cosmati_handle_t const handle = handle_of(device);
+  auto result = std::make_shared<Plan>();
+  cosmati_status status{};
+  {
+    WithoutGil const others;
+    cosmati_problem_t problem = nullptr;
+    status = make(&problem);
+    if (status == COSMATI_SUCCESS)
+      status = (measured ? cosmati_find_plan : cosmati_make_plan)(handle, problem, options, &result->plan);
+    cosmati_problem_destroy(problem);
+  }
+  check(status);
+  result->workspace_bytes = cosmati_plan_workspace(result->plan);
+  result->backend = cosmati_backend(handle);
+  return result;
+}
+
+// Runs the plan where `first` lies, on its stream.
+void execute(Plan const& plan, Array const& first, cosmati_argument const* arguments, std::size_t count) {
+  cosmati_status status{};
+  bool memory = true;
+  if (first.device == host) {
+    WithoutGil const others;
+    status = run_on_host(plan, arguments, count, memory);
+  } else {
+    // PyTorch and CuPy free it in the order of the stream.
+    Object workspace;
+    void* place = nullptr;
+    if (first.family->library != "torch" && first.family->library != "cupy") {
+      place = stream_workspace(first.device, first.stream, plan.workspace_bytes);
+    } else if (plan.workspace_bytes > 0) {
+      auto const bytes = static_cast<std::int64_t>(plan.workspace_bytes);
+      workspace = empty_like(first, {&bytes, 1}, COSMATI_U8);
+      place = array_of(workspace.get(), "workspace").data;
+    }
+    WithoutGil const others;
+    status = cosmati_run(plan.plan, arguments, count, place, plan.workspace_bytes, first.stream);
+  }
+  if (!memory)
+    raise(PyExc_MemoryError,
+          "no memory for a workspace of " + std::to_string(plan.workspace_bytes) + " bytes");
+  check(status);
+}
+
+std::string place_of(int device) { return device == host ? "the host" : "cuda:" + std::to_string(device); }
+
 }  // namespace
 
 PyObject* not_available_error = nullptr;
@@ -195,11 +255,9 @@ void Call::add_array(char const* name, Array const& array) {
     first_name_ = name;
     first_ = array;
   } else if (array.device != first_.device) {
-    auto const place = [](int device) {
-      return device == host ? std::string("the host") : "cuda:" + std::to_string(device);
-    };
-    raise(PyExc_ValueError, std::string(operation_.name) + ": " + name + " lies on " + place(array.device) +
-                                ", " + first_name_ + " on " + place(first_.device) + "; expected one device");
+    raise(PyExc_ValueError, std::string(operation_.name) + ": " + name + " lies on " +
+                                place_of(array.device) + ", " + first_name_ + " on " +
+                                place_of(first_.device) + "; expected one device");
   }
 }
 
@@ -248,15 +306,16 @@ std::shared_ptr<Plan const> Call::plan(char const* options, bool measured) {
   write_key(key);
   std::size_t const problem = key.size();
   if (*options != 0 || measured) (key += options) += measured ? "\1" : "";
-  auto const found = plans().find(key);
-  if (found != plans().end()) return found->second;
-  std::string const own = key;  // others may come while the GIL is let go
-  auto const created = made(options, measured, own.substr(0, problem));
-  if (plans().size() >= most_plans) plans().clear();
-  return plans().emplace(own, created).first->second;
+  return kept(key, [&](std::string const& own) {
+    write_epilogue();
+    auto const make = [&](cosmati_problem_t* made) { return operation_.make(memory_, made); };
+    auto const result = planned(first_.device, make, options, measured);
+    result->key = own.substr(0, problem);
+    return result;
+  });
 }
 
-std::shared_ptr<Plan const> Call::made(char const* options, bool measured, std::string const& key) {
+void Call::write_epilogue() {
   if (operation_.epilogue != 0 && *epilogue_ != 0) {
     cosmati_named_tensor const* const operands = operands_.data();
     std::byte* const at = memory_ + operation_.epilogue;
@@ -267,22 +326,6 @@ std::shared_ptr<Plan const> Call::made(char const* options, bool measured, std::
     raise(PyExc_ValueError, std::string(operation_.name) + ": " + operands_[0].name +
                                 " was given, and there is no epilogue that names it");
   }
-  cosmati_handle_t const handle = handle_of(first_.device);
-  auto result = std::make_shared<Plan>();
-  cosmati_status status{};
-  {
-    WithoutGil const others;
-    cosmati_problem_t problem = nullptr;
-    status = operation_.make(memory_, &problem);
-    if (status == COSMATI_SUCCESS)
-      status = (measured ? cosmati_find_plan : cosmati_make_plan)(handle, problem, options, &result->plan);
-    cosmati_problem_destroy(problem);
-  }
-  check(status);
-  result->workspace_bytes = cosmati_plan_workspace(result->plan);
-  result->key = key;
-  result->backend = cosmati_backend(handle);
-  return result;
 }
 
 void Call::run(std::shared_ptr<Plan const> plan) {
@@ -297,30 +340,62 @@ void Call::run(std::shared_ptr<Plan const> plan) {
                 ": these arrays differ in type, shape, stride, alignment or epilogue from those "
                 "that the plan was made for");
   }
-  cosmati_status status{};
-  bool memory = true;
-  if (first_.device == host) {
-    WithoutGil const others;
-    status = run_on_host(*plan, arguments_.data(), argument_count_, memory);
-  } else {
-    // PyTorch and CuPy free it in the order of the stream.
-    Object workspace;
-    void* place = nullptr;
-    if (first_.family->library != "torch" && first_.family->library != "cupy") {
-      place = stream_workspace(first_.device, first_.stream, plan->workspace_bytes);
-    } else if (plan->workspace_bytes > 0) {
-      auto const bytes = static_cast<std::int64_t>(plan->workspace_bytes);
-      workspace = empty_like(first_, {&bytes, 1}, COSMATI_U8);
-      place = array_of(workspace.get(), "workspace").data;
-    }
-    WithoutGil const others;
-    status = cosmati_run(plan->plan, arguments_.data(), argument_count_, place, plan->workspace_bytes,
-                         first_.stream);
+  execute(*plan, first_, arguments_.data(), argument_count_);
+}
+
+void Group::run() {
+  Call const& first = members_.front();
+  for (Call const& member : members_)
+    if (member.first_.device != first.first_.device)
+      raise(PyExc_ValueError, "grouped_gemm: one product is of arrays on " + place_of(member.first_.device) +
+                                  ", another of arrays on " + place_of(first.first_.device) +
+                                  "; expected one device");
+  auto const plan = this->plan();  // refuses products that have not the same arguments
+  execute(*plan, first.first_, arguments(), first.argument_count_);
+}
+
+std::shared_ptr<Plan const> Group::plan() {
+  static std::string key, own;
+  key = "grouped";
+  for (Call const& member : members_) {
+    member.write_key(own);
+    key += own;
   }
-  if (!memory)
-    raise(PyExc_MemoryError,
-          "no memory for a workspace of " + std::to_string(plan->workspace_bytes) + " bytes");
-  check(status);
+  return kept(key, [&](std::string const&) {
+    std::vector<cosmati_gemm> gemms;
+    for (Call& member : members_) {
+      member.write_epilogue();
+      gemms.push_back(member.as<cosmati_gemm>());
+    }
+    cosmati_grouped_gemm group = cosmati_default_grouped_gemm();
+    group.members = gemms.data();
+    group.count = gemms.size();
+    auto const make = [&](cosmati_problem_t* made) { return cosmati_grouped_gemm_problem(&group, made); };
+    return planned(members_.front().first_.device, make, "", false);
+  });
+}
+
+// Those of the first member, with the pointers of all members in place of its own.
+cosmati_argument const* Group::arguments() {
+  Call const& first = members_.front();
+  arguments_ = first.arguments_;
+  pointers_.resize(first.argument_count_ * members_.size());
+  for (std::size_t j = 0; j < first.argument_count_; ++j) {
+    void const** const pointers = pointers_.data() + j * members_.size();
+    bool array = false;  // arrays without elements may have no address
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      cosmati_argument const& own = members_[i].arguments_[j];
+      if (std::memcmp(&own.value, &arguments_[j].value, sizeof own.value) != 0)
+        raise(PyExc_ValueError, std::string("grouped_gemm: ") + arguments_[j].name + " = " +
+                                    std::to_string(own.value) + " in product " + std::to_string(i) + ", " +
+                                    std::to_string(arguments_[j].value) +
+                                    " in product 0; expected one number for all");
+      pointers[i] = own.data;
+      array = array || own.data != nullptr;
+    }
+    if (array) arguments_[j].data = pointers;
+  }
+  return arguments_.data();
 }
 
 }  // namespace cosmati::python

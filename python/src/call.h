@@ -2,9 +2,11 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cosmati.h"
 #include "python/src/array.h"
@@ -31,6 +33,8 @@ void check(cosmati_status status);
 extern PyObject* not_available_error;
 
 class Call {
+  friend class Group;
+
  public:
   explicit Call(Operation const& operation);
 
@@ -61,7 +65,8 @@ class Call {
   void add_array(char const* name, Array const& array);
   void add_argument(cosmati_argument const& argument);
   void write_key(std::string& key) const;
-  std::shared_ptr<Plan const> made(char const* options, bool measured, std::string const& key);
+  // Sets the epilogue of the problem. ValueError: there are operands, but no epilogue.
+  void write_epilogue();
 
   Operation const& operation_;
   alignas(8) std::byte memory_[1024];
@@ -72,6 +77,22 @@ class Call {
   std::size_t operand_count_ = 0, argument_count_ = 0, capsule_count_ = 0;
   Array first_;  // whose device, stream and library all others follow
   char const* first_name_ = nullptr;
+};
+
+// Matrix products of different sizes as one problem: calls of gemm_operation, which are not run themselves.
+class Group {
+ public:
+  Call& add() { return members_.emplace_back(gemm_operation); }
+  // Computes all products, of which there is at least one.
+  void run();
+
+ private:
+  std::shared_ptr<Plan const> plan();
+  cosmati_argument const* arguments();
+
+  std::deque<Call> members_;
+  std::array<cosmati_argument, Call::most> arguments_;
+  std::vector<void const*> pointers_;
 };
 
 }  // namespace cosmati::python

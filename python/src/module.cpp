@@ -89,10 +89,9 @@ void repeat(cosmati_tensor& tensor, std::int64_t batch) {
   if (tensor.rank == 3 && tensor.extent[0] == 1 && batch != 1) tensor.extent[0] = batch, tensor.stride[0] = 0;
 }
 
-// gemm(a, b, c, alpha, beta, epilogue, out, accumulator, compute, operands, mode)
-Object gemm(PyObject* const* given, Py_ssize_t count) {
-  expect(count, 11);
-  Call call(gemm_operation);
+// Describes a product by a, b, c, alpha, beta, epilogue, out, accumulator, compute and operands, and returns
+// what it writes.
+Object describe_product(Call& call, PyObject* const* given) {
   auto& problem = call.as<cosmati_gemm>();
   Array a = array_of(given[0], "a"), b = array_of(given[1], "b"), c;
   double const alpha = number_of(given[3]), beta = number_of(given[4]);
@@ -155,7 +154,47 @@ Object gemm(PyObject* const* given, Py_ssize_t count) {
   PyObject *name = nullptr, *operand = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(given[9], &at, &name, &operand) != 0;)
     call.set_operand(text_of(name), operand);
+  return result;
+}
+
+// gemm(a, b, c, alpha, beta, epilogue, out, accumulator, compute, operands, mode)
+Object gemm(PyObject* const* given, Py_ssize_t count) {
+  expect(count, 11);
+  Call call(gemm_operation);
+  Object result = describe_product(call, given);
   return finish(call, given[10], std::move(result));
+}
+
+// Begins the sentence of the error that is set with the number of the product.
+void add_number(Py_ssize_t number) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_Format(type, "product %zd: %S", number, value);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
+// grouped_gemm(products): a list of tuples of what describe_product takes; the list of what it returns.
+Object grouped_gemm(PyObject* const* given, Py_ssize_t count) {
+  expect(count, 1);
+  Group group;
+  Py_ssize_t const members = PyList_Size(given[0]);
+  Object results = Object::checked(PyList_New(members));
+  for (Py_ssize_t i = 0; i < members; ++i) {
+    PyObject* own[10];
+    for (Py_ssize_t j = 0; j < 10; ++j)
+      if ((own[j] = PyTuple_GetItem(PyList_GetItem(given[0], i), j)) == nullptr) throw Raised();
+    try {
+      Object result = describe_product(group.add(), own);
+      if (PyList_SetItem(results.get(), i, result.release()) != 0) throw Raised();
+    } catch (Raised const&) {
+      add_number(i);
+      throw;
+    }
+  }
+  if (members > 0) group.run();
+  return results;
 }
 
 // run(operation, fields, epilogue, operands, mode): `fields` are numbers of the problem's struct by name, and
@@ -232,6 +271,7 @@ constexpr PyMethodDef method(char const* name, char const* documentation) {
 
 PyMethodDef methods[] = {
     method<gemm>("gemm", "A matrix product; cosmati.gemm."),
+    method<grouped_gemm>("grouped_gemm", "Matrix products as one problem; cosmati.grouped_gemm."),
     method<run>("run", "Any other operation, by the fields of its struct in cosmati.h."),
     method<empty>("empty", "A new array like another."),
     method<describe>("describe", "Type, shape, strides in elements, device and library of an array."),

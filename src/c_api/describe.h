@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cosmati/ops/epilogue.h"
+#include "cosmati/ops/gemm.h"
 #include "src/c_api/status.h"
 
 namespace cosmati::c_api {
@@ -26,6 +27,9 @@ Enumeration enumerator_of(char const* operation, char const* name, int value, in
 // `text` may be null: acc. Tensors that the text does not name are rejected.
 Epilogue epilogue_of(char const* operation, char const* text, cosmati_named_tensor const* tensors,
                      std::size_t count, std::span<std::string_view const> indices);
+
+// Messages begin with `operation`.
+GemmProblem gemm_of(char const* operation, cosmati_gemm const& gemm);
 
 void check_size(char const* operation, std::size_t size, std::size_t expected);
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "cosmati.h"
@@ -19,6 +20,7 @@ class Given {
   cosmati_argument const* find(char const* name);
   // Returns an unused argument, or null if all were used.
   cosmati_argument const* unused() const;
+  std::span<cosmati_argument const> list() const { return {list_, count_}; }
   std::string names() const;  // "x, w, y", for messages
 
  private:

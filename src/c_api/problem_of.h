@@ -184,17 +184,29 @@ class PlanOf final : public cosmati_plan {
   Names names_;
 };
 
+// Arguments of a run are identified only by name: names of the epilogue must differ from those of tensors.
+template <class Problem>
+void check_names(Problem const& problem, Names const& names) {
+  auto const& expression = problem.epilogue.expression;
+  auto const check = [&](auto const& list) {
+    for (auto const& one : list)
+      Problem::visit_tensors(problem, [&](char const* tensor, Role, TensorDescription const&, auto) {
+        if (one.name == names.outside(tensor))
+          refuse("the epilogue '" + expression.text() + "' has the name " + one.name +
+                 ", which is a tensor of the problem; choose another name");
+      });
+  };
+  check(expression.operands());
+  check(expression.stores());
+  check(expression.scalars());
+}
+
 template <class Problem>
 class ProblemOf final : public cosmati_problem {
  public:
   ProblemOf(Problem problem, Names names) : problem_(std::move(problem)), names_(std::move(names)) {
     with_note(names_, [&] { validate(problem_); });
-    if constexpr (has_epilogue<Problem>) {
-      auto const& expression = problem_.epilogue.expression;
-      for (auto const& operand : expression.operands()) check_free(operand.name);
-      for (auto const& store : expression.stores()) check_free(store.name);
-      for (auto const& scalar : expression.scalars()) check_free(scalar.name);
-    }
+    if constexpr (has_epilogue<Problem>) check_names(problem_, names_);
   }
 
   std::unique_ptr<cosmati_plan> make_plan(Device const& device, PlanOptions const& options) const override {
@@ -214,15 +226,6 @@ class ProblemOf final : public cosmati_problem {
   }
 
  private:
-  // Arguments of a run are identified only by name.
-  void check_free(std::string const& name) const {
-    Problem::visit_tensors(problem_, [&](char const* tensor, Role, TensorDescription const&, auto) {
-      if (name == names_.outside(tensor))
-        refuse("the epilogue '" + problem_.epilogue.expression.text() + "' has the name " + name +
-               ", which is a tensor of the problem; choose another name");
-    });
-  }
-
   Problem problem_;
   Names names_;
 };

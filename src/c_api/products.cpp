@@ -28,7 +28,17 @@ TensorDescription batched(TensorDescription const& matrix, Index batch) {
   return result;
 }
 
-GemmProblem problem_of(char const* operation, cosmati_gemm const& gemm) {
+// The tensor names of a transposed convolution, which is the data gradient with x and y exchanged.
+c_api::Names transposed_names() {
+  return {" (of this transposed convolution x is dy, and y is dx)", [](char const* name) {
+            std::string_view const inside = name;
+            return inside == "dy" ? "x" : inside == "dx" ? "y" : name;
+          }};
+}
+
+}  // namespace
+
+GemmProblem c_api::gemm_of(char const* operation, cosmati_gemm const& gemm) {
   GemmProblem problem;
   problem.d = c_api::tensor_of(operation, "d", gemm.d);
   Index const batch = problem.d.layout.rank() == 3 ? problem.d.extent(0) : 1;
@@ -44,18 +54,8 @@ GemmProblem problem_of(char const* operation, cosmati_gemm const& gemm) {
   return problem;
 }
 
-// The tensor names of a transposed convolution, which is the data gradient with x and y exchanged.
-c_api::Names transposed_names() {
-  return {" (of this transposed convolution x is dy, and y is dx)", [](char const* name) {
-            std::string_view const inside = name;
-            return inside == "dy" ? "x" : inside == "dx" ? "y" : name;
-          }};
-}
-
-}  // namespace
-
 cosmati_status cosmati_gemm_problem(cosmati_gemm const* gemm, cosmati_problem_t* problem) {
-  return guarded([&] { c_api::give(problem, problem_of("gemm", checked("gemm", gemm, problem))); });
+  return guarded([&] { c_api::give(problem, c_api::gemm_of("gemm", checked("gemm", gemm, problem))); });
 }
 
 cosmati_status cosmati_convolution_problem(cosmati_convolution const* convolution,

@@ -10,10 +10,10 @@ typedef struct {
 } group;
 
 static group const groups[] = {
-    {"gemm", test_gemm},       {"convolution", test_convolution}, {"pooling", test_pooling},
-    {"softmax", test_softmax}, {"elementwise", test_elementwise}, {"normalization", test_normalization},
-    {"plans", test_plans},     {"optimizer", test_optimizer},     {"errors", test_errors},
-    {"rbf", test_rbf},
+    {"gemm", test_gemm},       {"convolution", test_convolution},   {"pooling", test_pooling},
+    {"softmax", test_softmax}, {"elementwise", test_elementwise},   {"normalization", test_normalization},
+    {"plans", test_plans},     {"optimizer", test_optimizer},       {"errors", test_errors},
+    {"rbf", test_rbf},         {"grouped_gemm", test_grouped_gemm},
 };
 
 static int run_group(cosmati_handle_t handle, char const* name) {

@@ -41,6 +41,7 @@ void run_once(cosmati_handle_t handle, cosmati_problem_t problem, char const* op
               cosmati_argument const* arguments, size_t count, char const* file, int line);
 
 void test_gemm(cosmati_handle_t handle);
+void test_grouped_gemm(cosmati_handle_t handle);
 void test_convolution(cosmati_handle_t handle);
 void test_pooling(cosmati_handle_t handle);
 void test_normalization(cosmati_handle_t handle);

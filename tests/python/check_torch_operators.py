@@ -125,6 +125,9 @@ class Operators(unittest.TestCase):
             out = torch.zeros(7, 10, device=device).T
             self.assertIs(cosmati.gemm(a, b, out=out), out)
             self.assertTrue((out.double() == expected).all())
+            group = cosmati.grouped_gemm(a.split([4, 0, 6]), [b] * 3)
+            self.assertEqual([(one.shape, one.device) for one in group], [((m, 7), a.device) for m in (4, 0, 6)])
+            self.assertTrue((torch.cat(group).double() == expected).all())
             self.assertTrue((cosmati.softmax(a).sum(1) - 1).abs().max() < 1e-5)
             self.assertTrue((cosmati.elementwise("relu(x) + y", x=a, y=a[0]) == torch.relu(a) + a[0]).all())
             x = torch.randn(4, 3, 5, device=device)

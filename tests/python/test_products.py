@@ -69,6 +69,40 @@ def test_epilogues():
         assert (cosmati.gemm(a, b, epilogue="s*acc", s=s) == float(s) * (a @ b)).all()
 
 
+def test_groups():
+    rows, ends = (7, 0, 21, 12), (7, 7, 28)
+    tokens, weights, bias = integers(40, 13), integers(4, 13, 6), integers(4, 6)
+    expected = [a @ b for a, b in zip(np.split(tokens, ends), weights)]
+    found = cosmati.grouped_gemm(np.split(tokens, ends), weights)
+    assert [one.shape for one in found] == [(m, 6) for m in rows]
+    assert all((one == other).all() for one, other in zip(found, expected))
+    whole, before = np.zeros((40, 12), np.float64), np.zeros((40, 6), np.float32)
+    out = np.split(whole[:, ::2], ends)
+    for s in (2, 3):  # one plan
+        given = cosmati.grouped_gemm(np.split(tokens, ends), weights, epilogue="store(before, acc); s*relu(acc + bias[n] + shift[n])",
+                                     bias=list(bias), shift=bias[0], before=np.split(before, ends), s=s, out=out)
+        assert all(one is other for one, other in zip(given, out)) and not whole[:, 1::2].any()
+        assert (whole[:, ::2] == s * np.maximum(np.concatenate([d + c for d, c in zip(expected, bias)]) + bias[0], 0)).all()
+        assert (before == np.concatenate(expected)).all()
+    sizes = [(3, 4, 5), (1, 9, 2), (6, 1, 8)]
+    a, b, c = ([integers(shape[i], shape[j]) for shape in sizes] for i, j in ((0, 1), (1, 2), (0, 2)))
+    found = cosmati.grouped_gemm(a, b, c, alpha=2, beta=-1)
+    assert all((d == 2 * (x @ y) - z).all() for d, x, y, z in zip(found, a, b, c))
+    assert cosmati.grouped_gemm([], []) == []
+
+
+def test_errors_of_groups():
+    a = integers(4, 4)
+    refused(ValueError, "b has 1", "a 2", call=lambda: cosmati.grouped_gemm([a, a], [a]))
+    refused(ValueError, "bias has 3", call=lambda: cosmati.grouped_gemm([a], [a], epilogue="acc + bias[n]", bias=[a[0]] * 3))
+    refused(ValueError, "member 1", "extent 1 of b must be 4", call=lambda: cosmati.grouped_gemm([a, a], [a, a[:3]]))
+    refused(ValueError, "member 1", "all members have one type", call=lambda: cosmati.grouped_gemm([a, a.astype(np.float64)], [a, a]))
+    refused(ValueError, "member 1", call=lambda: cosmati.grouped_gemm([a, a], [a, a], [a, None], beta=1))
+    refused(ValueError, "s = 3", "one number for all", call=lambda: cosmati.grouped_gemm([a, a], [a, a], epilogue="s*acc", s=[2, 3]))
+    refused(ValueError, "product 1", "1 dimensions", call=lambda: cosmati.grouped_gemm([a, a[0]], [a, a]))
+    refused(TypeError, "product 0", "int64", call=lambda: cosmati.grouped_gemm([a.astype(np.int64)], [a]))
+
+
 def refused(kind, *words, call):
     with pytest.raises(kind) as caught:
         call()

@@ -61,6 +61,29 @@ static inline cosmati_gemm cosmati_default_gemm(void) {
 }
 COSMATI_API cosmati_status cosmati_gemm_problem(cosmati_gemm const* gemm, cosmati_problem_t* problem);
 
+/* ---- Grouped matrix products: `count` products of different sizes, as in a mixture of experts, in one
+ * launch where a kernel supports it. Members have batch 1 and the same types, epilogue and
+ * accumulate_in_f16; extents, strides and alignments may differ. No member may write memory that another one
+ * reads or writes.
+ *
+ * The arguments of cosmati_run are those of one member. Each tensor is passed as a host array of `count`
+ * pointers, one per member in order (on cuda: to device memory); cosmati_run reads the arrays before it
+ * returns. A scalar applies to all members. cosmati_run allocates host memory for the members' arguments;
+ * a CUDA graph keeps the pointers. cosmati_find_plan: COSMATI_UNAVAILABLE, plans of groups are predicted. */
+typedef struct cosmati_grouped_gemm {
+  size_t size;
+  cosmati_gemm const* members; /* `count` structs */
+  size_t count;
+} cosmati_grouped_gemm;
+static inline cosmati_grouped_gemm cosmati_default_grouped_gemm(void) {
+  cosmati_grouped_gemm group;
+  memset(&group, 0, sizeof(group));
+  group.size = sizeof(group);
+  return group;
+}
+COSMATI_API cosmati_status cosmati_grouped_gemm_problem(cosmati_grouped_gemm const* group,
+                                                        cosmati_problem_t* problem);
+
 /* ---- Convolutions. With h = p*stride[0] + r*dilation[0] - pad_begin[0], likewise for w, and c running over
  * the channels of k's group:
  *   FORWARD      y[n, k, p, q]  = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s])
