@@ -44,10 +44,10 @@ struct Capability {
 
 // Shared memory and blocks: cuda_occupancy.h of CUDA 13.0 (cudaOccAlignUpShmemSizeVoltaPlus and
 // cudaOccMaxBlocksPerSM). Threads: CUDA programming guide, technical specifications by compute capability.
-// Rates: the same, throughput of native arithmetic instructions. 11.0 is not in that table: its rates are
-// taken as those of 12.0. dp4a is 64 everywhere. Rates of mma.sync: dense peaks of data sheets (T4, A100,
-// A10, L4, L40S; Jetson AGX Orin for 8.7) and of the GA102, Ada and RTX Blackwell white papers, over
-// multiprocessors and boost clock; on Hopper it reaches about 0.62 of what wgmma does.
+// Rates: the same, throughput of native arithmetic instructions. 11.0, which CUDA 12 calls 10.1, is not in
+// that table: its rates are taken as those of 12.0. dp4a is 64 everywhere. Rates of mma.sync: dense peaks of
+// data sheets (T4, A100, A10, L4, L40S; Jetson AGX Orin for 8.7) and of the GA102, Ada and RTX Blackwell
+// white papers, over multiprocessors and boost clock; on Hopper it reaches about 0.62 of what wgmma does.
 // clang-format off
 constexpr Capability capabilities[] = {
     // shared threads blocks | fma: f32 f64 half2 | mma: 16-bit factors, f64
@@ -60,6 +60,7 @@ constexpr Capability capabilities[] = {
     {89,  100, 1536, 24, 128,  2,  64,   512,   0, ada, "rtx4090"},
     {90,  228, 2048, 32, 128, 64, 128,  1270, 122, hopper, "h200"},
     {100, 228, 2048, 32, 128, 64, 128,  1024,   0, blackwell, "b200"},
+    {101, 228, 1536, 24, 128,  2,  64,  1024,   0, blackwell, "rtx3060"},
     {103, 228, 2048, 32, 128,  2, 128,  1024,   0, blackwell, "b200"},
     {110, 228, 1536, 24, 128,  2,  64,  1024,   0, blackwell, "rtx3060"},
     {120, 100, 1536, 24, 128,  2,  64,   512,   0, blackwell, "rtx5090"},

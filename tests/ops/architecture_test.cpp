@@ -41,6 +41,25 @@ TEST(Architecture, SharedMemoryAndThreadsFollowFromTheCapability) {
   EXPECT_EQ(gpu("sm_120").name, describe_gpu("rtx5090").name);
 }
 
+// CUDA 12.8 and 12.9 call the capability 10.1 that CUDA 13 calls 11.0; both are those of Jetson Thor.
+TEST(Architecture, ThorHasTwoNames) {
+  std::vector<int> const nvrtc_12{75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121};
+  for (char const* name : {"sm_101", "sm_101a", "sm_101f"}) {
+    Target const target = target_of_architecture(name, nvrtc_12);
+    EXPECT_EQ(target.architecture, name);
+    Gpu gpu = target.gpu;
+    EXPECT_EQ(architecture_of(gpu), "sm_101a");
+    EXPECT_EQ(gpu.name, "a GPU of compute capability 10.1");
+    Gpu const later = target_of_architecture("sm_110a", nvrtc_13).gpu;
+    EXPECT_EQ(gpu.threads_per_multiprocessor, later.threads_per_multiprocessor);
+    EXPECT_EQ(gpu.blocks_per_multiprocessor, later.blocks_per_multiprocessor);
+    EXPECT_EQ(gpu.shared_bytes_per_block, later.shared_bytes_per_block);
+    EXPECT_EQ(gpu.fma_f64, later.fma_f64);
+    EXPECT_EQ(mma_rate(gpu, DataType::f32), mma_rate(later, DataType::f32));
+    EXPECT_TRUE(features_of(gpu).clusters);
+  }
+}
+
 // From the PTX manual: cp.async, and mma.sync of these shapes, since 8.0; e4m3 since 8.9; clusters since 9.0;
 // wgmma on 9.0 alone. WMMA of f16 since 7.0, for which nothing is compiled.
 TEST(Architecture, FeaturesFollowFromTheCapability) {
