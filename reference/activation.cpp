@@ -66,6 +66,7 @@ double derivative(ActivationProblem const& problem, double x) {
 
 }  // namespace
 
+template <>
 void run(ActivationProblem const& problem, ActivationProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   if (problem.direction == Direction::forward) {

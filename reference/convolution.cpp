@@ -137,6 +137,7 @@ void run_direction(ConvolutionProblem const& problem, ConvolutionProblem::Argume
 
 }  // namespace
 
+template <>
 void run(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
   run_direction<false>(problem, arguments);
 }

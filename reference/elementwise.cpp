@@ -6,6 +6,7 @@
 namespace cosmati::reference {
 
 // y = alpha*a + beta*b
+template <>
 void run(AddProblem const& problem, AddProblem::Arguments const& arguments) {
   Input const a(problem.a, arguments.a);
   Input const b(problem.b, arguments.b);
@@ -17,6 +18,7 @@ void run(AddProblem const& problem, AddProblem::Arguments const& arguments) {
 }
 
 // y[i] = kept(i) ? x[i] / (1 - probability) : 0   (Srivastava et al. 2014, scaled at training time)
+template <>
 void run(DropoutProblem const& problem, DropoutProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Output const y(problem.y, arguments.y);
@@ -28,6 +30,7 @@ void run(DropoutProblem const& problem, DropoutProblem::Arguments const& argumen
 }
 
 // y = x
+template <>
 void run(TransformProblem const& problem, TransformProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Output const y(problem.y, arguments.y);

@@ -5,6 +5,7 @@
 
 namespace cosmati::reference {
 
+template <>
 void run(ElementwiseProblem const& problem, ElementwiseProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Output const y(problem.y, arguments.y);

@@ -7,6 +7,7 @@
 namespace cosmati::reference {
 
 // y[n, f] = scale * x[order[n], f] + shift
+template <>
 void run(GatherProblem const& problem, GatherProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x), order(problem.order, arguments.order);
   Output const y(problem.y, arguments.y);

@@ -25,6 +25,7 @@ double integer_sum_of_products(Input const& a, Input const& b, Index i, Index m,
 }  // namespace
 
 // d[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n], c[i, m, n])
+template <>
 void run(GemmProblem const& problem, GemmProblem::Arguments const& arguments) {
   if (problem.by_pointers) {
     for (Index i = 0; i < problem.batch(); ++i)

@@ -212,15 +212,18 @@ void lrn_backward(LrnProblem const& problem, LrnProblem::Arguments const& argume
 
 }  // namespace
 
+template <>
 void run(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
   problem.mode == BatchNormMode::backward ? backward(problem, arguments) : normalize(problem, arguments);
 }
 
+template <>
 void run(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
   problem.direction == Direction::forward ? normalize_rows(problem, arguments)
                                           : normalize_rows_backward(problem, arguments);
 }
 
+template <>
 void run(LrnProblem const& problem, LrnProblem::Arguments const& arguments) {
   problem.direction == Direction::forward ? lrn_forward(problem, arguments)
                                           : lrn_backward(problem, arguments);

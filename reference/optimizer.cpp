@@ -44,6 +44,7 @@ void adam(OptimizerProblem const& problem, OptimizerProblem::Arguments const& ar
 
 }  // namespace
 
+template <>
 void run(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments) {
   auto const factor = gradient_factor(problem, arguments);
   if (!factor) return;

@@ -140,6 +140,7 @@ void backward_average(PoolingProblem const& problem, PoolingProblem::Arguments c
 
 }  // namespace
 
+template <>
 void run(PoolingProblem const& problem, PoolingProblem::Arguments const& arguments) {
   bool const max = problem.mode == PoolingMode::max;
   if (problem.direction == Direction::forward)

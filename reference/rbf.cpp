@@ -125,6 +125,7 @@ void gradient_of_centres(RbfProblem const& problem, RbfProblem::Arguments const&
 
 }  // namespace
 
+template <>
 void run(RbfProblem const& problem, RbfProblem::Arguments const& arguments) {
   if (problem.labels.present())
     check_labels("rbf", problem.labels, arguments.labels, problem.centres.extent(0));

@@ -26,6 +26,7 @@ double joined(ReduceOperation operation, double so_far, double value) {
 
 }  // namespace
 
+template <>
 void run(ReduceProblem const& problem, ReduceProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Output const y(problem.y, arguments.y);

@@ -54,11 +54,13 @@ void backward(SoftmaxProblem const& problem, SoftmaxProblem::Arguments const& ar
 
 }  // namespace
 
+template <>
 void run(SoftmaxProblem const& problem, SoftmaxProblem::Arguments const& arguments) {
   problem.direction == Direction::forward ? forward(problem, arguments) : backward(problem, arguments);
 }
 
 // loss = mean over n of -log softmax(x[n])[label[n]]; dx = (softmax(x) - one_hot(label)) / N
+template <>
 void run(CrossEntropyProblem const& problem, CrossEntropyProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const labels(problem.labels, arguments.labels);

@@ -98,6 +98,9 @@ class Activation final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_activation() { return std::make_unique<Activation>(); }
+template <>
+Subjects subjects_of<ActivationProblem>() {
+  return list_of(Activation());
+}
 
 }  // namespace cosmati::cli

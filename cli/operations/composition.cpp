@@ -1,7 +1,6 @@
 // Composition, tuning choices and additional error bounds of each operation's kernels.
 #include "cli/operations/composition.h"
 
-#include "cli/operations/notes.h"
 #include "src/backend/cuda/executor.h"
 #include "src/backend/cuda/primitive.h"
 #include "src/plan/conv/bias.h"
@@ -99,10 +98,6 @@ std::unique_ptr<TuningChoices> choices_of(Problem const& problem, Device const& 
 template <class Problem>
 std::vector<Tensor> errors_of(Plan<Problem> const&, typename Problem::Arguments const&) {
   return {};
-}
-
-std::vector<Tensor> errors_of(Plan<RowNormProblem> const& plan, RowNormProblem::Arguments const& arguments) {
-  return row_norm_bounds(plan.problem, arguments);
 }
 
 std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,

@@ -359,6 +359,9 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_convolution() { return std::make_unique<Convolution>(); }
+template <>
+Subjects subjects_of<ConvolutionProblem>() {
+  return list_of(Convolution());
+}
 
 }  // namespace cosmati::cli

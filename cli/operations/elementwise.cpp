@@ -248,9 +248,21 @@ class Add final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_dropout() { return std::make_unique<Dropout>(); }
-std::unique_ptr<Subject> make_transform() { return std::make_unique<Transform>(); }
-std::unique_ptr<Subject> make_reduce() { return std::make_unique<Reduce>(); }
-std::unique_ptr<Subject> make_add() { return std::make_unique<Add>(); }
+template <>
+Subjects subjects_of<DropoutProblem>() {
+  return list_of(Dropout());
+}
+template <>
+Subjects subjects_of<TransformProblem>() {
+  return list_of(Transform());
+}
+template <>
+Subjects subjects_of<ReduceProblem>() {
+  return list_of(Reduce());
+}
+template <>
+Subjects subjects_of<AddProblem>() {
+  return list_of(Add());
+}
 
 }  // namespace cosmati::cli

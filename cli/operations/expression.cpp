@@ -89,6 +89,9 @@ Job Elementwise::job(Inputs const& inputs, Common const& common) const {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_elementwise() { return std::make_unique<Elementwise>(); }
+template <>
+Subjects subjects_of<ElementwiseProblem>() {
+  return list_of(Elementwise());
+}
 
 }  // namespace cosmati::cli

@@ -292,6 +292,9 @@ Job Gemm::group_job(Inputs const& inputs, Common const& common) const {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_gemm() { return std::make_unique<Gemm>(); }
+template <>
+Subjects subjects_of<GemmProblem>() {
+  return list_of(Gemm());
+}
 
 }  // namespace cosmati::cli

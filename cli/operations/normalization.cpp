@@ -226,7 +226,13 @@ class Lrn final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_batch_norm() { return std::make_unique<BatchNorm>(); }
-std::unique_ptr<Subject> make_lrn() { return std::make_unique<Lrn>(); }
+template <>
+Subjects subjects_of<BatchNormProblem>() {
+  return list_of(BatchNorm());
+}
+template <>
+Subjects subjects_of<LrnProblem>() {
+  return list_of(Lrn());
+}
 
 }  // namespace cosmati::cli

@@ -95,6 +95,7 @@ Notes notes_of(PoolingProblem const& problem, std::string const& format) {
   return notes;
 }
 
+template <>
 Notes notes_of(ActivationProblem const& problem) {
   Notes notes;
   notes.label = std::string(name_of(problem.function)) + ' ' + direction_text(problem.direction) +
@@ -129,6 +130,7 @@ Notes notes_of(LrnProblem const& problem, std::string const& format) {
   return notes;
 }
 
+template <>
 Notes notes_of(SoftmaxProblem const& problem) {
   Notes notes;
   notes.label = std::string(problem.logarithm ? "log " : "") + direction_text(problem.direction) +
@@ -139,6 +141,7 @@ Notes notes_of(SoftmaxProblem const& problem) {
   return notes;
 }
 
+template <>
 Notes notes_of(CrossEntropyProblem const& problem) {
   Notes notes;
   notes.label = direction_text(problem.direction) + shape_text(problem.x.shape());
@@ -149,6 +152,7 @@ Notes notes_of(CrossEntropyProblem const& problem) {
   return notes;
 }
 
+template <>
 Notes notes_of(RbfProblem const& problem) {
   Index const classes = problem.centres.extent(0);
   Notes notes;
@@ -165,6 +169,7 @@ Notes notes_of(RbfProblem const& problem) {
   return notes;
 }
 
+template <>
 Notes notes_of(AddProblem const& problem) {
   Notes notes;
   notes.label = shape_text(problem.a.shape());
@@ -175,6 +180,7 @@ Notes notes_of(AddProblem const& problem) {
   return notes;
 }
 
+template <>
 Notes notes_of(DropoutProblem const& problem) {
   Notes notes;
   notes.label = shape_text(problem.x.shape()) + " probability " + std::to_string(problem.probability);
@@ -189,6 +195,7 @@ Notes notes_of(TransformProblem const& problem, std::string const& from, std::st
   return notes;
 }
 
+template <>
 Notes notes_of(ReduceProblem const& problem) {
   Index terms = 1;
   for (int d = 0; d < problem.x.layout.rank(); ++d)
@@ -203,6 +210,7 @@ Notes notes_of(ReduceProblem const& problem) {
   return notes;
 }
 
+template <>
 Notes notes_of(OptimizerProblem const& problem) {
   Notes notes;
   notes.label = shape_text(problem.parameter.shape());

@@ -113,7 +113,9 @@ class Optimizer final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_sgd() { return std::make_unique<Optimizer>(OptimizerKind::sgd); }
-std::unique_ptr<Subject> make_adam() { return std::make_unique<Optimizer>(OptimizerKind::adam); }
+template <>
+Subjects subjects_of<OptimizerProblem>() {
+  return list_of(Optimizer(OptimizerKind::sgd), Optimizer(OptimizerKind::adam));
+}
 
 }  // namespace cosmati::cli

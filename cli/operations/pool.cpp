@@ -159,6 +159,9 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_pool() { return std::make_unique<Pool>(); }
+template <>
+Subjects subjects_of<PoolingProblem>() {
+  return list_of(Pool());
+}
 
 }  // namespace cosmati::cli

@@ -11,6 +11,9 @@
 
 namespace cosmati::cli {
 
+template <>
+Notes notes_of(RowNormProblem const& problem);
+
 namespace {
 
 // The dimensions from `axis` on.
@@ -312,11 +315,7 @@ class RowNormBounds {
 
 }  // namespace
 
-std::vector<Tensor> row_norm_bounds(RowNormProblem const& problem,
-                                    RowNormProblem::Arguments const& arguments) {
-  return RowNormBounds(problem, arguments)();
-}
-
+template <>
 Notes notes_of(RowNormProblem const& problem) {
   bool const backward = problem.direction == Direction::backward;
   Notes notes;
@@ -327,11 +326,16 @@ Notes notes_of(RowNormProblem const& problem) {
   notes.terms = 1;
   for (Index const extent : extents_from(problem.x, problem.axis)) notes.terms *= extent;
   notes.operations = (backward ? 12.0 : 6.0) * static_cast<double>(problem.x.layout.size());
-  notes.derived = true;
+  notes.bounds = [](void const* of, void const* arguments) {
+    return RowNormBounds(*static_cast<RowNormProblem const*>(of),
+                         *static_cast<RowNormProblem::Arguments const*>(arguments))();
+  };
   return notes;
 }
 
-std::unique_ptr<Subject> make_layer_norm() { return std::make_unique<RowNorm>(RowNormMode::layer); }
-std::unique_ptr<Subject> make_rms_norm() { return std::make_unique<RowNorm>(RowNormMode::rms); }
+template <>
+Subjects subjects_of<RowNormProblem>() {
+  return list_of(RowNorm(RowNormMode::layer), RowNorm(RowNormMode::rms));
+}
 
 }  // namespace cosmati::cli

@@ -233,8 +233,17 @@ Job Rbf::job(Inputs const& inputs, Common const& common) const {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_softmax() { return std::make_unique<Softmax>(); }
-std::unique_ptr<Subject> make_cross_entropy() { return std::make_unique<CrossEntropy>(); }
-std::unique_ptr<Subject> make_rbf() { return std::make_unique<Rbf>(); }
+template <>
+Subjects subjects_of<SoftmaxProblem>() {
+  return list_of(Softmax());
+}
+template <>
+Subjects subjects_of<CrossEntropyProblem>() {
+  return list_of(CrossEntropy());
+}
+template <>
+Subjects subjects_of<RbfProblem>() {
+  return list_of(Rbf());
+}
 
 }  // namespace cosmati::cli

@@ -69,13 +69,19 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
   return options;
 }
 
-std::vector<std::unique_ptr<Subject>> make_subjects() {
-  std::vector<std::unique_ptr<Subject>> subjects;
-  for (auto make : {make_gemm, make_convolution, make_pool, make_activation, make_batch_norm, make_layer_norm,
-                    make_rms_norm, make_softmax, make_lrn, make_cross_entropy, make_rbf, make_dropout,
-                    make_transform, make_reduce, make_add, make_elementwise, make_sgd, make_adam})
-    subjects.push_back(make());
-  return subjects;
+Subjects make_subjects() {
+  Subjects all;
+#define COSMATI_ADD(Problem, name) \
+  for (auto& subject : subjects_of<Problem>()) all.push_back(std::move(subject));
+  COSMATI_EACH_OPERATION(COSMATI_ADD)
+#undef COSMATI_ADD
+  return all;
+}
+
+std::unique_ptr<Subject> make_subject(std::string_view name) {
+  for (auto& subject : make_subjects())
+    if (subject->name() == name) return std::move(subject);
+  return nullptr;
 }
 
 void check_use(bool has_use, std::string const& option, std::string const& value, std::string const& here,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/operations/task.h"
@@ -116,7 +117,27 @@ class Subject {
   virtual std::vector<std::string> kernels(Backend backend) const = 0;
 };
 
-std::vector<std::unique_ptr<Subject>> make_subjects();  // one of each kind
+using Subjects = std::vector<std::unique_ptr<Subject>>;
+
+// The subjects whose problems are of this kind; defined beside them.
+template <class Problem>
+Subjects subjects_of();
+#define COSMATI_DECLARE(Problem, name) \
+  template <>                          \
+  Subjects subjects_of<Problem>();
+COSMATI_EACH_OPERATION(COSMATI_DECLARE)
+#undef COSMATI_DECLARE
+
+Subjects make_subjects();  // one of each kind, in the order of the list of operations
+std::unique_ptr<Subject> make_subject(std::string_view name);  // null: there is none of this name
+
+// A list of these subjects.
+template <class... Each>
+Subjects list_of(Each... each) {
+  Subjects subjects;
+  (subjects.push_back(std::make_unique<Each>(std::move(each))), ...);
+  return subjects;
+}
 
 PlanOptions plan_options(Subject const& subject, Common const& common);
 
@@ -147,24 +168,5 @@ template <class Choice>
 Choice draw_from(nets::Random& random, std::vector<Choice> const& choices) {
   return choices[static_cast<std::size_t>(draw_between(random, 0, static_cast<Index>(choices.size()) - 1))];
 }
-
-std::unique_ptr<Subject> make_gemm();
-std::unique_ptr<Subject> make_convolution();
-std::unique_ptr<Subject> make_pool();
-std::unique_ptr<Subject> make_activation();
-std::unique_ptr<Subject> make_batch_norm();
-std::unique_ptr<Subject> make_layer_norm();
-std::unique_ptr<Subject> make_rms_norm();
-std::unique_ptr<Subject> make_lrn();
-std::unique_ptr<Subject> make_softmax();
-std::unique_ptr<Subject> make_cross_entropy();
-std::unique_ptr<Subject> make_rbf();
-std::unique_ptr<Subject> make_dropout();
-std::unique_ptr<Subject> make_transform();
-std::unique_ptr<Subject> make_reduce();
-std::unique_ptr<Subject> make_add();
-std::unique_ptr<Subject> make_elementwise();
-std::unique_ptr<Subject> make_sgd();
-std::unique_ptr<Subject> make_adam();
 
 }  // namespace cosmati::cli

@@ -37,8 +37,10 @@ struct Notes {
   double exponents =
       0;  // rounding errors of exponents in ulps, which become relative errors of the exponentials
   bool linear = false;  // rounding errors are bounded by the outputs for absolute values of all inputs
-  // Task::added_errors() is the whole permitted error, derived for this problem's data.
-  bool derived = false;
+  // If not null, the whole permitted error follows from the data: the largest that rounding permits, for each
+  // element of each output, as f64 arrays; infinite where sums may overflow. Takes a problem of the task's
+  // type and its arguments, host pointers. Task::added_errors() returns it.
+  std::vector<Tensor> (*bounds)(void const* problem, void const* arguments) = nullptr;
   bool exact = false;            // small integers give results without rounding, except in the last step
   double slope = 1;              // how much that last, nonlinear step can magnify an error
   Index classes = 1;             // labels lie in [0, classes)
@@ -304,6 +306,7 @@ class TaskOf final : public Task {
     Problem::visit_tensors(problem_, [&](char const*, Role, TensorDescription const&, auto member) {
       arguments.*member = pointers[next++];
     });
+    if (notes.bounds != nullptr) return notes.bounds(&problem_, &arguments);
     return added_errors_of(make_plan(promised(), device, options), arguments);
   }
 

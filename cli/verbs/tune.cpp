@@ -52,7 +52,7 @@ void add_tune_command(CLI::App& program) {
       "Writes a line per class of problems and GPU, which run, verify, bench, explain and compile "
       "use with --tuning FILE. Similar sizes form one class "
       "(docs/decisions/0006-tuning.md).\nExample: cosmati tune gemm --suite squares --out tuning.txt");
-  add_subject(verb, make_gemm());
+  add_subject(verb, make_subject("gemm"));
 }
 
 }  // namespace cosmati::cli

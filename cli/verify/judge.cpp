@@ -366,7 +366,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
   }
   if (by_element) {
     Sensitivity const sensitivity(task, slots, inputs, reference, relative);
-    for (std::size_t at = 0; at < reference.size() && !task.notes.derived; ++at)
+    for (std::size_t at = 0; at < reference.size() && task.notes.bounds == nullptr; ++at)
       magnitude.push_back(sensitivity.of(at));
     undecided = sensitivity.undecided();
   }
@@ -387,9 +387,9 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     if (!undecided.empty()) expected.undecided = &undecided[at];
     if (!padded.empty()) expected.padded = &padded[products - 1];
     if (!added.empty()) expected.added = &added[products - 1];
-    if (magnitude.empty() && !task.notes.derived)
+    if (magnitude.empty() && task.notes.bounds == nullptr)
       expected.floor = std::max(largest(reference[at]), largest_input);
-    expected.relative = task.notes.derived ? 0 : relative;
+    expected.relative = task.notes.bounds != nullptr ? 0 : relative;
     if (slot.name == "saved_variance")
       expected.one_sign = roundings_of_one_sign(slots, inputs, hard, static_cast<double>(task.notes.terms),
                                                 unit_of_sums(task));

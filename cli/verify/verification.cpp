@@ -94,7 +94,8 @@ Verdict verify_task(Task& task, Device const& device, PlanOptions const& options
     std::memset(inputs.back().data(), 0xff, inputs.back().bytes());  // NaN in the gaps
     fill_random(inputs.back(), slot.name, {data.small_integers, task.notes.classes}, random);
     if (!is_count(slot))
-      fill_hard(inputs.back(), slot.name, data.hard, largest_of(slots, slot, task.notes.derived), random);
+      fill_hard(inputs.back(), slot.name, data.hard, largest_of(slots, slot, task.notes.bounds != nullptr),
+                random);
   }
   auto const prepared = for_host_arrays(task.prepare(device, options), device, slots,
                                         static_cast<std::size_t>(GuardedTensor::guard));

@@ -31,7 +31,7 @@ bool is_count(Slot const& slot);  // labels or indices of maxima: not operands o
 
 // Applies the bounds of verify_task to existing results: compares the outputs of several runs, each in the
 // order of the task's slots, with the reference. `inputs` has a tensor for each slot, empty for outputs.
-// `added` are the results of Task::added_errors; with Notes::derived they replace the term with M below.
+// `added` are the results of Task::added_errors; with Notes::bounds they replace the term with M below.
 void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
            std::vector<std::vector<Tensor>> const& runs, Verdict& verdict,
            std::vector<Tensor> const& added = {}, HardData hard = HardData::none);

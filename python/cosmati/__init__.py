@@ -26,12 +26,11 @@ Threads
 """
 from ._convolutions import (avg_pool2d, conv2d, conv2d_input_grad, conv2d_weight_grad, conv_transpose2d, max_pool2d,
                             plan_conv2d)
-from ._layers import (batch_norm, cross_entropy, elementwise, layer_norm, local_response_norm, log_softmax, reduce,
-                      rms_norm, softmax)
+from . import _layers
+from ._layers import *
 from ._native import NotAvailableError, version as __version__
 from ._plan import Plan
 from ._products import gemm, grouped_gemm, plan_gemm
 
-__all__ = ["NotAvailableError", "Plan", "avg_pool2d", "batch_norm", "conv2d", "conv2d_input_grad", "conv2d_weight_grad",
-           "conv_transpose2d", "cross_entropy", "elementwise", "gemm", "grouped_gemm", "layer_norm", "local_response_norm",
-           "log_softmax", "max_pool2d", "plan_conv2d", "plan_gemm", "reduce", "rms_norm", "softmax"]
+__all__ = sorted(["NotAvailableError", "Plan", "avg_pool2d", "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "conv_transpose2d",
+                  "gemm", "grouped_gemm", "max_pool2d", "plan_conv2d", "plan_gemm", *_layers.__all__])

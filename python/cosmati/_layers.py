@@ -2,10 +2,13 @@
 import importlib
 import math
 import re
+from typing import Any, Optional, Tuple, TypeVar, Union
 
 from . import _native
 from ._interop import finished
 
+__all__ = ["batch_norm", "cross_entropy", "elementwise", "layer_norm", "local_response_norm", "log_softmax", "reduce", "rms_norm", "softmax"]
+Array = TypeVar("Array")  # of numpy, PyTorch, CuPy, JAX, ...
 FORWARD, BACKWARD = 0, 1  # cosmati_direction
 INFERENCE, TRAINING = 0, 1  # cosmati_batch_norm_mode
 BROADCASTERS = {"torch": "torch", "cupy": "cupy", "jaxlib": "jax.numpy", "jax": "jax.numpy"}  # the module with broadcast_to; else numpy
@@ -20,7 +23,7 @@ def output(fields, name, out, like, shape=None, type_=None):
     return result
 
 
-def softmax(x, dim=-1, *, out=None):
+def softmax(x: Array, dim: int = -1, *, out: Optional[Array] = None) -> Array:
     """Softmax: y = exp(x - max) / sum of exp(x - max), maximum and sum along dimension `dim`.
 
     Args:
@@ -39,7 +42,7 @@ def softmax(x, dim=-1, *, out=None):
     return along(x, dim, 0, out)
 
 
-def log_softmax(x, dim=-1, *, out=None):
+def log_softmax(x: Array, dim: int = -1, *, out: Optional[Array] = None) -> Array:
     """Logarithm of softmax: y = x - max - log(sum of exp(x - max)), along dimension `dim`; arguments as of softmax.
 
     >>> import numpy
@@ -59,7 +62,7 @@ def along(x, dim, logarithm, out):
     return y if out is not None else finished(x, y)
 
 
-def cross_entropy(x, target):
+def cross_entropy(x: Array, target: Array) -> Array:
     """Cross-entropy: the mean over n of -log softmax(x[n])[target[n]].
 
     Args:
@@ -81,7 +84,9 @@ def cross_entropy(x, target):
     return finished(x, loss).reshape(())
 
 
-def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, *, out=None):
+def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Array], weight: Optional[Array] = None,
+               bias: Optional[Array] = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5, *,
+               out: Optional[Array] = None) -> Array:
     """Batch normalization: y = (x - mean[c]) / sqrt(variance[c] + eps) * weight[c] + bias[c].
 
     Args:
@@ -133,7 +138,8 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     return y if out is not None else finished(x, y)
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, out=None):
+def layer_norm(x: Array, normalized_shape: Union[int, Tuple[int, ...]], weight: Optional[Array] = None,
+               bias: Optional[Array] = None, eps: float = 1e-5, *, out: Optional[Array] = None) -> Array:
     """Layer normalization: y = (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance over the last dimensions.
 
     Args:
@@ -155,7 +161,8 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, *, out=Non
     return normalize_rows("layer_norm", x, normalized_shape, weight, bias, eps, out)[0]
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=None, *, out=None):
+def rms_norm(x: Array, normalized_shape: Union[int, Tuple[int, ...]], weight: Optional[Array] = None,
+             eps: Optional[float] = None, *, out: Optional[Array] = None) -> Array:
     """RMS normalization: y = x / sqrt(mean of x^2 + eps) * weight, the mean over the last dimensions.
 
     Args:
@@ -221,7 +228,8 @@ def gradients_of_rows(operation, dy, x, normalized_shape, weight, mean, inverse,
     return tuple(one if one is None else finished(x, one) for one in (dx, dweight, dbias))
 
 
-def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, *, out=None):
+def local_response_norm(x: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0, *,
+                        out: Optional[Array] = None) -> Array:
     """Local response normalization: y = x / (k + alpha / size * sum of x[n, i]^2)^beta.
 
     The sum is over the channels i in [c - (size - 1) // 2, c + size // 2].
@@ -246,7 +254,8 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, *, out=None):
     return y if out is not None else finished(x, y)
 
 
-def reduce(x, operation="sum", axis=None, keepdims=False, *, out=None):
+def reduce(x: Array, operation: str = "sum", axis: Union[None, int, Tuple[int, ...]] = None, keepdims: bool = False, *,
+           out: Optional[Array] = None) -> Array:
     """Reduction over one axis, several (a tuple) or all (None).
 
     Args:
@@ -305,7 +314,7 @@ def is_packed(shape, strides):
     return True
 
 
-def elementwise(expression, *, out=None, **arrays):
+def elementwise(expression: str, *, out: Optional[Any] = None, **arrays: Any) -> Any:
     """An expression of arrays, element by element, in one pass over memory: elementwise("relu(x*scale + y)", x=x, y=y, scale=2).
 
     Computed in float32, in float64 if the first array is of float64, as the epilogue of a product of zeros.

@@ -14,7 +14,7 @@ template <class Problem>
 Candidate<Problem> reference_candidate() {
   auto candidate =
       function_candidate<Problem, static_cast<void (*)(Problem const&, typename Problem::Arguments const&)>(
-                                      &reference::run)>("reference");
+                                      &reference::run<Problem>)>("reference");
   candidate.takes_pointers = true;
   candidate.batch_invariant = true;  // each output by a loop of its own
   return candidate;

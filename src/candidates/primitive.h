@@ -6,6 +6,7 @@
 
 #include "src/backend/cuda/primitive.h"
 #include "src/backend/emulator/primitive.h"
+#include "src/candidates/candidates.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::plan {
@@ -124,11 +125,12 @@ std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
 
 }  // namespace cosmati::plan
 
-// Adds them to the candidates of all backends.
-#define COSMATI_PRIMITIVE(Problem)                                     \
+// COSMATI_PLAN of a problem that plan::lower makes a program of.
+#define COSMATI_PRIMITIVE(Problem, ...)                                \
   namespace cosmati {                                                  \
   template <>                                                          \
   std::vector<Candidate<Problem>> gpu_list<Problem>(Backend backend) { \
     return plan::primitive_candidates<Problem>(backend);               \
   }                                                                    \
-  }
+  }                                                                    \
+  COSMATI_PLAN(Problem, __VA_ARGS__)

@@ -15,15 +15,16 @@
 #include "cosmati/ops/pooling.h"
 #include "cosmati/ops/softmax.h"
 
-// The operations that `run`, `verify`, `bench` and `find` take as single problems.
-#define COSMATI_EACH_OPERATION(each)                                                                     \
-  each(GemmProblem, "gemm") each(ConvolutionProblem, "conv") each(PoolingProblem, "pool")                \
-      each(ActivationProblem, "activation") each(BatchNormProblem, "batchnorm")                          \
-          each(RowNormProblem, "row-norm") each(LrnProblem, "lrn") each(SoftmaxProblem, "softmax")       \
-              each(CrossEntropyProblem, "cross-entropy") each(RbfProblem, "rbf") each(AddProblem, "add") \
-                  each(DropoutProblem, "dropout") each(TransformProblem, "transform")                    \
-                      each(ReduceProblem, "reduce") each(ElementwiseProblem, "elementwise")              \
-                          each(OptimizerProblem, "optimizer")
+// The operations that `run`, `verify`, `bench` and `find` take as single problems, in the order of the help.
+// Each specializes reference::run, plan::lower (primitives), candidates and cli::subjects_of.
+#define COSMATI_EACH_OPERATION(each)                                                               \
+  each(GemmProblem, "gemm") each(ConvolutionProblem, "conv") each(PoolingProblem, "pool")          \
+      each(ActivationProblem, "activation") each(BatchNormProblem, "batchnorm")                    \
+          each(RowNormProblem, "row-norm") each(SoftmaxProblem, "softmax") each(LrnProblem, "lrn") \
+              each(CrossEntropyProblem, "cross-entropy") each(RbfProblem, "rbf")                   \
+                  each(DropoutProblem, "dropout") each(TransformProblem, "transform")              \
+                      each(ReduceProblem, "reduce") each(AddProblem, "add")                        \
+                          each(ElementwiseProblem, "elementwise") each(OptimizerProblem, "optimizer")
 
 // The operations that networks use and that COSMATI_RECORD counts, but that cannot be replayed.
 #define COSMATI_EACH_COUNTED_OPERATION(each) \

@@ -70,12 +70,14 @@ void expect_covers(std::unique_ptr<Subject> subject, std::string const& words) {
 
 TEST_F(Digest, CoversEveryKernelOfAProduct) {
   // multistage, since warp_specialized would request a tensor map, which the fake driver does not support.
-  expect_covers(make_gemm(), "--size 256x256x256 --type bf16 --layout tn");
-  expect_covers(make_gemm(), "--size 64x64x16384 --type bf16 --layout tn");
-  expect_covers(make_gemm(), "--size 4097x4096x4098 --type bf16 --layout tn --policy operands=repacked");
-  expect_covers(make_gemm(),
+  expect_covers(make_subject("gemm"), "--size 256x256x256 --type bf16 --layout tn");
+  expect_covers(make_subject("gemm"), "--size 64x64x16384 --type bf16 --layout tn");
+  expect_covers(make_subject("gemm"),
+                "--size 4097x4096x4098 --type bf16 --layout tn --policy operands=repacked");
+  expect_covers(make_subject("gemm"),
                 "--size 128x128x128x16 --type bf16 --layout tn --by-pointers --kernel multistage");
-  expect_covers(make_gemm(), "--group 2x64x64x64,32x32x64 --type bf16 --layout tn --kernel multistage");
+  expect_covers(make_subject("gemm"),
+                "--group 2x64x64x64,32x32x64 --type bf16 --layout tn --kernel multistage");
 }
 
 TEST_F(Digest, CoversEveryKernelOfAConvolution) {
@@ -86,24 +88,24 @@ TEST_F(Digest, CoversEveryKernelOfAConvolution) {
         "--size 64x64x56x56x64x3x3 --pad 1 --type f32 --layout nchw",
         "--size 64x32x112x112x32x3x3 --pad 1 --groups 32 --type f16 --layout nhwc --direction filter",
         "--size 64x256x14x14x256x1x1 --type f32 --layout nchw --direction filter"})
-    expect_covers(make_convolution(), words);
+    expect_covers(make_subject("conv"), words);
   for (char const* algorithm : {"winograd", "unroll_gemm", "direct_tiled", "implicit_gemm"})
-    expect_covers(make_convolution(),
+    expect_covers(make_subject("conv"),
                   std::string("--size 4x16x28x28x16x3x3 --pad 1 --type f32 --algorithm ") + algorithm);
 }
 
 TEST_F(Digest, CoversEveryKernelOfAnotherOperation) {
-  expect_covers(make_softmax(), "--size 1024x131072 --type f16");
-  expect_covers(make_batch_norm(), "--size 64x256x56x56 --training --type f16 --layout nhwc");
-  expect_covers(make_reduce(), "--shape 65536x1024 --axes 0 --type f32");
-  expect_covers(make_cross_entropy(), "--size 65536x1000 --type f32");
-  expect_covers(make_pool(), "--size 64x256x56x56 --direction backward --type f16");
+  expect_covers(make_subject("softmax"), "--size 1024x131072 --type f16");
+  expect_covers(make_subject("batchnorm"), "--size 64x256x56x56 --training --type f16 --layout nhwc");
+  expect_covers(make_subject("reduce"), "--shape 65536x1024 --axes 0 --type f32");
+  expect_covers(make_subject("cross-entropy"), "--size 65536x1000 --type f32");
+  expect_covers(make_subject("pool"), "--size 64x256x56x56 --direction backward --type f16");
 }
 
 TEST_F(Digest, IsThatOfTheKernelsAndOfThePlan) {
   Device device = this_device(Backend::cuda, 1);
   auto const of = [&](std::string const& words) {
-    Bench const bench(make_gemm(), words);
+    Bench const bench(make_subject("gemm"), words);
     return kernel_digest(*bench.job.task, device, bench.options);
   };
   std::string const plain = of("--size 256x256x256 --type bf16");

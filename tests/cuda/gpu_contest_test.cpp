@@ -76,7 +76,7 @@ class GpuContest : public ::testing::Test {
                             PeerMatrix const& of_a = {}, PeerMatrix const& of_b = {},
                             PeerMatrix const& of_d = {}, std::string const& peer_name = "cublaslt") {
     Device const device = this_device(Backend::cuda, 1);
-    auto const subject = make_gemm();
+    auto const subject = make_subject("gemm");
     Common common;
     common.types.all = type;
     Job const job = made_job(*subject, {48, 40, 24, 1}, common);
@@ -315,7 +315,7 @@ TEST_F(GpuContest, MultipliesBatchesByPointersAndByStrides) {
   Device const device = this_device(Backend::cuda, 1);
   cuda::Current const current(0);
   nets::Random random(1, 1);
-  auto const subject = make_gemm();
+  auto const subject = make_subject("gemm");
   Common common;
   common.types.all = "f32";
   Job const job = made_job(*subject, {12, 10, 8, 3}, common);
@@ -351,7 +351,7 @@ TEST(Notes, KnowBatchesByPointers) {
 }
 
 TEST(Sample, ComparesRowsAndColumnsOfAnyProblem) {
-  auto const subject = make_gemm();
+  auto const subject = make_subject("gemm");
   Common common;
   common.types.all = "f64";
   Job const job = made_job(*subject, {70, 3, 50, 4}, common);

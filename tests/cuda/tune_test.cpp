@@ -84,7 +84,7 @@ class Tune : public ::testing::Test {
     return tune_on_gpu(*job_.task, *few_, known, device_, options_, rules, 1);
   }
 
-  std::unique_ptr<Subject> subject_ = make_gemm();
+  std::unique_ptr<Subject> subject_ = make_subject("gemm");
   PlanOptions options_;
   Job job_;
   Device device_;
@@ -153,7 +153,7 @@ TEST_F(Tune, WritesALineThatPlansGoBy) {
   std::string const path = ::testing::TempDir() + "tune_test.txt";
   std::filesystem::remove(path);
   TuneRequest request;
-  request.subject = make_gemm();
+  request.subject = make_subject("gemm");
   request.size.size = "48x40x24,48x39x24";
   request.out = path;
   request.budget_seconds = 1;

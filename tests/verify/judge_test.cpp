@@ -69,7 +69,7 @@ class Judged {
 };
 
 TEST(Judge, BoundsEachResultOfAnLrnByItsOwnWindow) {
-  Judged lrn(make_lrn(), {1, 16, 1, 1});
+  Judged lrn(make_subject("lrn"), {1, 16, 1, 1});
   lrn.input(0).set(0, 1e7);
   EXPECT_TRUE(lrn.accepts(HardData::huge, -1, 0));
   EXPECT_FALSE(lrn.accepts(HardData::huge, 8, 0.2002));  // the error of a running sum over the channels
@@ -77,7 +77,7 @@ TEST(Judge, BoundsEachResultOfAnLrnByItsOwnWindow) {
 }
 
 TEST(Judge, WantsEachRowOfASoftmaxThatHoldsNaNToBeNaN) {
-  Judged softmax(make_softmax(), {2, 3});
+  Judged softmax(make_subject("softmax"), {2, 3});
   softmax.input(0).set(1, nan);
   EXPECT_TRUE(softmax.accepts(HardData::nonfinite, -1, 0));
   EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 0, 0));
@@ -85,7 +85,7 @@ TEST(Judge, WantsEachRowOfASoftmaxThatHoldsNaNToBeNaN) {
 }
 
 TEST(Judge, PermitsNaNWherePaddingMeetsWhatIsNotFinite) {
-  Judged convolution(make_convolution(), {1, 1, 4, 4, 1, 3, 3}, "--pad 1,1,1,1");
+  Judged convolution(make_subject("conv"), {1, 1, 4, 4, 1, 3, 3}, "--pad 1,1,1,1");
   convolution.input(1).set(0, infinity);
   EXPECT_TRUE(convolution.accepts(HardData::nonfinite, -1, 0));
   EXPECT_TRUE(convolution.accepts(HardData::nonfinite, 0, nan));  // a corner: the tap lies in the padding
@@ -96,7 +96,7 @@ TEST(Judge, PermitsNaNWherePaddingMeetsWhatIsNotFinite) {
 }
 
 TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
-  Judged convolution(make_convolution(), {1, 1, 6, 6, 1, 3, 3}, "--pad 1,1,1,1");
+  Judged convolution(make_subject("conv"), {1, 1, 6, 6, 1, 3, 3}, "--pad 1,1,1,1");
   convolution.input(0).set(0, nan);
   EXPECT_TRUE(convolution.accepts(HardData::nonfinite, -1, 0));
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 0, 4));
@@ -106,7 +106,7 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
 // Squares of one size, added sequentially: every addition rounds in the same direction.
 TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
   constexpr Index count = 4096;
-  Judged norm(make_batch_norm(), {count, 1}, "--training");
+  Judged norm(make_subject("batchnorm"), {count, 1}, "--training");
   float const large = 31111.1f;
   float sum = 0;
   for (Index i = 0; i < count; ++i) {
@@ -125,7 +125,7 @@ TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
 // Squares of small integers take few different values.
 TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
   constexpr Index count = 7 * 585;
-  Judged norm(make_batch_norm(), {count, 1}, "--training");
+  Judged norm(make_subject("batchnorm"), {count, 1}, "--training");
   for (Index i = 0; i < count; ++i) norm.input(0).set(i, static_cast<double>(i % 7 - 3));
   double const half_worst = 4 * (1 - 0x1p-24 * count / 2);
   EXPECT_TRUE(norm.accepts(HardData::none, 0, half_worst, 2));
@@ -137,7 +137,7 @@ TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
 // except for rounding, the order of the sum decides which.
 TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
   constexpr Index count = 9;
-  Judged norm(make_batch_norm(), {count, 1}, "--training");
+  Judged norm(make_subject("batchnorm"), {count, 1}, "--training");
   for (Index i = 0; i < count; ++i) norm.input(0).set(i, static_cast<double>(0.04f) * static_cast<double>(i));
   norm.input(0).set(4, static_cast<double>(std::nextafter(0.16f, 1.0f)));  // the mean is 0.16
   norm.input(norm.slot("scale")).fill(infinity);
@@ -151,7 +151,7 @@ TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
 
 // tanh passes the error of a sum that cancels on to the following factor.
 TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
-  Judged product(make_gemm(), {1, 1, 2, 1}, "--epilogue tanh(acc)*scale[m]");
+  Judged product(make_subject("gemm"), {1, 1, 2, 1}, "--epilogue tanh(acc)*scale[m]");
   product.input(0).set(0, 1e4);
   product.input(0).set(1, -1e4);
   product.input(product.slot("operand scale")).fill(100);
@@ -163,7 +163,7 @@ TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
 // The gradient of a loss with a single, certain class is 0; the reference computes exactly that, however far
 // away the centers are.
 TEST(Judge, HasTheGradientOfALossOfFarCentersExactly) {
-  Judged rbf(make_rbf(), {1, 26, 2}, "--direction backward", DataType::f64);
+  Judged rbf(make_subject("rbf"), {1, 26, 2}, "--direction backward", DataType::f64);
   for (Index i = 0; i < 26; ++i) {
     rbf.input(rbf.slot("x")).set(i, 11.3);
     rbf.input(rbf.slot("centres")).set(i, -4.7);
@@ -175,7 +175,7 @@ TEST(Judge, HasTheGradientOfALossOfFarCentersExactly) {
 }
 
 TEST(Judge, TakesTheLargestNumberForInfinityOnlyWithinTheBound) {
-  Judged product(make_gemm(), {1, 1, 4, 1});
+  Judged product(make_subject("gemm"), {1, 1, 4, 1});
   product.input(0).fill(1e38);
   EXPECT_TRUE(product.accepts(HardData::huge, 0, infinity));  // the sums overflow
   product.input(0).fill(1e30);

@@ -217,7 +217,7 @@ Verdict TorchPeer::verdict(std::span<void const* const> tensors, double most_ver
     }
     verdict.exact = task_.notes.terms == 0;
     std::vector<Tensor> errors;
-    if (task_.notes.derived) {
+    if (task_.notes.bounds != nullptr) {
       std::vector<void*> pointers;
       for (Tensor& input : inputs) pointers.push_back(input.data());
       errors = task_.added_errors(this_device(Backend::reference), {}, pointers);

@@ -64,7 +64,8 @@ PointwiseRecipe<ActivationProblem> build(ActivationProblem const& problem) {
 
 }  // namespace
 
-Candidate<ActivationProblem> activation_candidate() {
+template <>
+Candidate<ActivationProblem> own_candidate() {
   return pointwise_candidate<ActivationProblem, build>("vectorized");
 }
 

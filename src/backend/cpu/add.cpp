@@ -38,9 +38,13 @@ class TransformKernel final : public HostKernel<TransformProblem> {
 
 }  // namespace
 
-Candidate<AddProblem> add_candidate() { return pointwise_candidate<AddProblem, build_add>("vectorized"); }
+template <>
+Candidate<AddProblem> own_candidate() {
+  return pointwise_candidate<AddProblem, build_add>("vectorized");
+}
 
-Candidate<TransformProblem> transform_candidate() {
+template <>
+Candidate<TransformProblem> own_candidate() {
   return {"tiled",
           {},
           nullptr,

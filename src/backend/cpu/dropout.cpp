@@ -91,7 +91,8 @@ class DropoutKernel final : public HostKernel<DropoutProblem> {
 
 }  // namespace
 
-Candidate<DropoutProblem> dropout_candidate() {
+template <>
+Candidate<DropoutProblem> own_candidate() {
   return {"vectorized",
           {},
           nullptr,

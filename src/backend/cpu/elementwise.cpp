@@ -1,5 +1,5 @@
 // Expressions over elements of any types, strides and broadcasts, by Pointwise with the tensor x as `acc`.
-#include "src/backend/cpu/elementwise.h"
+#include "src/backend/cpu/own.h"
 
 #include <memory>
 
@@ -36,7 +36,8 @@ class ElementwiseKernel final : public HostKernel<ElementwiseProblem> {
 
 }  // namespace
 
-Candidate<ElementwiseProblem> elementwise_candidate() {
+template <>
+Candidate<ElementwiseProblem> own_candidate() {
   return {"vectorized",
           {},
           [](ElementwiseProblem const& problem, Device const& device) {

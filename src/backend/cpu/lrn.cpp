@@ -214,7 +214,8 @@ std::string violates_lrn_size(LrnProblem const& problem, Device const&) {
 
 }  // namespace
 
-Candidate<LrnProblem> lrn_candidate() {
+template <>
+Candidate<LrnProblem> own_candidate() {
   return {"by_windows",
           {{violates_lrn_size}},
           [](LrnProblem const& problem, Device const& device) {

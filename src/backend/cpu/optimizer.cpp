@@ -161,7 +161,8 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
 
 }  // namespace
 
-Candidate<OptimizerProblem> optimizer_candidate() {
+template <>
+Candidate<OptimizerProblem> own_candidate() {
   return {"vectorized",
           {},
           nullptr,

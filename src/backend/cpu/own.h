@@ -5,6 +5,7 @@
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
 #include "cosmati/ops/gemm.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/optimizer.h"
@@ -18,17 +19,9 @@ Candidate<GemmProblem> in_order_candidate();       // any types; the products of
 Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();
 Candidate<ConvolutionProblem> host_product_candidate();  // 1x1 filters, planned as products
-Candidate<PoolingProblem> pooling_candidate();
-Candidate<ActivationProblem> activation_candidate();
-Candidate<AddProblem> add_candidate();
-Candidate<TransformProblem> transform_candidate();
-Candidate<DropoutProblem> dropout_candidate();
-Candidate<ReduceProblem> reduce_candidate();
-Candidate<OptimizerProblem> optimizer_candidate();
-Candidate<SoftmaxProblem> softmax_candidate();
-Candidate<RowNormProblem> row_norm_candidate();
-Candidate<LrnProblem> lrn_candidate();
-Candidate<CrossEntropyProblem> cross_entropy_candidate();
-Candidate<RbfProblem> rbf_candidate();
+
+// The one kernel of a primitive; specialized beside it.
+template <class Problem>
+Candidate<Problem> own_candidate();
 
 }  // namespace cosmati::cpu

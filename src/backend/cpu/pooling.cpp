@@ -277,7 +277,8 @@ bool in_double(PoolingProblem const& problem) {
 
 }  // namespace
 
-Candidate<PoolingProblem> pooling_candidate() {
+template <>
+Candidate<PoolingProblem> own_candidate() {
   return {"by_lines",
           {},
           [](PoolingProblem const& problem, Device const& device) {

@@ -181,7 +181,8 @@ std::string violates_rbf_size(RbfProblem const& problem, Device const&) {
 
 }  // namespace
 
-Candidate<RbfProblem> rbf_candidate() {
+template <>
+Candidate<RbfProblem> own_candidate() {
   return {"vectorized",
           {{violates_rbf_size}},
           [](RbfProblem const& problem, Device const& device) {

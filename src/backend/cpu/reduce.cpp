@@ -230,7 +230,8 @@ std::string violates_bias_direction(ConvolutionProblem const& problem, Device co
 
 }  // namespace
 
-Candidate<ReduceProblem> reduce_candidate() {
+template <>
+Candidate<ReduceProblem> own_candidate() {
   return {"row_reduction",
           {},
           [](ReduceProblem const& problem, Device const& device) {

@@ -291,7 +291,8 @@ std::string violates_rows(RowNormProblem const& problem, Device const&) {
 
 }  // namespace
 
-Candidate<RowNormProblem> row_norm_candidate() {
+template <>
+Candidate<RowNormProblem> own_candidate() {
   return {"by_rows",
           {{violates_rows}},
           [](RowNormProblem const& problem, Device const& device) {

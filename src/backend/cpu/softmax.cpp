@@ -123,7 +123,8 @@ std::string violates_axis(SoftmaxProblem const& problem, Device const&) {
 
 }  // namespace
 
-Candidate<SoftmaxProblem> softmax_candidate() {
+template <>
+Candidate<SoftmaxProblem> own_candidate() {
   return {"by_rows",
           {{violates_axis}},
           [](SoftmaxProblem const& problem, Device const& device) {

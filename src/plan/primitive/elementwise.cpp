@@ -47,6 +47,7 @@ char const* derivative_text(ActivationFunction function) {
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(ActivationProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   bool const forward = problem.direction == Direction::forward;
@@ -67,6 +68,7 @@ PrimitiveProgram lower(ActivationProblem const& problem, PrimitiveTarget const& 
   return program;
 }
 
+template <>
 PrimitiveProgram lower(ElementwiseProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   auto const& expression = problem.epilogue.expression;
@@ -100,6 +102,7 @@ RunValues run_values(ElementwiseProblem const& problem, ElementwiseProblem::Argu
   return values;
 }
 
+template <>
 PrimitiveProgram lower(AddProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Formula formula;
@@ -113,6 +116,7 @@ PrimitiveProgram lower(AddProblem const& problem, PrimitiveTarget const& target)
   return program;
 }
 
+template <>
 PrimitiveProgram lower(TransformProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Formula formula;
@@ -123,6 +127,7 @@ PrimitiveProgram lower(TransformProblem const& problem, PrimitiveTarget const& t
   return program;
 }
 
+template <>
 PrimitiveProgram lower(DropoutProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Formula formula;
@@ -146,6 +151,7 @@ RunValues run_values(DropoutProblem const&, DropoutProblem::Arguments const& arg
   return values;
 }
 
+template <>
 PrimitiveProgram lower(ReduceProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Reduction reduction;
@@ -172,6 +178,7 @@ PrimitiveProgram lower(ReduceProblem const& problem, PrimitiveTarget const& targ
   return program;
 }
 
+template <>
 PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Formula formula;

@@ -5,6 +5,7 @@
 
 namespace cosmati::plan {
 
+template <>
 PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Index const rows = problem.y.extent(0), features = problem.y.extent(1);

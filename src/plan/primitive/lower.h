@@ -14,22 +14,9 @@
 
 namespace cosmati::plan {
 
-PrimitiveProgram lower(ActivationProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(ElementwiseProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(AddProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(DropoutProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(TransformProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(ReduceProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(OptimizerGroupProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(RowNormProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& target);
-PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target);
+// Specialized in a file of each operation.
+template <class Problem>
+PrimitiveProgram lower(Problem const& problem, PrimitiveTarget const& target);
 
 // The program whose reductions have the most parts with which it needs no more workspace than this; with one
 // part if there is none. The same for all limits from its own workspace_bytes to that of the next.

@@ -14,6 +14,26 @@ std::vector<bool> all_but_channels(Shape const& shape) {
   return reduced;
 }
 
+// Scale, bias, mean, variance or a gradient of these.
+Seen statistic(BatchNormProblem const& problem, char const* name) {
+  return seen_along(name, problem.statistics, 1, argument_named(problem, name));
+}
+// A value per channel in the workspace, in the type of the sums.
+Seen own_statistic(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
+                   DataType real) {
+  Shape const& shape = problem.x.shape();
+  return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
+}
+
+// y from statistics that a kernel computes itself or reads.
+Formula normalization_of(BatchNormProblem const& problem) {
+  Formula formula;
+  formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
+  formula.constants = {{"epsilon", problem.epsilon}};
+  formula.result = "y";
+  return formula;
+}
+
 // True if roots and divisions are computed once per channel by a separate pass, which needs workspace: if
 // channels are contiguous, the kernel would otherwise compute them for every element.
 bool channels_apart(BatchNormProblem const& problem, PrimitiveTarget const& target) {
@@ -46,24 +66,19 @@ Seen add_channel_value(PrimitiveProgram& program, BatchNormProblem const& proble
 // `variance`.
 void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, Seen mean, Seen variance,
                        PrimitiveTarget const& target) {
-  auto const statistic = [&](char const* name) {
-    return seen_along(name, problem.statistics, 1, argument_named(problem, name));
-  };
   mean.name = "mean";
   variance.name = "variance";
   std::vector<Seen> inputs{seen("x", problem.x, argument_named(problem, "x")), std::move(mean),
-                           statistic("bias")};
-  Formula formula;
-  formula.result = "y";
+                           statistic(problem, "bias")};
+  Formula formula = normalization_of(problem);
   if (channels_apart(problem, target)) {
     formula.text = "(x[e] - mean[e]) * factor[e] + bias[e]";
+    formula.constants.clear();
     inputs.push_back(add_channel_value(program, problem, "factor", "scale[e] / sqrt(variance[e] + epsilon)",
-                                       {statistic("scale"), std::move(variance)}, target));
+                                       {statistic(problem, "scale"), std::move(variance)}, target));
   } else {
-    formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
-    formula.constants = {{"epsilon", problem.epsilon}};
     inputs.push_back(std::move(variance));
-    inputs.push_back(statistic("scale"));
+    inputs.push_back(statistic(problem, "scale"));
   }
   add_map(program, problem.x.shape(), formula, std::move(inputs),
           {seen("y", problem.y, argument_named(problem, "y"))}, target);
@@ -82,13 +97,10 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
                               PrimitiveTarget const& target) {
   if (max_cluster_blocks_of(target) < 2) return false;
   Shape const& shape = problem.x.shape();
-  auto const statistic = [&](char const* name) {
-    return seen_along(name, problem.statistics, 1, argument_named(problem, name));
-  };
-  std::vector<Seen> const inputs{seen("x", problem.x, argument_named(problem, "x")), statistic("scale"),
-                                 statistic("bias")};
-  std::vector<Seen> const outputs{seen("y", problem.y, argument_named(problem, "y")), statistic("saved_mean"),
-                                  statistic("saved_variance")};
+  std::vector<Seen> const inputs{seen("x", problem.x, argument_named(problem, "x")),
+                                 statistic(problem, "scale"), statistic(problem, "bias")};
+  std::vector<Seen> const outputs{seen("y", problem.y, argument_named(problem, "y")),
+                                  statistic(problem, "saved_mean"), statistic(problem, "saved_variance")};
   std::vector<Seen> all = inputs;
   all.insert(all.end(), outputs.begin(), outputs.end());
   std::vector<Seen const*> tensors;
@@ -140,11 +152,8 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   pass.blocks = (target.emulated ? std::min(p.positions, 2u) : p.positions) * blocks;
   pass.stays = true;
   pass.shared_bytes = bytes_of_block(blocks);
-  Formula formula;
-  formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
-  formula.constants = {{"epsilon", problem.epsilon}};
-  formula.result = "y";
-  pass.function = function_of(formula, {"x", "scale", "bias", "mean", "variance"}, {"y"}, p);
+  pass.function =
+      function_of(normalization_of(problem), {"x", "scale", "bias", "mean", "variance"}, {"y"}, p);
   Formula const last{"store(saved_variance, s2[e] / s0[e]); s1[e]", "saved_mean", {}};
   pass.last = function_of(last, {"s0", "s1", "s2"}, {"saved_mean", "saved_variance"}, p);
   finish(pass, space);
@@ -159,10 +168,8 @@ void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, Pr
   std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
                                   seen_along("scale", problem.statistics, 1, {})};
   DataType const real = real_of(tensors);
-  auto const own = [&](char const* name) {
-    return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
-  };
-  Seen const mean = own("mean"), variance = own("variance");
+  Seen const mean = own_statistic(program, problem, "mean", real),
+             variance = own_statistic(program, problem, "variance", real);
   Reduction statistics;
   statistics.shape = shape;
   statistics.reduced = all_but_channels(shape);
@@ -189,24 +196,19 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
                    PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
   double const count = shape[1] == 0 ? 1 : static_cast<double>(shape.size() / shape[1]);
-  auto const statistic = [&](char const* name) {
-    return seen_along(name, problem.statistics, 1, argument_named(problem, name));
-  };
   std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
-                                  seen("dy", problem.y, argument_named(problem, "dy")), statistic("mean"),
-                                  statistic("variance")};
+                                  seen("dy", problem.y, argument_named(problem, "dy")),
+                                  statistic(problem, "mean"), statistic(problem, "variance")};
   std::vector<Seen> all = tensors;
   all.push_back(seen("dx", problem.dx, argument_named(problem, "dx")));
   DataType const real = real_of(all);
-  auto const own = [&](char const* name) {
-    return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
-  };
-  Seen const sum = own("sum"), sum_with_u = own("sum_with_u");
+  Seen const sum = own_statistic(program, problem, "sum", real),
+             sum_with_u = own_statistic(program, problem, "sum_with_u", real);
   bool const apart = channels_apart(problem, target);
   std::vector<Seen> inputs = tensors;
   if (apart)
     inputs.back() = add_channel_value(program, problem, "inverse", "1 / sqrt(variance[e] + epsilon)",
-                                      {statistic("variance")}, target);
+                                      {statistic(problem, "variance")}, target);
   std::string const inverse = apart ? "inverse[e]" : "(1 / sqrt(variance[e] + epsilon))";
   Reduction sums;
   sums.shape = shape;
@@ -216,7 +218,7 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
       "store(v1, dy[e] * ((x[e] - mean[e]) * " + inverse + ")); dy[e]", "v0", {{"epsilon", problem.epsilon}}};
   sums.last = {"store(dscale, s1[e]); store(sum_with_u, s1[e]); store(sum, s0[e]); s0[e]", "dbias", {}};
   sums.inputs = inputs;
-  sums.outputs = {statistic("dbias"), statistic("dscale"), sum, sum_with_u};
+  sums.outputs = {statistic(problem, "dbias"), statistic(problem, "dscale"), sum, sum_with_u};
   add_reduction(program, sums, target);
   Formula formula;
   formula.text = "let inverse = " + inverse +
@@ -224,7 +226,7 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
                  "scale[e] * inverse * (dy[e] - sum[e] * share - u * (sum_with_u[e] * share))";
   formula.constants = {{"epsilon", problem.epsilon}, {"share", 1 / count}};
   formula.result = "dx";
-  for (Seen const& more : {statistic("scale"), sum, sum_with_u}) inputs.push_back(more);
+  for (Seen const& more : {statistic(problem, "scale"), sum, sum_with_u}) inputs.push_back(more);
   std::size_t const reductions = program.passes.size();
   add_map(program, shape, formula, inputs, {all.back()}, target);
   go_backwards(program, reductions);
@@ -297,14 +299,12 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   switch (problem.mode) {
     case BatchNormMode::inference: {
-      auto const statistic = [&](char const* name) {
-        return seen_along(name, problem.statistics, 1, argument_named(problem, name));
-      };
-      add_normalization(program, problem, statistic("mean"), statistic("variance"), target);
+      add_normalization(program, problem, statistic(problem, "mean"), statistic(problem, "variance"), target);
       break;
     }
     case BatchNormMode::training: add_training(program, problem, target); break;
@@ -313,6 +313,7 @@ PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& t
   return program;
 }
 
+template <>
 PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Shape const& shape = problem.x.shape();

@@ -33,6 +33,7 @@ bool may_share(PrimitivePass const& a, PrimitivePass const& b) {
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(OptimizerGroupProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   for (std::size_t i = 0; i < problem.tensors.size(); ++i) {

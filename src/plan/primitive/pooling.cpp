@@ -104,6 +104,7 @@ Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channel
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   program.refusal = violation(problem);

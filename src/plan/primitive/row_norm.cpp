@@ -140,6 +140,7 @@ void add_parameter_gradients(PrimitiveProgram& program, RowNormProblem const& pr
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(RowNormProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   constexpr Index most_counted = Index{1} << 30;

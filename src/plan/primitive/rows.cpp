@@ -133,6 +133,7 @@ void add_mean(PrimitiveProgram& program, Index count, std::size_t losses, DataTy
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   bool const forward = problem.direction == Direction::forward;
@@ -161,6 +162,7 @@ PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& tar
   return program;
 }
 
+template <>
 PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Shape const& shape = problem.x.shape();
@@ -205,6 +207,7 @@ Seen matrix(std::string name, TensorDescription const& tensor, int a, int b, Bin
 
 }  // namespace
 
+template <>
 PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   Index const count = problem.x.extent(0), features = problem.x.extent(1),
