@@ -229,6 +229,10 @@ COSMATI_API size_t cosmati_plan_workspace(cosmati_plan_t plan);
 /* Returns the name of the chosen kernel. This string and the next are valid as long as the plan. Null for
  * null. */
 COSMATI_API char const* cosmati_plan_kernel(cosmati_plan_t plan);
+/* Returns the expected relative rounding error of the chosen kernel: the standard deviation of an output's
+ * error divided by that of the outputs, for random inputs of mean 0, before rounding to the output type; 0 if
+ * sums are exact (integers) or if the kernel states none. 0 for null. */
+COSMATI_API double cosmati_plan_expected_error(cosmati_plan_t plan);
 /* Returns, for people, one line per kernel that was considered: chosen, possible, or rejected and why. */
 COSMATI_API char const* cosmati_plan_explanation(cosmati_plan_t plan);
 
@@ -240,6 +244,7 @@ typedef struct cosmati_candidate {
   size_t workspace_bytes;
   double predicted_seconds; /* 0: no prediction */
   double measured_seconds;  /* by cosmati_find_plan; 0: not measured */
+  double expected_error;    /* as of cosmati_plan_expected_error */
 } cosmati_candidate;
 
 /* The number of kernels that were considered, and the one at `index`. If they were measured, only those that

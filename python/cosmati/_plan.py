@@ -32,6 +32,13 @@ class Plan:
         """"cpu" or "cuda"."""
         return self._facts[3]
 
+    @property
+    def expected_error(self):
+        """The expected rounding error as a share of the results' scale: the standard deviation of a result's error over that of
+        the results, for random inputs of mean 0, before they are rounded to their type (docs/convolution.md, "How far off results
+        are"). 0.0 of integers, whose sums are exact, and of a kernel that states none."""
+        return self._facts[4]
+
     def explain(self):
         """Every kernel that was considered, a line each: chosen, possible, or refused and why."""
         return self._facts[1]

@@ -254,13 +254,14 @@ Object describe(PyObject* const* given, Py_ssize_t count) {
                     tuple(array.tensor.stride).release(), array.device, array.family->library.c_str()));
 }
 
-// plan_facts(plan): (kernel, explanation, bytes of workspace, backend).
+// plan_facts(plan): (kernel, explanation, bytes of workspace, backend, expected error).
 Object plan_facts(PyObject* const* given, Py_ssize_t count) {
   expect(count, 1);
   SharedPlan const& plan = plan_of(given[0]);
-  return Object::checked(
-      Py_BuildValue("ssns", cosmati_plan_kernel(plan->plan), cosmati_plan_explanation(plan->plan),
-                    static_cast<Py_ssize_t>(plan->workspace_bytes), plan->backend.c_str()));
+  return Object::checked(Py_BuildValue("ssnsd", cosmati_plan_kernel(plan->plan),
+                                       cosmati_plan_explanation(plan->plan),
+                                       static_cast<Py_ssize_t>(plan->workspace_bytes), plan->backend.c_str(),
+                                       cosmati_plan_expected_error(plan->plan)));
 }
 
 template <auto function>
@@ -275,7 +276,8 @@ PyMethodDef methods[] = {
     method<run>("run", "Any other operation, by the fields of its struct in cosmati.h."),
     method<empty>("empty", "A new array like another."),
     method<describe>("describe", "Type, shape, strides in elements, device and library of an array."),
-    method<plan_facts>("plan_facts", "Kernel, explanation, bytes of workspace and backend of a plan."),
+    method<plan_facts>("plan_facts",
+                       "Kernel, explanation, bytes of workspace, backend and expected error of a plan."),
     {nullptr, nullptr, 0, nullptr}};
 
 int fill(PyObject* module) {

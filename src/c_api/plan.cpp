@@ -123,6 +123,13 @@ char const* cosmati_plan_kernel(cosmati_plan_t plan) {
   return plan == nullptr ? nullptr : plan->kernel.c_str();
 }
 
+double cosmati_plan_expected_error(cosmati_plan_t plan) {
+  if (plan == nullptr) return 0;
+  for (auto const& [considered, measured] : plan->entries)
+    if (considered.kernel == plan->kernel) return considered.expected_error;
+  return 0;
+}
+
 char const* cosmati_plan_explanation(cosmati_plan_t plan) {
   return plan == nullptr ? nullptr : plan->explanation.c_str();
 }
@@ -146,6 +153,7 @@ cosmati_status cosmati_plan_candidate(cosmati_plan_t plan, size_t index, cosmati
     candidate->workspace_bytes = considered.workspace_bytes;
     candidate->predicted_seconds = considered.predicted_seconds;
     candidate->measured_seconds = measured;
+    candidate->expected_error = considered.expected_error;
   });
 }
 

@@ -8,6 +8,7 @@
 #include "cosmati/ops/operation.h"
 #include "src/plan/call_record.h"
 #include "src/plan/measured_kernel.h"
+#include "src/plan/stated_error.h"
 
 namespace cosmati {
 
@@ -44,6 +45,8 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   if (offer.refusal.empty() && offer.workspace_bytes > options.max_workspace)
     offer.refusal = "needs a workspace of " + std::to_string(offer.workspace_bytes) +
                     " bytes; the limit is " + std::to_string(options.max_workspace);
+  if (offer.refusal.empty() && offer.expected_error == 0)
+    offer.expected_error = plan::stated_error(problem, device, candidate.name, offer.recipe);
   if (offer.refusal.empty() && options.max_error && offer.expected_error > *options.max_error)
     offer.refusal = error_sentence(offer.expected_error, *options.max_error);
   if (offer.refusal.empty() && options.deterministic && !candidate.deterministic)

@@ -33,6 +33,8 @@ static void test_choice(cosmati_handle_t handle, cosmati_problem_t problem) {
     chosen += strcmp(one.kernel, "reference") == 0 && one.refusal[0] == '\0' && one.measured_seconds == 0;
   }
   CHECK(chosen == 1);
+  CHECK(cosmati_plan_expected_error(plan) > 0 && cosmati_plan_expected_error(plan) < 1e-14); /* sums in f64 */
+  CHECK(cosmati_plan_expected_error(NULL) == 0);
   {
     cosmati_candidate none;
     memset(&none, 0, sizeof none);
@@ -53,7 +55,12 @@ static void test_find(cosmati_handle_t handle, cosmati_problem_t problem) {
   OK(cosmati_find_plan(handle, problem, "seconds=0.002; reference=yes", &plan));
   for (size_t i = 0; i < cosmati_plan_candidates(plan); ++i) {
     cosmati_candidate const one = candidate(plan, i);
-    if (i == 0) CHECK(strcmp(one.kernel, cosmati_plan_kernel(plan)) == 0);
+    if (i == 0) {
+      CHECK(strcmp(one.kernel, cosmati_plan_kernel(plan)) == 0);
+      CHECK(one.expected_error == cosmati_plan_expected_error(plan));
+    }
+    if (strcmp(one.kernel, "reference") != 0 && one.refusal[0] == '\0')
+      CHECK(one.expected_error > 1e-8 && one.expected_error < 1e-6);
     if (one.measured_seconds > 0) {
       CHECK(i == measured && one.refusal[0] == '\0' && one.measured_seconds >= before);
       before = one.measured_seconds;

@@ -139,6 +139,9 @@ def test_plans():
     assert (plan(a, b, bias=bias) == np.maximum(a @ b + bias, 0)).all()
     refused(ValueError, "that the plan was made for", call=lambda: plan(a[:8], b, bias=bias))
     refused(ValueError, "that the plan was made for", call=lambda: plan(a.astype(np.float64), b, bias=bias))
+    assert 0 < plan.expected_error < 1e-14 < cosmati.plan_gemm(a, b).expected_error < 1e-6  # sums in float64, in float32
+    assert cosmati.plan_gemm(a, b, max_error=1e-10).kernel == "reference"
+    assert cosmati.plan_gemm(a.astype(np.int8), b.astype(np.int8)).expected_error == 0
     measured = cosmati.plan_gemm(a, b, seconds=0.001)
     assert "measured" in measured.explain() and (measured(a, b) == a @ b).all()
     refused(ValueError, "nonsense", call=lambda: cosmati.plan_gemm(a, b, kernel="nonsense"))

@@ -102,15 +102,6 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   return offer;
 }
 
-Index terms_of(Problem const& problem) {
-  Index const taps = problem.w.extent(2) * problem.w.extent(3);
-  switch (problem.direction) {
-    case ConvolutionDirection::forward: return problem.w.extent(1) * taps;
-    case ConvolutionDirection::data: return problem.w.extent(0) / std::max<Index>(1, problem.groups) * taps;
-    default: return problem.y.extent(0) * problem.y.extent(2) * problem.y.extent(3);
-  }
-}
-
 // Adds the bias gradient to a filter gradient: a separate launch, with its workspace after that of the filter
 // gradient.
 template <Offer<Problem> (*offer_of)(Problem const&, Device const&, PlanOptions const&)>
@@ -121,8 +112,6 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
     offer.refusal = "repacks no operands; --policy " + options.policy.text + " was asked for";
   else
     offer = offer_of(problem, device, options);
-  if (offer.refusal.empty() && offer.expected_error == 0)
-    offer.expected_error = sums_error(forms_of(problem).front().sum, terms_of(problem));
   if (!problem.db.present() || !offer.refusal.empty()) return offer;
   if (makes_bias_gradient(problem, offer.recipe)) {
     offer.text += ", the bias gradient with it";
