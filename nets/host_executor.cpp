@@ -119,7 +119,7 @@ std::string explain(Assignment const& assignment) {
   if (!on_host_threads(assignment))
     return assignment.make(device_context(assignment, true), assignment.batch)->explain();
   return std::to_string(assignment.device.threads) + " threads share each batch of " +
-         std::to_string(assignment.batch) + " images, so many at a time:\n" +
+         std::to_string(assignment.batch) + " images, in micro-batches of this size:\n" +
          assignment.make(host_context(assignment, true), micro_batch)->explain();
 }
 

@@ -168,7 +168,7 @@ std::string Sequence::explain() const {
   for (std::size_t i = gradient_.size(); i-- > 1;)
     text += line("gradient of " + (i + 1 < gradient_.size() ? "layer " + std::to_string(i) : "scores"), "",
                  gradient_[i], {});
-  return text + fmt::format("{} bytes in one piece on {}, batch {}\n", memory_bytes_,
+  return text + fmt::format("{} bytes in one allocation on {}, batch {}\n", memory_bytes_,
                             cosmati::name_of(context_.device.backend), batch());
 }
 

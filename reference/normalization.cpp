@@ -88,7 +88,7 @@ void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const
   }
 }
 
-// The places of a row's elements, and of the parameters at them: visit(position, parameter position).
+// Calls visit(position, parameter position) for each element of a row.
 template <class Visit>
 void for_each_in_row(RowNormProblem const& problem, Position row, Visit const& visit) {
   int const rank = problem.x.layout.rank(), axis = problem.axis;

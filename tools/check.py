@@ -203,7 +203,7 @@ def check_headers(compiler):
     """Every header compiles alone. The build checks this for headers that a source file includes first, except for the
     precompiled headers: check_standard_headers."""
     warnings = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
-    warnings += ["-isystem", sysconfig.get_path("include")]  # of those in python/
+    warnings += ["-isystem", sysconfig.get_path("include")]  # for those in python/
     headers = files((".h",))
     built = {first_include(f) for f in files((".cpp",)) if f.startswith(BUILT)}
     yield from (f"{f}: has no #pragma once" for f in built & set(headers) if "\n#pragma once\n" not in read(f))

@@ -227,7 +227,7 @@ class GpuContest {
       peer.trials.push_back({peer.library->algorithm(i), peer.library->workspace_bytes(i)});
       std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - start;
       if (!trials.empty() && spent.count() > most_choosing_seconds) {
-        peer.trials.back().reason = "the time to choose was over";
+        peer.trials.back().reason = "the time to choose ran out";
         continue;
       }
       GpuCall call{peer_call(peer, i)};
@@ -242,7 +242,7 @@ class GpuContest {
       }
     }
     if (trials.empty()) {
-      peer.refusal = peer.name + " ran none of its algorithms: " + failure;
+      peer.refusal = peer.name + " could not run any of its algorithms: " + failure;
       return;
     }
     peer.named_first = peer.best = trials.front().algorithm;

@@ -100,7 +100,7 @@ dcgan::Latents latents(GenerateRequest const& request) {
   if (request.walk != not_given) return walk(request);
   if (request.walk_stops != not_given) refuse("--walk-stops is for --walk FRAMES");
   if (request.input.empty() == (request.count == not_given))
-    refuse("generate dcgan needs either --input FILE or --count N or --walk FRAMES");
+    refuse("generate dcgan requires --input FILE, --count N or --walk FRAMES");
   if (!request.input.empty()) {
     refuse_unused_seed(request);
     return vectors_of_file(request.input);
@@ -147,14 +147,14 @@ void check_generate_files(GenerateRequest const& request) {
     if (writes && !files)
       refuse("--measure " + request.measure + " writes nothing; remove --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
-    refuse("generate dcgan needs --output FILE, --image FILE or --animation FILE to write to");
+    refuse("generate dcgan requires --output FILE, --image FILE or --animation FILE to write to");
   } else if (!writes) {  // writes only the weights
     for (auto const& [option, given] :
          {std::pair{"--timeline", !request.timeline.empty()}, std::pair{"--input", !request.input.empty()},
           std::pair{"--count", request.count != not_given}, std::pair{"--walk", request.walk != not_given}})
       if (given)
         refuse(std::string(option) +
-               " is for images, which need --output FILE, --image FILE or --animation FILE");
+               " is for images; it requires --output FILE, --image FILE or --animation FILE");
   }
   one_of(request.output_type, {"f32", "f16", "u8"}, "--output-type");
   if (request.output_type != "f32" && !dcgan::is_array(request.output) &&
@@ -354,7 +354,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   check_generate_files(request);
   auto const weights = dcgan::Weights::read(weights_file(request));
   if (group != nullptr && !request.timeline.empty())
-    refuse("--timeline shows the devices of one process; without mpirun");
+    refuse("--timeline shows the devices of one process; run it without mpirun");
   if (!request.save_weights.empty()) weights.write_safetensors(request.save_weights);
   if (!draws_images(request)) return;
   auto const list = devices(request, group);
@@ -372,7 +372,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
     dcgan::tell_ranks(*group, {count, options.batch, output.seal()});
     auto const senders = dcgan::ranks_without_files(*group, true);
     if (!senders.empty() && !output.in_order())
-      print_warning("these ranks cannot write the files, and send their images to rank 0: " +
+      print_warning("these ranks cannot write the files and send their images to rank 0: " +
                     fmt::format("{}", fmt::join(senders, ", ")));
     dcgan::broadcast(*group, &weights);
   }
@@ -444,7 +444,7 @@ void generate_dcgan(GenerateRequest const& request) {
   }
   parallel::ProcessGroup* const group = parallel::process_group();
   if (request.measure == "files") {
-    if (group != nullptr) refuse("--measure files is for one process; without mpirun");
+    if (group != nullptr) refuse("--measure files is for one process; run it without mpirun");
     return measure_files(request);
   }
   if (group == nullptr || group->rank() == 0)

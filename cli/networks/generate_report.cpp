@@ -32,7 +32,7 @@ void print_report(GenerateReport const& report, bool json) {
     return;
   }
   std::string const earlier =
-      report.resumed > 0 ? fmt::format(" ({} of them by an earlier run)", report.resumed) : std::string();
+      report.resumed > 0 ? fmt::format(" ({} of them from an earlier run)", report.resumed) : std::string();
   std::string const where =
       report.devices > 1 ? fmt::format(" on {} devices", report.devices) : std::string();
   std::string const files =

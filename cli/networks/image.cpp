@@ -70,7 +70,7 @@ void read_pair(std::string const& text, std::string const& what, int spatial, In
     throw Error(ErrorCode::bad_request, what + ' ' + text + " has " + std::to_string(numbers.size()) +
                                             " numbers; an image with " + std::to_string(spatial) +
                                             " spatial dimensions takes " +
-                                            (spatial == 1 ? "one" : "rows,columns, or one for both"));
+                                            (spatial == 1 ? "one" : "rows,columns, or one value for both"));
   values[1] = numbers.back();
   if (spatial == 2) values[0] = numbers.front();
 }
@@ -111,7 +111,8 @@ void read_padding(std::string const& text, int spatial, Window& result) {
   } else {
     throw Error(ErrorCode::bad_request,
                 "--pad " + text + " has " + std::to_string(count) + " numbers; expected " +
-                    (spatial == 1 ? "one, or left,right" : "one, rows,columns, or top,bottom,left,right") +
+                    (spatial == 1 ? "one value, or left,right"
+                                  : "one value, rows,columns, or top,bottom,left,right") +
                     ", or same-upper, same-lower, valid");
   }
 }

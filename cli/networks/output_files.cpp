@@ -63,7 +63,7 @@ void check_files(std::vector<OutputFile> outputs, std::vector<InputFile> const& 
     if (found == written.end() || found->second->replaces == input.option) continue;
     throw Error(ErrorCode::bad_request, found->second->option + " " + found->second->path +
                                             " would overwrite an input: it is the file that " + input.option +
-                                            " " + input.path + " reads; name another file");
+                                            " " + input.path + " reads; choose another file");
   }
 }
 

@@ -121,9 +121,9 @@ std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
 
 void predict_lenet5(PredictRequest const& request) {
   if (request.model.empty())
-    throw Error(ErrorCode::bad_request, "predict lenet5 needs --model FILE, as `train lenet5` saves it");
+    throw Error(ErrorCode::bad_request, "predict lenet5 requires --model FILE, as saved by `train lenet5`");
   if (request.data.empty() == request.images.empty())
-    throw Error(ErrorCode::bad_request, "predict lenet5 needs either --data FOLDER or --image FILE");
+    throw Error(ErrorCode::bad_request, "predict lenet5 requires either --data FOLDER or --image FILE");
   if (!request.background.empty() && request.images.empty())
     throw Error(ErrorCode::bad_request, "--background " + request.background + " is for --image FILE");
   auto const loaded = lenet5::load(request.model, false);

@@ -146,8 +146,8 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   auto const samples_folder = std::filesystem::path(request.samples).parent_path();
   if (speaks && !request.samples.empty() && pictures.channels == 3 &&
       std::filesystem::equivalent(samples_folder.empty() ? "." : samples_folder, request.data, failed))
-    refuse("--samples " + request.samples + ": its pictures would become data of --data " + request.data +
-           "; name another folder");
+    refuse("--samples " + request.samples + ": its pictures would be read as data of --data " + request.data +
+           "; choose another folder");
   auto const training = make_training(request, pictures, team);
   dcgan::Settings const& s = training->settings();
   if (speaks) warn_of_tf32(s.compute, team);
@@ -170,9 +170,7 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
       request.common, request.gpus);
   if (team.size() > 1 && speaks) training->save(save);  // so that a checkpoint exists, whatever happens later
   if (group != nullptr)
-    when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
-                           continuation + "\n"
-                     : "");
+    when_lost(speaks ? "cosmati: a process was lost, or mpirun was terminated; " + continuation + "\n" : "");
 
   auto const start = Clock::now();
   // A checkpoint may have a hundred megabytes, so at most one a minute is saved.

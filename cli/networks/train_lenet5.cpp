@@ -214,7 +214,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   if (!json && speaks) print_line(describe(h, team.devices[0]) + team_text(team));
   if (shared && speaks) training->save(save);  // so that a checkpoint exists, whatever happens later
   if (group != nullptr)
-    when_lost(speaks ? "cosmati: a process of the run was lost, or mpirun was told to end it; " +
+    when_lost(speaks ? "cosmati: a process was lost, or mpirun was terminated; " +
                            continuation(request, save) + "\n"
                      : "");
 

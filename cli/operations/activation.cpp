@@ -36,9 +36,9 @@ class Activation final : public Subject {
         .number("--beta", beta_, "beta of scaled_tanh (2/3)");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "of any shape"},
+    return {{"x", TypeRole::a, false, "any shape"},
             {"dy", TypeRole::a, false,
-             "of the shape of x, for backward; at 0 the slope is 0 of relu, alpha of leaky_relu and elu"},
+             "same shape as x, for backward; at 0, the slope of relu is 0, that of leaky_relu and elu alpha"},
             {"out", TypeRole::a, true, "y, or dx"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {

@@ -31,15 +31,16 @@ class Convolution final : public Subject {
     options
         .text("--direction", direction_, "NAME",
               "forward, data, filter, transposed or bias (default: forward)")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files: a filter is KCRS, KRSC or CRSK")
+        .text("--layout", layout_, "NAME",
+              "layout of all files: nchw, nhwc or chwn; filters are KCRS, KRSC or CRSK")
         .text("--stride", window_.stride, "ROWS,COLUMNS", "(default: 1)")
         .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid "
+              "top,bottom,left,right, or rows,columns, or one value, or same-upper, same-lower, valid "
               "(default: 0)")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "(default: 1)")
         .integer("--groups", groups_, "(default: 1)")
-        .text("--input-size", input_size_, "H,W", "of dx, for --direction data")
-        .text("--filter-size", filter_size_, "R,S", "of dw, for --direction filter")
+        .text("--input-size", input_size_, "H,W", "size of dx, for --direction data")
+        .text("--filter-size", filter_size_, "R,S", "size of the filter, for --direction filter")
         .text("--output-pad", output_pad_, "ROWS,COLUMNS",
               "for transposed, without --pad same-...: added to the smallest output (default: 0)")
         .text("--output-size", output_size_, "H,W", "for transposed: instead of --output-pad")
@@ -87,8 +88,8 @@ class Convolution final : public Subject {
   }
   // The array of option `name` as (n, c, h, w), or for a filter (k, c, r, s).
   TensorDescription image(Inputs const& inputs, std::string const& name, int spatial) const {
-    char const* const meaning = spatial == 2 ? "of four dimensions, as the other arrays are"
-                                             : "of three dimensions, as the other arrays are";
+    char const* const meaning = spatial == 2 ? "of four dimensions, like the other arrays"
+                                             : "of three dimensions, like the other arrays";
     return with_two_spatial(from_file(inputs.at(name, {spatial + 2}, meaning), format()));
   }
   void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
@@ -166,7 +167,7 @@ std::vector<Index> Convolution::draw(nets::Random& random) {
 // Rejects options without effect. If the program generates the data, the size has all extents, and the window
 // determines the extents of dy in every direction.
 void Convolution::check_uses(std::string const& kind, bool made_here) const {
-  std::string const here = made_here ? "with a size, which has all extents" : "with --direction " + kind;
+  std::string const here = made_here ? "with a size, which gives all extents" : "with --direction " + kind;
   std::string const only = made_here ? "cosmati run conv --direction " : "--direction ";
   check_use(kind == "data" && !made_here, "--input-size", input_size_, here, only + "data");
   check_use(kind == "filter" && !made_here, "--filter-size", filter_size_, here, only + "filter");
@@ -224,7 +225,7 @@ Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial
     set_transposed_extents(problem.y, e.filter, spatial, e.input);
   } else {
     if (input_size_.empty())
-      throw Error(ErrorCode::bad_request, "--direction data needs --input-size H,W, the extents of dx");
+      throw Error(ErrorCode::bad_request, "--direction data requires --input-size H,W, the extents of dx");
     read_pair(input_size_, "--input-size", spatial, 1, e.input);
   }
   if (filter_gradient && inputs.made_here) {
@@ -232,7 +233,7 @@ Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial
     for (int d = 0; d < 2; ++d) e.filter[d] = w.extent(2 + d);
   } else if (filter_gradient) {
     if (filter_size_.empty())
-      throw Error(ErrorCode::bad_request, "--direction filter needs --filter-size R,S, the extents of dw");
+      throw Error(ErrorCode::bad_request, "--direction filter requires --filter-size R,S, the extents of dw");
     read_pair(filter_size_, "--filter-size", spatial, 1, e.filter);
   }
   return e;
@@ -311,7 +312,7 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   bool const forward = kind == "forward", filter_gradient = kind == "filter", bias = kind == "bias";
   if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
     throw Error(ErrorCode::bad_request,
-                "--direction " + kind + " has no epilogue; forward, data and transposed have");
+                "--direction " + kind + " does not take an epilogue; forward, data and transposed do");
   if (groups_ < 1)
     throw Error(ErrorCode::bad_request,
                 "--groups " + std::to_string(groups_) + " is invalid; it must be at least 1");

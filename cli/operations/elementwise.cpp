@@ -34,12 +34,12 @@ class Dropout final : public Subject {
   std::string run_example() const override { return "--x X.npy --probability 0.5 --seed 7 --out Y.npy"; }
   std::string size_example() const override { return "--size 64x1000 --probability 0.1"; }
   void add_parameters(Options& options) override {
-    options.number("--probability", probability_, "of an element to become 0 (default: 0.5)")
-        .integer("--step", step_, "another mask for each step of a training (default: 0)")
+    options.number("--probability", probability_, "probability that an element becomes 0 (default: 0.5)")
+        .integer("--step", step_, "training step; each step has its own mask (default: 0)")
         .text("--direction", direction_, "NAME", "forward, or backward: the same mask on dy");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "of any shape"},
+    return {{"x", TypeRole::a, false, "any shape"},
             {"dy", TypeRole::a, false, "for backward, instead of x"},
             {"out", TypeRole::a, true, "y, or dx"}};
   }
@@ -89,8 +89,8 @@ class Transform final : public Subject {
         .text("--to", to_, "NAME", "nchw, nhwc or chwn (default: nchw)");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "images with their axes as --from says; without H: in one dimension"},
-            {"out", TypeRole::a, true, "the same with the axes as --to says, of type --d-type"}};
+    return {{"x", TypeRole::a, false, "images in the layout --from; without H: in one dimension"},
+            {"out", TypeRole::a, true, "the same images in the layout --to, of type --d-type"}};
   }
   std::vector<std::string> letters() const override { return {"n", "c", "h", "w"}; }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
@@ -140,11 +140,11 @@ class Reduce final : public Subject {
   void add_parameters(Options& options) override {
     options.text("--axes", axes_, "AXIS,...", "negative: counted from the last (default: all)")
         .text("--operation", operation_, "NAME", "sum, mean, max, min or sum-of-squares (default: sum)")
-        .flag("--keep-axes", keep_axes_, "reduced axes stay in the result, with extent 1");
+        .flag("--keep-axes", keep_axes_, "keep reduced axes in the result, with extent 1");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "of any shape"},
-            {"out", TypeRole::a, true, "of the shape of x without the reduced axes"}};
+    return {{"x", TypeRole::a, false, "any shape"},
+            {"out", TypeRole::a, true, "shape of x without the reduced axes"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
     return made_array("x", size, types);
@@ -211,9 +211,9 @@ class Add final : public Subject {
     options.number("--alpha", alpha_, "(default: 1)").number("--beta", beta_, "(default: 1)");
   }
   std::vector<FileOption> files() const override {
-    return {{"a", TypeRole::a, false, "of any shape"},
-            {"b", TypeRole::b, false, "of the shape of a; without it alpha*a is computed"},
-            {"out", TypeRole::a, true, "of the shape of a"}};
+    return {{"a", TypeRole::a, false, "any shape"},
+            {"b", TypeRole::b, false, "same shape as a; without it alpha*a is computed"},
+            {"out", TypeRole::a, true, "same shape as a"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
     Inputs inputs = made_array("a", size, types);

@@ -25,7 +25,7 @@ class Elementwise final : public Subject {
     return {{"x", TypeRole::a, false,
              "acc of the expression; its indices are i; m, n; batch, m, n; n, c, h, w; or n, c, d, h, w by "
              "its rank"},
-            {"out", TypeRole::a, true, "of the shape of x"}};
+            {"out", TypeRole::a, true, "same shape as x"}};
   }
   bool has_epilogue() const override { return true; }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {

@@ -136,8 +136,8 @@ class Gemm final : public Subject {
   static TensorDescription matrix(Inputs const& inputs, std::string const& name, bool transpose) {
     TensorDescription description =
         inputs.at(name, {2, 3},
-                  transpose ? "(columns, rows), with a batch before them or not, as --layout says"
-                            : "(rows, columns), with a batch before them or not");
+                  transpose ? "(columns, rows), with or without a leading batch axis, as given by --layout"
+                            : "(rows, columns), with or without a leading batch axis");
     Layout& layout = description.layout;
     if (layout.rank() == 2)
       layout = {{1, layout.extent(0), layout.extent(1)}, {layout.span(), layout.stride[0], layout.stride[1]}};

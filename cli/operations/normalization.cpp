@@ -68,7 +68,7 @@ class BatchNorm final : public Subject {
   std::vector<FileOption> files() const override {
     return {
         {"x", TypeRole::a, false, "(N,C,...) of two to five dimensions"},
-        {"dy", TypeRole::a, false, "of the shape of x, for backward"},
+        {"dy", TypeRole::a, false, "same shape as x, for backward"},
         {"scale", TypeRole::operand, false, "(C)"},
         {"bias", TypeRole::operand, false, "(C); not for backward"},
         {"mean", TypeRole::operand, false, "(C); for backward, what training saved"},
@@ -170,7 +170,7 @@ class Lrn final : public Subject {
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N,C,...)"},
-            {"dy", TypeRole::a, false, "of the shape of x, for backward"},
+            {"dy", TypeRole::a, false, "same shape as x, for backward"},
             {"out", TypeRole::a, true, "y, or dx"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {

@@ -45,8 +45,8 @@ class Optimizer final : public Subject {
     }
   }
   std::vector<FileOption> files() const override {
-    std::vector<FileOption> list{{"parameter", TypeRole::a, false, "of any shape"},
-                                 {"gradient", TypeRole::b, false, "of the shape of the parameter"},
+    std::vector<FileOption> list{{"parameter", TypeRole::a, false, "any shape"},
+                                 {"gradient", TypeRole::b, false, "same shape as the parameter"},
                                  {"out", TypeRole::a, true, "the parameter after the step", "parameter"}};
     std::vector<std::string> const states =
         adam_ ? std::vector<std::string>{"first", "second"} : std::vector<std::string>{"velocity"};

@@ -26,16 +26,15 @@ class Pool final : public Subject {
     options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .text("--mode", mode_, "NAME",
               "max, average (over the elements inside the image) or average-with-padding (default: max)")
-        .text("--layout", layout_, "NAME", "nchw, nhwc or chwn, of all files (default: nchw)")
+        .text("--layout", layout_, "NAME", "layout of all files: nchw, nhwc or chwn (default: nchw)")
         .text("--window", size_, "ROWS,COLUMNS", "(default: 2)")
         .text("--stride", window_.stride, "ROWS,COLUMNS", "(default: the window)")
         .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one, or same-upper, same-lower, valid "
+              "top,bottom,left,right, or rows,columns, or one value, or same-upper, same-lower, valid "
               "(default: 0)")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "(default: 1)")
         .flag("--ceil", ceil_,
-              "round the number of windows up instead of down; of backward, dy's extents tell, and must be "
-              "these")
+              "round the number of windows up instead of down; for backward, the extents of dy must match")
         .text("--storage-order", storage_order_, "NAME",
               "how --indices counts within a plane: row (along its rows) or column (default: row)");
   }
@@ -44,7 +43,7 @@ class Pool final : public Subject {
             {"dy", TypeRole::a, false, "(N,C,P,Q), for backward"},
             {"out", TypeRole::a, true, "y (N,C,P,Q), or dx"},
             {"indices", TypeRole::a, true,
-             "int64 place of each maximum in x, counted in the order of (N,C,H,W), as ONNX does"}};
+             "int64 index of each maximum in x, in the order (N,C,H,W), as in ONNX"}};
   }
   std::vector<std::string> letters() const override { return {"n", "c", "h", "w"}; }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
@@ -98,7 +97,7 @@ void Pool::check_uses(PoolingProblem const& problem, Inputs const& inputs) const
   check_use(!backward && problem.mode == PoolingMode::max, "--indices", indices ? "FILE" : "", here,
             "--direction forward with --mode max");
   check_use(indices || inputs.made_here, "--storage-order", storage_order_,
-            backward ? here : "without --indices FILE", "how those are counted");
+            backward ? here : "without --indices FILE", "how indices are counted");
 }
 
 Job Pool::job(Inputs const& inputs, Common const& common) const {

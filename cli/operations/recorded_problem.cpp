@@ -52,7 +52,7 @@ TensorDescription tensor_of(Json const& value, std::string const& key) {
     int const dimension = tensor.layout.shape.rank++;
     Index const extent = whole(extents[d], "extents"), stride = whole(strides[d], "strides");
     if (extent < 0 || extent > Index{1} << 40 || stride < 0 || stride > Index{1} << 40)
-      refuse("\"" + key + "\" has the extent " + std::to_string(extent) + " with the stride " +
+      refuse("\"" + key + "\": the extent " + std::to_string(extent) + " with the stride " +
              std::to_string(stride) + " is invalid; valid values: 0 to 2^40");
     tensor.layout.shape[dimension] = extent;
     tensor.layout.stride[dimension] = stride;
@@ -110,8 +110,7 @@ class Reader {
     for (Json const& member : list(value, key)) read_fields(member, members.emplace_back(), indices_);
   }
   void read(std::string const& key, Json const& value, bool& flag) const {
-    if (!value.is_boolean())
-      refuse("\"" + key + "\" is " + value.dump() + " is invalid; valid values: true, false");
+    if (!value.is_boolean()) refuse("\"" + key + "\" is " + value.dump() + "; valid values: true, false");
     flag = value.get<bool>();
   }
   // Infinity is recorded as null; it is the default of every field that may be infinite.
@@ -129,8 +128,7 @@ class Reader {
   void read(std::string const& key, Json const& value, int& number) const {
     Index const given = whole(value, key);
     if (given < 0 || given >= max_rank)
-      refuse("\"" + key + "\" is " + value.dump() + " is invalid; valid values: 0 to " +
-             std::to_string(max_rank - 1));
+      refuse("\"" + key + "\" is " + value.dump() + "; valid values: 0 to " + std::to_string(max_rank - 1));
     number = static_cast<int>(given);
   }
   template <class Value>
@@ -145,7 +143,7 @@ class Reader {
       }
       legal += (i == 0 ? "" : ", ") + names[i];
     }
-    refuse("\"" + key + "\" is \"" + name + "\" is invalid; valid values: " + legal);
+    refuse("\"" + key + "\" is \"" + name + "\"; valid values: " + legal);
   }
 
   Json const& object_;
@@ -288,13 +286,13 @@ bool read(Json const& object, RecordedCall& call) {
 
 RecordedCall read_call(Json const& line) {
   if (Index const version = whole(at(line, "record"), "record"); version != 1)
-    refuse("\"record\" is " + std::to_string(version) + ": this program reads 1");
+    refuse("\"record\" is " + std::to_string(version) + "; this program reads version 1");
   RecordedCall call;
   call.subject = word(at(line, "subject"), "subject");
   call.runs = whole(at(line, "runs"), "runs");
   Json const& invariant = at(line, "batch_invariant");
   if (!invariant.is_boolean())
-    refuse("\"batch_invariant\" is " + invariant.dump() + " is invalid; valid values: true, false");
+    refuse("\"batch_invariant\" is " + invariant.dump() + "; valid values: true, false");
   call.batch_invariant = invariant.get<bool>();
   Json const& object = at(line, "problem");
   bool known = false, counted = false;

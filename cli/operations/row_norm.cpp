@@ -53,18 +53,18 @@ class RowNorm final : public Subject {
   }
   std::vector<FileOption> files() const override {
     std::vector<FileOption> files{
-        {"x", TypeRole::a, false, "of any shape"},
-        {"dy", TypeRole::a, false, "of the shape of x, for backward"},
+        {"x", TypeRole::a, false, "any shape"},
+        {"dy", TypeRole::a, false, "same shape as x, for backward"},
         {"weight", TypeRole::operand, false, "of the normalized dimensions (default: ones)"},
         {"bias", TypeRole::operand, false, "of the normalized dimensions, for forward (default: zeros)"},
         {"mean", TypeRole::operand, false, "what forward saved, for backward"},
         {"inverse", TypeRole::operand, false, "what forward saved, for backward"},
         {"out", TypeRole::a, true, "y, or dx"},
-        {"save-mean", TypeRole::a, true, "of the shape of x, with extent 1 in the normalized dimensions"},
+        {"save-mean", TypeRole::a, true, "shape of x, with extent 1 in the normalized dimensions"},
         {"save-inverse", TypeRole::a, true,
-         centered() ? "1 / sqrt(variance + epsilon), like the mean"
-                    : "1 / sqrt(mean square + epsilon); of the shape of x, with extent 1 in the normalized "
-                      "dimensions"},
+         centered()
+             ? "1 / sqrt(variance + epsilon), like the mean"
+             : "1 / sqrt(mean square + epsilon); shape of x, with extent 1 in the normalized dimensions"},
         {"out-weight", TypeRole::a, true, "gradient of the weights, for backward"},
         {"out-bias", TypeRole::a, true, "gradient of the bias, for backward"}};
     if (!centered())
@@ -169,7 +169,7 @@ Job RowNorm::job(Inputs const& inputs, Common const& common) const {
 
 // The errors of the elements of one problem, from the rounding errors of their sums. u: the unit roundoff of
 // the sums. A sum of n terms is off by up to k(n) u times the sum of their absolute values: one rounding for
-// each term at most, or six standard deviations of the walk of random roundings (as judge.cpp).
+// each term at most, or six standard deviations of the walk of random roundings (as in judge.cpp).
 class RowNormBounds {
  public:
   RowNormBounds(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments)
@@ -232,8 +232,8 @@ class RowNormBounds {
     return problem_.weight.present() ? weight_(parameter) : 1;
   }
 
-  // The mean is off by dm <= k u R, with R the root of the mean square; a variance about a mean that is off
-  // by up to dm, joined from parts whose means are, by dv <= k u V + 2 sqrt(V) dm + dm^2.
+  // The error of the mean is dm <= k u R, where R is the root mean square. A variance about such a mean,
+  // combined from parts with such means, has the error dv <= k u V + 2 sqrt(V) dm + dm^2.
   void bound_forward(Position const& row, std::vector<Tensor>& errors) const {
     bool const centered = problem_.centered();
     double sum = 0, squares = 0, deviations = 0;
@@ -259,7 +259,7 @@ class RowNormBounds {
       double const d = std::fabs(x_(at) - mean), w = std::fabs(weight(parameter)),
                    bias = problem_.bias.present() ? std::fabs(bias_(parameter)) : 0;
       double const of_d = (1 + unit_) * of_mean + unit_ * d;
-      // Whatever the errors of mean and inverse, their u is within the root of n, as every deviation is.
+      // Whatever the errors of mean and inverse, |u| is at most sqrt(n), like every normalized deviation.
       double const of_u = std::min(of_d * largest + (d > 0 ? d * of_inverse : 0),
                                    centered || d > 0 ? std::sqrt(count_) * (1 + 8 * unit_) + d * inverse : 0);
       double const u = d * inverse + of_u;

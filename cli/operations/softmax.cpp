@@ -25,9 +25,9 @@ class Softmax final : public Subject {
         .text("--direction", direction_, "NAME", "forward or backward (default: forward)");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "of any shape; for backward, instead of y"},
+    return {{"x", TypeRole::a, false, "any shape; for backward, instead of y"},
             {"y", TypeRole::a, false, "the forward result, for backward"},
-            {"dy", TypeRole::a, false, "of the shape of y, for backward"},
+            {"dy", TypeRole::a, false, "same shape as y, for backward"},
             {"out", TypeRole::a, true, "y, or dx"}};
   }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
@@ -104,7 +104,7 @@ class CrossEntropy final : public Subject {
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "logits (N, classes)"},
             {"labels", TypeRole::labels, false, "(N) integers from 0"},
-            {"out", TypeRole::a, true, "the mean loss, without a dimension; backward: dx (N, classes)"}};
+            {"out", TypeRole::a, true, "the mean loss, a scalar; backward: dx (N, classes)"}};
   }
   std::vector<std::string> letters() const override { return {"n", "classes"}; }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {

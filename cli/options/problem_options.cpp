@@ -39,8 +39,8 @@ void parse_problem(ProblemOptions const& problem, std::function<void(CLI::App&)>
         throw Error(
             ErrorCode::bad_file,
             std::string("a problem of the suite has ") + name +
-                ", which is for the command line: it holds for all problems. A line of a suite has the "
-                "size, the types and the parameters of one problem");
+                ", which belongs on the command line, since it applies to all problems; a line of a suite "
+                "has the size, the types and the parameters of one problem");
   } catch (CLI::ParseError const& error) {
     throw Error(ErrorCode::bad_file, explain_parse_failure(command, error.what(), problem));
   }

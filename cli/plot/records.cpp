@@ -47,7 +47,7 @@ long long time_of(Json const& line) {
 // Empty if the line is a measurement that can be shown.
 std::string reason_to_skip(Json const& line) {
   if (!line.is_object()) return "that are not records";
-  if (text_of(line, "verb") != "bench") return "of other verbs than bench";
+  if (text_of(line, "verb") != "bench") return "of verbs other than bench";
   if (text_of(line, "subject").empty() || text_of(line, "problem").empty() || text_of(line, "type").empty())
     return "without subject, problem or type";
   if (positive_number(line, "median_seconds") == 0 || positive_number(line, "gflops") == 0)
@@ -158,7 +158,7 @@ PlotInput read_plot_records(std::vector<std::string> const& files) {
     });
   if (input.records.empty()) {
     std::string const skipped = skipped_text(input);
-    throw Error(ErrorCode::bad_file, join(files, ", ") + ": no measurement is in there" +
+    throw Error(ErrorCode::bad_file, join(files, ", ") + ": contains no measurements" +
                                          (skipped.empty() ? "" : ", only " + skipped) +
                                          "; cosmati bench SUBJECT --json FILE writes them");
   }

@@ -67,7 +67,7 @@ void add_dcgan(CLI::App& train) {
             "grids of 64 images during training, to FILE-000001.png, FILE-000002.png, ...: numbered by step")
       .integer("--sample-every", request->sample_every,
                "steps between grids (default: a grid after 1, 2, 4, 8, ... steps and after each pass)")
-      .text("--generator", request->generator, "FILE", "the generator alone in f16, at the end")
+      .text("--generator", request->generator, "FILE", "the generator alone, in f16, saved at the end")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)")
       .integer("--report", request->report, "steps between lines of progress (100)")
       .group("Hyperparameters")

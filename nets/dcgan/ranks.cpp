@@ -104,7 +104,7 @@ class Ranks {
   Chunk pop(std::vector<std::deque<Chunk>>& chunks, int rank) {
     if (of(chunks, rank).empty())
       throw Error(ErrorCode::system,
-                  "rank " + std::to_string(rank) + " told of a chunk that it was not sent");
+                  "rank " + std::to_string(rank) + " reported a chunk that it was not sent");
     Chunk const chunk = of(chunks, rank).front();
     of(chunks, rank).pop_front();
     return chunk;

@@ -100,7 +100,7 @@ void Workers::work(std::size_t device, Dealer& dealer, Latents const& latents) {
     auto const failure = std::current_exception();
     if (!mine.empty())
       warn_("device " + std::to_string(device) + " failed with " + std::to_string(mine.size()) +
-            " chunks on their way: " + text_of(failure));
+            " chunks in flight: " + text_of(failure));
     for (Chunk const& chunk : mine) dealer.give_back(chunk);
     dealer.leave(failure);
   }

@@ -135,7 +135,7 @@ void set_layout(Array& array, char const* name, Integer const* shape, Integer co
     if (shape[d] <= 1 && stride < 0) continue;
     if (stride < 0)
       raise(PyExc_ValueError, "the strides of " + quoted(name) +
-                                  " are negative in places; expected 0 or more: pass a copy without gaps");
+                                  " contain a negative value; expected 0 or more: pass a contiguous copy");
     if (stride % bytes != 0)
       raise(PyExc_ValueError, "a stride of " + quoted(name) + " is " + std::to_string(stride) +
                                   " bytes; expected a multiple of " + std::to_string(bytes) +
@@ -180,7 +180,7 @@ void read_tensor(Array& array, DLTensor const& tensor, char const* name) {
     case dl_cuda:
     case dl_cuda_managed: array.device = tensor.device.id; break;
     default:
-      raise(PyExc_ValueError, quoted(name) + " lies on a device of DLPack type " +
+      raise(PyExc_ValueError, quoted(name) + " is on a device of DLPack type " +
                                   std::to_string(tensor.device.type) +
                                   "; expected the host or a CUDA device");
   }
@@ -240,7 +240,7 @@ void read_dlpack(Array& array, char const* name) {
   if (PyCapsule_IsValid(array.capsule.get(), "dltensor_versioned") == 1) {
     auto const* const managed = static_cast<DLManagedTensorVersioned const*>(
         PyCapsule_GetPointer(array.capsule.get(), "dltensor_versioned"));
-    if (managed->version.major != 1) raise(PyExc_TypeError, quoted(name) + " speaks DLPack 2; expected 1");
+    if (managed->version.major != 1) raise(PyExc_TypeError, quoted(name) + " uses DLPack 2; expected 1");
     array.writable = (managed->flags & dl_read_only) == 0;
     read_tensor(array, managed->tensor, name);
   } else {

@@ -282,7 +282,7 @@ void Call::set_operand(char const* name, PyObject* object) {
       if (begin != text.npos && text.substr(begin, std::strlen(name)) == name &&
           text.find_first_of(" ,", begin) == begin + std::strlen(name))
         raise(PyExc_ValueError,
-              std::string(operation_.name) + ": " + name + " is to be written, and is read-only");
+              std::string(operation_.name) + ": " + name + " is an output, but it is read-only");
     }
   }
   add_array(name, array);
@@ -323,8 +323,8 @@ void Call::write_epilogue() {
     std::memcpy(at + sizeof epilogue_, &operands, sizeof operands);
     std::memcpy(at + sizeof epilogue_ + sizeof operands, &operand_count_, sizeof operand_count_);
   } else if (operand_count_ > 0) {
-    raise(PyExc_ValueError, std::string(operation_.name) + ": " + operands_[0].name +
-                                " was given, and there is no epilogue that names it");
+    raise(PyExc_ValueError,
+          std::string(operation_.name) + ": " + operands_[0].name + " was given, but no epilogue names it");
   }
 }
 

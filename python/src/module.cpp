@@ -79,7 +79,7 @@ int product_type(Array const& a) {
 
 void check_writable(Array const& array, char const* operation, char const* name) {
   if (!array.writable)
-    raise(PyExc_ValueError, std::string(operation) + ": " + name + " is to be written, and is read-only");
+    raise(PyExc_ValueError, std::string(operation) + ": " + name + " is an output, but it is read-only");
 }
 
 std::int64_t batch_of(Array const& array) { return array.tensor.rank == 3 ? array.tensor.extent[0] : 1; }
@@ -113,7 +113,8 @@ Object describe_product(Call& call, PyObject* const* given) {
   call.set_epilogue(text);
   if (a.tensor.rank < 2 || a.tensor.rank > 3 || b.tensor.rank < 2 || b.tensor.rank > 3)
     raise(PyExc_ValueError, "gemm: a has " + std::to_string(a.tensor.rank) + " dimensions, b " +
-                                std::to_string(b.tensor.rank) + "; expected 2, or 3 with a batch first");
+                                std::to_string(b.tensor.rank) +
+                                "; expected 2, or 3 with a leading batch axis");
   std::int64_t const batch = std::max(batch_of(a), batch_of(b));
   std::int64_t const extent[] = {batch, a.tensor.extent[a.tensor.rank - 2],
                                  b.tensor.extent[b.tensor.rank - 1]};
@@ -288,7 +289,7 @@ int fill(PyObject* module) {
   Py_INCREF(not_available_error);
   if (PyModule_AddObject(module, "NotAvailableError", not_available_error) != 0) return -1;
   if (cosmati_version() / 100 != COSMATI_VERSION_NUMBER / 100) {
-    PyErr_SetString(PyExc_ImportError, "libcosmati is of another version than cosmati._native");
+    PyErr_SetString(PyExc_ImportError, "libcosmati and cosmati._native have different versions");
     return -1;
   }
   return PyModule_AddStringConstant(

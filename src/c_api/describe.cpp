@@ -99,7 +99,7 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
 
 void check_none(char const* operation, char const* name, cosmati_tensor const& tensor, char const* owner) {
   if (tensor.rank == 0) return;
-  refuse(fmt::format("{}: {} is of rank {}, but only {} has one; here its rank must be 0, none", operation,
+  refuse(fmt::format("{}: {} is of rank {}, but only {} takes it; here its rank must be 0 (none)", operation,
                      name, tensor.rank, owner));
 }
 

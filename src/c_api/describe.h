@@ -37,7 +37,7 @@ void check_size(char const* operation, std::size_t size, std::size_t expected);
 template <class Struct>
 Struct const& checked(char const* operation, Struct const* given, cosmati_problem_t* problem) {
   if (given == nullptr) refuse(std::string(operation) + ": the description of the problem is null");
-  if (problem == nullptr) refuse(std::string(operation) + ": the place for the problem is null");
+  if (problem == nullptr) refuse(std::string(operation) + ": the pointer to the problem is null");
   check_size(operation, given->size, sizeof(Struct));
   return *given;
 }

@@ -99,7 +99,7 @@ class Binding {
     if (argument == nullptr) refuse("argument " + std::string(name) + ", a scalar, is missing; " + balance());
     if (argument->data != nullptr)
       refuse("argument " + std::string(name) +
-             " is a scalar: its value is wanted (cosmati_number), not an address");
+             " is a scalar: expected a value (cosmati_number), not an address");
     return argument->value;
   }
 
@@ -135,7 +135,7 @@ class Binding {
       for (auto const& scalar : expression.scalars()) list(numbers, scalar.name);
     }
     return "the problem takes " + tensors + (numbers.empty() ? "" : " and the scalars " + numbers) +
-           "; given were " + given_.names();
+           "; got " + given_.names();
   }
 
   Problem const& problem_;
@@ -192,7 +192,7 @@ void check_names(Problem const& problem, Names const& names) {
     for (auto const& one : list)
       Problem::visit_tensors(problem, [&](char const* tensor, Role, TensorDescription const&, auto) {
         if (one.name == names.outside(tensor))
-          refuse("the epilogue '" + expression.text() + "' has the name " + one.name +
+          refuse("the epilogue '" + expression.text() + "' uses the name " + one.name +
                  ", which is a tensor of the problem; choose another name");
       });
   };

@@ -20,7 +20,7 @@ class LastMessage {
   void keep(char const* text) noexcept {
     if (text_ == nullptr) text_.reset(new (std::nothrow) char[message_bytes]);
     if (text_ == nullptr) {
-      constant_ = "a call failed, and the host has no memory left for the message";
+      constant_ = "a call failed, and the host is out of memory for the message";
       return;
     }
     constexpr char ending[] = " ...";
@@ -64,7 +64,7 @@ cosmati_status report() noexcept {
     last_message.keep(error.what());
     return status_of(error.code());
   } catch (std::bad_alloc const&) {
-    last_message.keep("the host has no memory left");
+    last_message.keep("the host is out of memory");
     return COSMATI_OUT_OF_MEMORY;
   } catch (std::exception const& error) {
     last_message.keep(error.what());

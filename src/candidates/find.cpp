@@ -72,8 +72,8 @@ std::vector<Found<Problem>> find(Problem const& problem, Device const& device, F
   if (options.plan.batch_invariant)
     throw Error(
         ErrorCode::bad_request,
-        "find takes the fastest of the kernels that it measures, which goes by how many rows and images "
-        "there are: not for batch-invariant plans");
+        "find selects the fastest kernel it measures, which depends on the number of rows and images; it "
+        "does not support batch-invariant plans");
   Plan<Problem> const preferred = make_plan(problem, device, options.plan);
   OwnArguments<Problem> own(problem, device);
   std::vector<Found<Problem>> found;

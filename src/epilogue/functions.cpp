@@ -20,7 +20,7 @@ constexpr Function table[] = {
     {Op::min, "min", "a, b", "the smaller one; NaN if either is NaN"},
     {Op::normal_cdf, "normal_cdf", "x",
      "(1 + erf(x / sqrt(2))) / 2, the distribution function of normal numbers"},
-    {Op::pow, "pow", "x, y", "x to the power of y; of negative x for whole y only"},
+    {Op::pow, "pow", "x, y", "x to the power of y; for negative x, y must be an integer"},
     {Op::relu, "relu", "x", "0 where x < 0, x elsewhere; NaN stays NaN"},
     {Op::round, "round", "x", "the nearest integer, ties to even"},
     {Op::rsqrt, "rsqrt", "x", "1 / sqrt(x)"},

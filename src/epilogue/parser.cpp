@@ -41,10 +41,10 @@ class Parser {
   }
 
   Expression parse() {
-    if (token_.kind == TokenKind::end) fail_here("the expression is empty; the plainest one is acc");
+    if (token_.kind == TokenKind::end) fail_here("the expression is empty; the simplest one is acc");
     while (token_.kind == TokenKind::name && (token_.text == "let" || token_.text == "store"))
       token_.text == "let" ? let() : store();
-    if (token_.kind == TokenKind::end) fail_here("the final expression is missing: what the result is");
+    if (token_.kind == TokenKind::end) fail_here("the final expression, the result, is missing");
     contents_.result = value();
     if (is_symbol(";"))
       fail_here("nothing may follow the final expression; ';' ends `let` and `store` statements only");
@@ -82,8 +82,7 @@ class Parser {
   Token new_name(std::string const& statement) {
     Token const name = token_;
     if (name.kind != TokenKind::name) fail_here("expected a name after " + statement + ", found " + found());
-    if (is_reserved(name.text))
-      fail_here(quoted(name.text) + " has a meaning of its own and cannot be redefined");
+    if (is_reserved(name.text)) fail_here(quoted(name.text) + " is reserved and cannot be redefined");
     advance();
     return name;
   }
@@ -210,7 +209,7 @@ class Parser {
 
   [[noreturn]] void fail_unknown_function(Token const& name) const {
     if (name.text == "let" || name.text == "store")
-      fail_at(name.column, quoted(name.text) + " is a statement; it stands before the final expression");
+      fail_at(name.column, quoted(name.text) + " is a statement; it must precede the final expression");
     if (name.text == "acc" || name.text == "c" || lets_.count(std::string(name.text)) != 0)
       fail_at(name.column, quoted(name.text) + " is a value, not a function");
     fail_at(name.column, unknown_name("function", name.text, function_names(), "valid functions"));
@@ -223,7 +222,7 @@ class Parser {
       fail_at(name.column,
               quoted(key) + " is a function; write " + key + "(" + std::string(function->parameters) + ")");
     if (key == "let" || key == "store")
-      fail_at(name.column, quoted(key) + " is a statement; it stands before the final expression");
+      fail_at(name.column, quoted(key) + " is a statement; it must precede the final expression");
     auto const let = lets_.find(key);
     if (is_symbol("[")) {
       if (key == "acc" || key == "c")

@@ -31,7 +31,7 @@ Index checked_bytes(Shape const& shape, int element_bytes, std::string const& na
     Index const extent = shape.extent[d];
     if (extent < 0 || extent > limit)
       bad_file(name, fmt::format("the shape {} is not possible: {}", to_string(shape),
-                                 extent < 0 ? "an extent is negative" : "it means more than 2^62 bytes"));
+                                 extent < 0 ? "an extent is negative" : "it implies more than 2^62 bytes"));
     if (extent > 1) limit /= extent;
     product *= extent;
   }

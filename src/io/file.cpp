@@ -135,7 +135,7 @@ void read_whole(int descriptor, std::span<std::byte> to, std::string const& path
     if (got < 0) bad_file(path, "cannot be read: " + reason_of(errno));
     if (got == 0)
       bad_file(path,
-               fmt::format("was cut short while it was read: {} of {} bytes are left", done, to.size()));
+               fmt::format("was truncated while it was read: {} of {} bytes are left", done, to.size()));
     done += static_cast<std::size_t>(got);
   }
 }
@@ -165,7 +165,7 @@ std::string read_file(std::string const& path) {
       contents.append(buffer, static_cast<std::size_t>(got));
       ended = true;
       if (contents.size() > longest_stream && !S_ISREG(status.st_mode))
-        bad_file(path, fmt::format("has given {} bytes and does not end; only regular files may have more",
+        bad_file(path, fmt::format("has given {} bytes and does not end; only regular files may be larger",
                                    contents.size()));
     } else if (got == 0) {
       if (ended) return contents;
@@ -188,7 +188,7 @@ MappedFile::MappedFile(std::string const& path) {
   if (::fstat(file.get(), &status) != 0) bad_file(path, "cannot be examined: " + reason_of(errno));
   if (S_ISDIR(status.st_mode)) bad_file(path, "is a folder, not a file");
   if (!S_ISREG(status.st_mode))
-    bad_file(path, "is a pipe or a device, not a regular file; save what it gives, and name that file");
+    bad_file(path, "is a pipe or a device, not a regular file; save its output to a file and pass that file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   bool const copied = size_ <= largest_copy;

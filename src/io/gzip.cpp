@@ -29,7 +29,7 @@ struct ByteReader::Inflater {
   explicit Inflater(std::string const& name) {
     constexpr int gzip_only = 16 + MAX_WBITS;
     if (inflateInit2(&stream, gzip_only) != Z_OK)
-      throw Error(ErrorCode::out_of_memory, name + ": no memory for inflating it");
+      throw Error(ErrorCode::out_of_memory, name + ": out of memory while decompressing it");
   }
   ~Inflater() { inflateEnd(&stream); }
   Inflater(Inflater const&) = delete;
@@ -72,12 +72,12 @@ std::size_t ByteReader::inflate_into(std::span<std::byte> to) {
       }
       if (std::any_of(input_.begin(), input_.end(), [](std::byte byte) { return byte != std::byte{0}; }))
         bad_file(name_,
-                 fmt::format("has {} bytes that are not gzip's after its compressed data", input_.size()));
+                 fmt::format("has {} bytes after its compressed data that are not gzip", input_.size()));
       inflater_->ended = true;
     } else if (status == Z_BUF_ERROR && input_.empty()) {
-      bad_file(name_, "is cut short: it ends within its compressed data");
+      bad_file(name_, "is truncated: it ends within its compressed data");
     } else if (status == Z_MEM_ERROR) {
-      throw Error(ErrorCode::out_of_memory, name_ + ": no memory for inflating it");
+      throw Error(ErrorCode::out_of_memory, name_ + ": out of memory while decompressing it");
     } else if (status != Z_OK) {
       bad_file(name_, fmt::format("its compressed data is damaged: {}",
                                   stream.msg != nullptr ? stream.msg : "not a deflate stream"));

@@ -45,12 +45,12 @@ std::vector<std::byte> read_data(ByteReader& reader, std::size_t promised, std::
     data.resize(before + std::min(promised - before, std::max(before, first_piece)));
     std::size_t const got = reader.read(std::span(data).subspan(before));
     if (before + got < data.size())
-      bad_file(name, fmt::format("{} means {} bytes of data, but only {} follow the header", what, promised,
+      bad_file(name, fmt::format("{} implies {} bytes of data, but only {} follow the header", what, promised,
                                  before + got));
   }
   std::byte more[1];
   if (reader.read(more) != 0)
-    bad_file(name, fmt::format("{} means {} bytes of data, but more follow the header", what, promised));
+    bad_file(name, fmt::format("{} implies {} bytes of data, but more follow the header", what, promised));
   return data;
 }
 

@@ -48,7 +48,7 @@ RawArray parse_npy(std::span<std::byte const> file, std::string const& name) {
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | byte_at(magic.size() + 2 + i);
   if (length > text.size() - header_at)
-    bad_file(name, fmt::format("promises a header of {} bytes, but only {} follow", length,
+    bad_file(name, fmt::format("declares a header of {} bytes, but only {} follow", length,
                                text.size() - header_at));
 
   NpyHeader const header = parse_npy_header(text.substr(header_at, length), name);
@@ -56,7 +56,7 @@ RawArray parse_npy(std::span<std::byte const> file, std::string const& name) {
   std::size_t const data_at = header_at + length;
   if (static_cast<std::size_t>(promised) != file.size() - data_at)
     bad_file(name,
-             fmt::format("the shape {} of {} means {} bytes of data, but {} follow the header",
+             fmt::format("the shape {} of {} implies {} bytes of data, but {} follow the header",
                          to_string(header.shape), name_of(header.kind), promised, file.size() - data_at));
   return {name,
           header.kind,

@@ -52,7 +52,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view expected) const {
-    bad_file(file_, fmt::format("its header has {} at column {}, where {} should be",
+    bad_file(file_, fmt::format("its header has {} at column {}, where {} was expected",
                                 at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : "its end", at_ + 1,
                                 expected));
   }
@@ -75,7 +75,7 @@ class Parser {
     skip_spaces();
     if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail("a string in quotes");
     std::size_t const end = text_.find(text_[at_], at_ + 1);
-    if (end == std::string_view::npos) fail("a string that ends");
+    if (end == std::string_view::npos) fail("a terminated string");
     std::string_view const value = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return value;
@@ -97,7 +97,7 @@ class Parser {
     Index value = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       if (value > ((Index{1} << 62) - 9) / 10)
-        bad_file(file_, fmt::format("its shape has an extent that passes 2^62: {}...",
+        bad_file(file_, fmt::format("its shape has an extent above 2^62: {}...",
                                     in_quotes(text_.substr(start, at_ - start))));
       value = value * 10 + (text_[at_] - '0');
     }

@@ -38,10 +38,10 @@ int open_own(std::string const& path, struct stat& status, int create = O_CREAT)
   else if (status.st_uid != ::geteuid())
     wrong = "belongs to another user";
   else if (status.st_nlink > 1)
-    wrong = "is a file with a second name";
+    wrong = "has more than one hard link";
   if (wrong == nullptr) return descriptor;
   ::close(descriptor);
-  throw Error(ErrorCode::system, path + ": " + wrong + ", and is left alone; remove it to go on");
+  throw Error(ErrorCode::system, path + ": " + wrong + ", and was left unchanged; remove it to continue");
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ PartialFile::PartialFile(std::string path, unsigned long long keep)
   }
   if (keep == 0 && ::ftruncate(descriptor_, 0) != 0) {
     close();
-    fail(partial_, "cannot be cut");
+    fail(partial_, "cannot be truncated");
   }
 }
 
@@ -120,7 +120,8 @@ void PartialFile::flush() {
 
 void PartialFile::finish(unsigned long long bytes) {
   struct stat replaced {};
-  if (!direct_ && ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(partial_, "cannot be cut");
+  if (!direct_ && ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+    fail(partial_, "cannot be truncated");
   if (!direct_ && ::stat(path_.c_str(), &replaced) == 0) ::fchmod(descriptor_, replaced.st_mode & 0777);
   flush();
   if (!direct_ && ::rename(partial_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced");

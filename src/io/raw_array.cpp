@@ -73,7 +73,7 @@ std::string indices_of(Layout const& layout, Index position) {
   std::string text = value.inexact;
   if (text.empty())
     text = holds_integers(array.kind) ? fmt::format("{:.0f}", value.value) : fmt::format("{}", value.value);
-  bad_file(array.name, fmt::format("the value {} at {} cannot be held exactly by {}", text,
+  bad_file(array.name, fmt::format("the value {} at {} cannot be represented exactly in {}", text,
                                    indices_of(array.layout, position), name_of(type)));
 }
 

@@ -26,10 +26,10 @@ std::string_view header_text(std::span<std::byte const> file, std::string const&
   std::size_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<std::size_t>(file[i]);
   if (length > longest_header)
-    bad_file(name, fmt::format("is not a safetensors file: it promises a header of {} bytes; the limit is {}",
+    bad_file(name, fmt::format("is not a safetensors file: it declares a header of {} bytes; the limit is {}",
                                length, longest_header));
   if (length > file.size() - length_bytes)
-    bad_file(name, fmt::format("promises a header of {} bytes, but only {} follow", length,
+    bad_file(name, fmt::format("declares a header of {} bytes, but only {} follow", length,
                                file.size() - length_bytes));
   std::string_view const text(reinterpret_cast<char const*>(file.data()) + length_bytes, length);
   if (text.substr(0, 1) != "{")
@@ -45,7 +45,7 @@ void check_extent(SafetensorsEntry const& entry, std::size_t data_bytes, std::st
                                tensor, entry.begin, entry.end, data_bytes));
   if (entry.end - entry.begin != static_cast<std::size_t>(promised))
     bad_file(name,
-             fmt::format("{} of {} {} means {} bytes, but its data_offsets span {}", tensor,
+             fmt::format("{} of {} {} implies {} bytes, but its data_offsets span {}", tensor,
                          name_of(entry.kind), to_string(entry.shape), promised, entry.end - entry.begin));
 }
 
@@ -109,7 +109,7 @@ RawArray const& SafetensorsFile::at(std::string const& tensor) const {
     there += (there.empty() ? "" : ", ") + in_quotes(entry.first);
   }
   bad_file(name_,
-           fmt::format("holds no tensor {}; it holds {}", in_quotes(tensor), there.empty() ? "none" : there));
+           fmt::format("has no tensor {}; it has {}", in_quotes(tensor), there.empty() ? "none" : there));
 }
 
 void write_safetensors(std::string const& path, std::vector<NamedTensor> tensors,

@@ -24,7 +24,7 @@ long long size_from_environment(char const* name, long long otherwise) {
       number > (1LL << 62) >> (10 * power))
     throw Error(
         ErrorCode::bad_request,
-        fmt::format("{} is \"{}\"; it takes bytes, or a number with K, M, G or T such as 512M", name, text));
+        fmt::format("{} is \"{}\"; expected bytes, or a number with K, M, G or T such as 512M", name, text));
   return number << (10 * power);
 }
 

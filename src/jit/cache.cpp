@@ -93,13 +93,13 @@ Cubin KernelCache::find_or_compile(Source const& source, std::string const& key)
 
 void KernelCache::store(std::string const& key, Cubin& cubin) {
   if (settings_.folder.empty())
-    return warn(cubin, "no folder is known: set COSMATI_CACHE, XDG_CACHE_HOME or HOME");
+    return warn(cubin, "no folder was found; set COSMATI_CACHE, XDG_CACHE_HOME or HOME");
   if (settings_.most_bytes == 0) return;
   std::string const name = entry_name(key), file = format_entry(key, cubin);
   auto const bytes = static_cast<long long>(file.size());
   if (bytes > settings_.most_bytes)
-    return warn(cubin, fmt::format("an entry of {} bytes is larger than the whole cache may be, {} bytes",
-                                   bytes, settings_.most_bytes));
+    return warn(cubin, fmt::format("an entry of {} bytes exceeds the limit of the cache, {} bytes", bytes,
+                                   settings_.most_bytes));
   try {
     store_entry(settings_.folder, name, file);
     keep_within_size(name, bytes);
@@ -125,7 +125,7 @@ void KernelCache::warn(Cubin& cubin, std::string const& reason) {
   std::lock_guard const lock(mutex_);
   if (warned_) return;
   warned_ = true;
-  cubin.cache_warning = "compiled kernels are not kept: " + reason;
+  cubin.cache_warning = "compiled kernels are not cached: " + reason;
 }
 
 KernelCache& kernel_cache() {

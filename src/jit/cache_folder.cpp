@@ -67,7 +67,7 @@ std::string distrust(struct stat const& status) {
   if (status.st_uid != user && status.st_uid != 0)
     return fmt::format("it belongs to user {}, not to user {} or root", status.st_uid, user);
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fmt::format("others may write it (mode {:04o}; chmod go-w makes it good)", status.st_mode & 07777);
+    return fmt::format("others may write to it (mode {:04o}; run chmod go-w)", status.st_mode & 07777);
   return {};
 }
 
@@ -167,7 +167,7 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
   if (::stat(folder.c_str(), &status) == 0)
     if (!distrust(status).empty()) return;  // load_entry() has reported it
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-    throw Error(ErrorCode::system, path + ": is not a regular file, and is left alone");
+    throw Error(ErrorCode::system, path + ": is not a regular file, and was left unchanged");
   io::write_atomically(path, file);
   if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     ::chmod(path.c_str(), status.st_mode & 0755);

@@ -65,11 +65,11 @@ std::string supported_architectures() {
       source.label.empty() ? "the composed kernel" : "the kernel of \"" + source.label + "\"";
   if (result == Nvrtc::invalid_option)
     throw Error(ErrorCode::bad_request,
-                fmt::format("{}: {} refuses an option of {}: {}\nit compiles for {}", subject, library.name,
+                fmt::format("{}: {} rejects an option of {}: {}\nit compiles for {}", subject, library.name,
                             fmt::join(compile_options(source), " "), log, supported_architectures()));
   if (result == Nvrtc::compilation_failed || result == Nvrtc::bad_name_expression)
     throw Error(ErrorCode::bad_request,
-                fmt::format("{}, {}, does not compile for {} by {}:\n{}", subject, source.name_expression,
+                fmt::format("{}, {}, does not compile for {} with {}:\n{}", subject, source.name_expression,
                             source.architecture, library.name, explain_log(log, source.text)));
   throw Error(result == Nvrtc::out_of_memory ? ErrorCode::out_of_memory : ErrorCode::system,
               fmt::format("{}: {}: {}\n{}", subject, library.name, library.error_string(result), log));
@@ -77,8 +77,9 @@ std::string supported_architectures() {
 
 // A warning only: these numbers are informative, and the kernel runs without them.
 std::string unknown_resources(Cubin const& cubin) {
-  return fmt::format("{}the machine code by {} does not tell registers and memory of {}: they read 0",
-                     cubin.compiler_warnings.empty() ? "" : "\n", cubin.compiler, cubin.lowered_name);
+  return fmt::format(
+      "{}the machine code of {} does not state the registers and memory of {}; they are shown as 0",
+      cubin.compiler_warnings.empty() ? "" : "\n", cubin.compiler, cubin.lowered_name);
 }
 
 }  // namespace

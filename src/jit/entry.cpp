@@ -14,7 +14,7 @@
 namespace cosmati::jit {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "entries are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "entries are little-endian");
 
 constexpr std::string_view magic = "COSMATIK";
 constexpr std::uint32_t version = 2;

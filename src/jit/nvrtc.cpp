@@ -35,9 +35,8 @@ void* open_any(std::string& error) {
       if (void* const handle = dlopen((std::string(folder) + name).c_str(), RTLD_LAZY | RTLD_LOCAL))
         return handle;
   error = fmt::format(
-      "the run-time compiler is not here: no libnvrtc.so.13, libnvrtc.so.12 or libnvrtc.so where the dynamic "
-      "linker "
-      "looks, nor in {}; COSMATI_NVRTC may name the file",
+      "the run-time compiler NVRTC was not found: no libnvrtc.so.13, libnvrtc.so.12 or libnvrtc.so on the "
+      "dynamic linker's path or in {}; COSMATI_NVRTC may name the file",
       folders[0]);
   return nullptr;
 }
@@ -83,7 +82,7 @@ Loaded load() {
   library.name = fmt::format("NVRTC {}.{}", major, minor);
   result.description = library.name + ", " + library.path;
   if (major < oldest_major)
-    result.description += fmt::format(": too old, C++20 needs {}.0", oldest_major);
+    result.description += fmt::format("is too old; C++20 requires {}.0", oldest_major);
   else
     result.library = library;
   return result;

@@ -105,9 +105,9 @@ void check_tensor(char const* operation, Named tensor, Role role) {
   if (!shared) return;
   std::string const elements =
       shared->first.rank == 0
-          ? "two of its elements may lie"
-          : fmt::format("its elements {} and {} lie", to_string(shared->first), to_string(shared->second));
-  refuse(operation, fmt::format("{} is written, but with the strides ({}) of {} {} in one place; row-major "
+          ? "two of its elements may share"
+          : fmt::format("its elements {} and {} share", to_string(shared->first), to_string(shared->second));
+  refuse(operation, fmt::format("{} is written, but with the strides ({}) of {} {} an address; row-major "
                                 "strides would be ({})",
                                 name, strides_of(description.layout), to_string(description.shape()),
                                 elements, strides_of(row_major(description.shape()))));
@@ -164,8 +164,9 @@ Shape operand_shape(char const* operation, epilogue::Operand const& operand,
     int axis = 0;
     while (axis < result.rank && letter != indices[static_cast<std::size_t>(axis)]) ++axis;
     if (axis == result.rank)
-      refuse(operation, fmt::format("the epilogue's {}[{}] uses the index '{}'; there is {}", operand.name,
-                                    fmt::join(operand.indices, ", "), letter, fmt::join(indices, ", ")));
+      refuse(operation,
+             fmt::format("the epilogue's {}[{}] uses the index '{}'; valid indices: {}", operand.name,
+                         fmt::join(operand.indices, ", "), letter, fmt::join(indices, ", ")));
     if (shape.rank == max_rank)
       refuse(operation, fmt::format("the epilogue's {} has more than {} indices", operand.name, max_rank));
     shape[shape.rank++] = result[axis];

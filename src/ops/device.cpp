@@ -63,7 +63,7 @@ Backend parse_backend(std::string const& name) {
 Device this_device(Backend backend, int threads, int ordinal) {
   if (threads < 0)
     throw Error(ErrorCode::bad_request,
-                std::to_string(threads) + " threads were asked for; at least 1 is required");
+                std::to_string(threads) + " threads were requested; at least 1 is required");
   Device device;
   device.backend = backend;
   set_processor(device);

@@ -21,7 +21,7 @@ void validate(DropoutProblem const& problem) {
   check_tensors("dropout", problem);
   check_same_shape("dropout", {"y", problem.y}, {"x", problem.x});
   if (!(problem.probability >= 0 && problem.probability <= 1))
-    refuse("dropout", fmt::format("the probability is {}; it must lie from 0 to 1", problem.probability));
+    refuse("dropout", fmt::format("the probability is {}; it must be from 0 to 1", problem.probability));
 }
 
 void validate(TransformProblem const& problem) {

@@ -31,7 +31,7 @@ constexpr char const* capability_key = "compute_capability";
 
 constexpr Key keys[] = {
     {"multiprocessors", &Gpu::multiprocessors, true, ""},
-    {"shared_bytes_per_block", &Gpu::shared_bytes_per_block, true, "the most that a kernel may opt in to"},
+    {"shared_bytes_per_block", &Gpu::shared_bytes_per_block, true, "the maximum that a kernel may opt in to"},
     {"shared_bytes_per_multiprocessor", &Gpu::shared_bytes_per_multiprocessor, false,
      "default: shared_bytes_per_block + 1024"},
     {"registers_per_multiprocessor", &Gpu::registers_per_multiprocessor, false, "of 32 bits"},

@@ -22,22 +22,24 @@ void of_member(std::size_t number, Check&& check) {
 
 void check_type(char const* name, TensorDescription const& first, TensorDescription const& other) {
   if (other.type != first.type)
-    refuse(operation, fmt::format("{} is of {}, that of member 0 of {}; all members have one type", name,
-                                  name_of(other.type), name_of(first.type)));
+    refuse(operation, fmt::format("{} is {}, that of member 0 is {}; all members must have the same type",
+                                  name, name_of(other.type), name_of(first.type)));
 }
 
 void check_like(GemmProblem const& first, GemmProblem const& member) {
   if (member.batch() != 1) refuse(operation, fmt::format("a batch of {}; it must be 1", member.batch()));
   if (member.by_pointers) refuse(operation, "matrices given by arrays of pointers; a member has one matrix");
   if (!(member.epilogue.expression == first.epilogue.expression))
-    refuse(operation, fmt::format("the epilogue {}, that of member 0 is {}; all members have one",
-                                  member.epilogue.expression.text(), first.epilogue.expression.text()));
+    refuse(operation,
+           fmt::format("the epilogue {}, that of member 0 is {}; all members must have the same epilogue",
+                       member.epilogue.expression.text(), first.epilogue.expression.text()));
   check_type("a", first.a, member.a);
   check_type("b", first.b, member.b);
   check_type("c", first.c, member.c);
   check_type("d", first.d, member.d);
   if (member.accumulator != first.accumulator)
-    refuse(operation, "sums of another type than member 0 has; all members have one");
+    refuse(operation,
+           "the accumulator type differs from that of member 0; all members must have the same type");
   auto const& names = first.epilogue.expression;
   for (std::size_t i = 0; i < first.epilogue.operands.size(); ++i)
     check_type(names.operands()[i].name.c_str(), first.epilogue.operands[i], member.epilogue.operands[i]);

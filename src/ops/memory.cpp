@@ -37,7 +37,7 @@ DeviceMemory::DeviceMemory(Device const& device, std::size_t bytes)
 std::byte* DeviceMemory::range(std::size_t bytes, std::size_t at, char const* verb) const {
   if (at <= bytes_ && bytes <= bytes_ - at) return memory_.get() + at;
   throw Error(ErrorCode::bad_request, std::string(verb) + " of " + std::to_string(bytes) + " bytes at " +
-                                          std::to_string(at) + " passes the end of a memory of " +
+                                          std::to_string(at) + " exceeds a memory of " +
                                           std::to_string(bytes_) + " bytes");
 }
 

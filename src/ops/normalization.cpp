@@ -39,7 +39,7 @@ void validate(BatchNormProblem const& problem) {
     refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
   if (problem.mode != BatchNormMode::inference && problem.x.layout.size() == 0 && problem.x.extent(1) > 0)
     refuse(operation,
-           fmt::format("x is {}: there is no mean over no element; every extent must be at least 1",
+           fmt::format("x is {}: the mean over zero elements is undefined; every extent must be at least 1",
                        to_string(problem.x)));
 }
 
@@ -72,9 +72,10 @@ void validate(RowNormProblem const& problem) {
   if (problem.epsilon < 0)
     refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
   if (parameters.size() == 0)
-    refuse(operation, fmt::format("x is {}: there is no mean over no element; every extent from axis {} on "
-                                  "must be at least 1",
-                                  to_string(problem.x), problem.axis));
+    refuse(operation,
+           fmt::format("x is {}: the mean over zero elements is undefined; every extent from axis {} on "
+                       "must be at least 1",
+                       to_string(problem.x), problem.axis));
 }
 
 void validate(LrnProblem const& problem) {

@@ -57,7 +57,7 @@ void validate(OptimizerProblem const& problem) {
     if (!numbers.present()) return;
     check_type(operation, {name, numbers}, {DataType::f32});
     check_shape(operation, {name, numbers}, Shape(count));
-    if (numbers.layout.stride[0] != 1) refuse(operation, fmt::format("{} must be neighbors in memory", name));
+    if (numbers.layout.stride[0] != 1) refuse(operation, fmt::format("{} must be contiguous", name));
   };
   check_numbers("numbers", problem.numbers, 3);
   check_numbers("scaling", problem.scaling, 2);

@@ -81,8 +81,8 @@ void check_indices(PoolingProblem const& problem) {
   if (rows > 0 && columns > limit / rows)
     refuse(operation,
            fmt::format("indices of type {} count {} of {} x {}; at most {} allowed, s32 counts up to 2^31 "
-                       "places of the image",
-                       name_of(problem.indices.type), taps ? "taps" : "places", rows, columns, limit));
+                       "pixels of the image",
+                       name_of(problem.indices.type), taps ? "taps" : "pixels", rows, columns, limit));
 }
 
 }  // namespace

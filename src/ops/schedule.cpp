@@ -27,7 +27,7 @@ void check(Schedule const& schedule, long long step, long long total) {
     refuse(operation, fmt::format("the period is {} steps; it must be at least 1", schedule.period));
   if (schedule.kind != ScheduleKind::one_cycle) return;
   if (!(schedule.warm_up >= 0 && schedule.warm_up <= 1))
-    refuse(operation, fmt::format("warm_up is {}; it must lie from 0 to 1", schedule.warm_up));
+    refuse(operation, fmt::format("warm_up is {}; it must be from 0 to 1", schedule.warm_up));
   if (!(schedule.start_divisor > 0 && schedule.end_divisor > 0))
     refuse(operation, fmt::format("the divisors are {} at the start and {} at the end; both must be positive",
                                   schedule.start_divisor, schedule.end_divisor));

@@ -29,7 +29,7 @@ void check_labels(char const* operation, TensorDescription const& labels, void c
   for (Index n = 0; n < labels.extent(0); ++n) {
     double const label = load(labels.type, data, labels.layout.offset(n));
     if (!(label >= 0 && label < static_cast<double>(classes)))
-      refuse(operation, fmt::format("label {} is {}; labels of {} classes lie from 0 to {}", n, label,
+      refuse(operation, fmt::format("label {} is {}; labels of {} classes are from 0 to {}", n, label,
                                     classes, classes - 1));
   }
 }
@@ -79,7 +79,7 @@ void validate(RbfProblem const& problem) {
   }
   char const* const distances = forward ? "distances" : "ddistances";
   if (!labelled && !problem.distances.present())
-    refuse(operation, fmt::format("{} are missing; without labels they are needed", distances));
+    refuse(operation, fmt::format("{} are missing; they are required without labels", distances));
   if (problem.distances.present()) check_shape(operation, {distances, problem.distances}, {rows, classes});
   if (!forward && problem.dcentres.present())
     check_same_shape(operation, {"dcentres", problem.dcentres}, centres);

@@ -46,7 +46,7 @@ class Meeting {
 
   void abort() {
     std::lock_guard const lock(mutex_);
-    fail(std::make_exception_ptr(Error(ErrorCode::system, "another device failed in the middle of a sum")));
+    fail(std::make_exception_ptr(Error(ErrorCode::system, "another device failed during a sum")));
   }
 
  private:

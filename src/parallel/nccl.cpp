@@ -31,7 +31,8 @@ void* open_any(std::string& reason) {
 }
 
 Library load() {
-  constexpr char const* what = "several GPUs add their gradients by NCCL (libnccl.so.2), which is not here: ";
+  constexpr char const* what =
+      "summing the gradients of several GPUs requires NCCL (libnccl.so.2), which was not found: ";
   std::string reason;
   void* const handle = open_any(reason);
   if (handle == nullptr) throw Error(ErrorCode::unavailable, what + reason);
@@ -69,7 +70,7 @@ class NcclAllReduce final : public AllReduce {
   void sum(float* data, std::size_t count, double weight, Stream stream) override {
     std::lock_guard const lock(enqueuing_);
     ncclComm* const mine = communicator_;
-    if (mine == nullptr) throw Error(ErrorCode::system, "another device failed in the middle of a sum");
+    if (mine == nullptr) throw Error(ErrorCode::system, "another device failed during a sum");
     cuda::Current const current(ordinal_);
     check("ncclAllReduce",
           library().ncclAllReduce(data, data, count, Type::f32, weighted(weight, mine), mine,

@@ -28,7 +28,7 @@ class BestOffer {
   Offer<Problem> result() && {
     if (offer_) return std::move(*offer_);
     Offer<Problem> none;
-    none.refusal = refusal_.empty() ? "no policy takes the problem" : std::move(refusal_);
+    none.refusal = refusal_.empty() ? "no policy supports the problem" : std::move(refusal_);
     return none;
   }
 

@@ -76,8 +76,7 @@ std::string const& path() {
     // Opening a pipe without a reader would block the process at exit.
     std::error_code ignored;
     if (std::filesystem::is_fifo(file, ignored))
-      throw Error(ErrorCode::system,
-                  "COSMATI_RECORD " + file + " is a pipe; lines are added to regular files only");
+      throw Error(ErrorCode::system, "COSMATI_RECORD " + file + " is a pipe; expected a regular file");
     return file;
   }();
   return name;

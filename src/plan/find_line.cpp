@@ -33,8 +33,7 @@ TuningLine named_line(Plan<Problem> const& plan) {
   TuningLine line;
   line.problems = plan::measured_class(plan.problem, plan.device.backend);
   if (line.problems.empty())
-    throw Error(ErrorCode::bad_request,
-                "a tuning file has no lines for arrays of pointers and empty products");
+    throw Error(ErrorCode::bad_request, "tuning files do not support arrays of pointers or empty products");
   line.gpu = plan::device_name(plan.device);
   line.kernel = plan.kernel;
   line.recipe = recipe_of(plan.considered, plan.kernel);

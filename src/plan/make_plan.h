@@ -22,13 +22,13 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   Offer<Problem> offer;
   if constexpr (TakesPointers<Problem>)
     if (problem.by_pointers && !candidate.takes_pointers) {
-      offer.refusal = "takes no arrays of pointers";
+      offer.refusal = "does not support arrays of pointers";
       return offer;
     }
   if (options.batch_invariant && !candidate.batch_invariant) {
     offer.refusal =
-        "does not promise that its bits are the same however many rows, matrices or images there "
-        "are; only batch-invariant kernels were asked for";
+        "is not batch-invariant: its bits may depend on the number of rows, matrices or images; only "
+        "batch-invariant kernels were requested";
     return offer;
   }
   for (auto const& requirement : candidate.requirements) {
@@ -50,7 +50,9 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
   if (offer.refusal.empty() && options.max_error && offer.expected_error > *options.max_error)
     offer.refusal = error_sentence(offer.expected_error, *options.max_error);
   if (offer.refusal.empty() && options.deterministic && !candidate.deterministic)
-    offer.refusal = "its bits may differ from run to run; only deterministic kernels were asked for";
+    offer.refusal =
+        "is not deterministic: its bits may differ from run to run; only deterministic kernels were "
+        "requested";
   return offer;
 }
 

@@ -168,7 +168,7 @@ std::string device_name(Device const& device) {
 }
 
 std::string measured_note(TuningLine const& line, std::string const& refusal, std::string const& recipe) {
-  if (!refusal.empty()) return fmt::format("{} is ignored: the kernel is refused", line.origin);
+  if (!refusal.empty()) return fmt::format("{} is ignored: the kernel is rejected", line.origin);
   std::string note = fmt::format("measured, {}: {} took {:.4g} us, as planned {:.4g} us", line.origin,
                                  line.measured, line.seconds * 1e6, line.planned_seconds * 1e6);
   if (recipe != line.recipe && !line.recipe.empty()) note += ", with another recipe: " + line.recipe;

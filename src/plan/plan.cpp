@@ -19,7 +19,7 @@ void throw_no_candidate(std::vector<Considered> const& considered, std::string c
   for (Considered const& entry : considered) {
     if (entry.kernel == asked_for)
       throw Error(ErrorCode::bad_request,
-                  "the kernel '" + asked_for + "' refuses this problem: " + entry.refusal);
+                  "the kernel '" + asked_for + "' does not support this problem: " + entry.refusal);
     names.push_back(entry.kernel);
   }
   if (!asked_for.empty())
@@ -27,14 +27,15 @@ void throw_no_candidate(std::vector<Considered> const& considered, std::string c
         ErrorCode::bad_request,
         unknown_name("kernel", asked_for, names,
                      std::string("valid kernels for this operation on the backend ") + name_of(backend)));
-  throw Error(ErrorCode::bad_request, "no kernel accepts this problem:\n" + explain(considered, ""));
+  throw Error(ErrorCode::bad_request, "no kernel supports this problem:\n" + explain(considered, ""));
 }
 
 void throw_sum_over_batch(char const* what) {
-  throw Error(ErrorCode::bad_request,
-              std::string(what) +
-                  " over the batch: no part of the result belongs to one row or image, and "
-                  "batch-invariant (its bits, whatever the others are) has no effect for it");
+  throw Error(
+      ErrorCode::bad_request,
+      std::string(what) +
+          " over the batch: no part of the result belongs to a single row or image, so batch-invariant has "
+          "no effect");
 }
 
 std::string error_sentence(double expected, double limit) {
@@ -76,8 +77,9 @@ TensorDescription array_of_pointers(TensorDescription const& description) {
 void check_argument(char const* name, TensorDescription const& description, void const* pointer) {
   if (description.layout.size() == 0) return;
   if (pointer == nullptr)
-    throw Error(ErrorCode::bad_request, std::string("argument ") + name + " is null; the problem has it as " +
-                                            to_string(description));
+    throw Error(
+        ErrorCode::bad_request,
+        std::string("argument ") + name + " is null; the problem describes it as " + to_string(description));
   auto const address = reinterpret_cast<std::uintptr_t>(pointer);
   auto const size = static_cast<std::uintptr_t>(size_of(description.type));
   auto const refuse = [&](std::uintptr_t alignment, std::string const& why) {

@@ -33,8 +33,7 @@ Words words_of(std::string_view line) {
   Words words;
   if (line.ends_with('\r')) line.remove_suffix(1);
   for (char const letter : line)
-    if (static_cast<unsigned char>(letter) < ' ' && letter != '\t')
-      refuse("a control character stands there");
+    if (static_cast<unsigned char>(letter) < ' ' && letter != '\t') refuse("it contains a control character");
   while (true) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     if (line.empty()) return words;
@@ -84,13 +83,13 @@ TuningLine line_of(std::string_view text) {
   Words words = words_of(text), problem;
   std::string const subject = words.front().first.empty() ? words.front().second : words.front().first + '=';
   if (subject != "gemm" && subject != "conv")
-    refuse("a line begins with its subject, which is gemm or conv, not '" + subject + "'");
+    refuse("a line begins with its operation, gemm or conv, not '" + subject + "'");
   words.erase(words.begin());
   std::set<std::string> seen;
   for (auto const& [key, value] : words) {
     if (key.empty()) refuse("'" + value + "' is not of the form key=value");
     if (value.empty()) refuse(key + "= has no value");
-    if (!seen.insert(key).second) refuse("the key " + key + " stands there twice");
+    if (!seen.insert(key).second) refuse("the key " + key + " appears twice");
     if (key == "gpu")
       line.gpu = value;
     else if (key == "measured")

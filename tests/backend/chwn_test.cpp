@@ -448,7 +448,7 @@ TEST(Chwn16, RefusalsNameTheValueAndWhatIsLegal) {
 
   Device plain = device;
   plain.avx2 = false;
-  EXPECT_EQ(refusal(legal, plain), "the processor has neither AVX2 with FMA nor AVX-512; one is needed");
+  EXPECT_EQ(refusal(legal, plain), "the processor has neither AVX2 with FMA nor AVX-512; one is required");
 
   ConvolutionProblem p = legal;
   p.x.layout = image_layout(TensorFormat::chwn, 8, 6, 14, 14);

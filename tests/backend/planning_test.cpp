@@ -70,7 +70,8 @@ TEST(Planning, RefusalsNameThePredicateTheValueAndWhatIsLegal) {
   EXPECT_CONTAINS(refusal_of(plan.considered, "onednn_sgemm"), "it must be alpha*acc + beta*c");
   EXPECT_CONTAINS(refusal_of(plan.considered, "converted"), "nothing to convert");
   EXPECT_EQ(refusal_of(plan.considered, "reference"), "");
-  EXPECT_CONTAINS(message_of(problem, {.kernel = "openblas"}), "refuses this problem: a, b and d are f32");
+  EXPECT_CONTAINS(message_of(problem, {.kernel = "openblas"}),
+                  "does not support this problem: a, b and d are f32");
   EXPECT_CONTAINS(message_of(problem, {.kernel = "magic"}),
                   "openblas, onednn_sgemm, onednn_tiled, onednn_matmul");
 }

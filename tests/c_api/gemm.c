@@ -110,7 +110,7 @@ static void test_empty_and_memory(cosmati_handle_t handle) {
   OK(cosmati_download(memory, 0, back, sizeof back));
   for (int i = 0; i < M * N; ++i) wanted[i] = 4;
   SAME(back, wanted, (size_t)M * N, 0);
-  REFUSED(cosmati_download(memory, 8, back, sizeof back), COSMATI_BAD_REQUEST, "at 8|passes the end");
+  REFUSED(cosmati_download(memory, 8, back, sizeof back), COSMATI_BAD_REQUEST, "at 8|exceeds a memory");
   cosmati_free(memory);
 }
 

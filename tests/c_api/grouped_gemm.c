@@ -87,7 +87,7 @@ static void test_refusals(cosmati_handle_t handle) {
 
   problem = NULL;
   members[3].d.type = COSMATI_F16;
-  REFUSED(cosmati_grouped_gemm_problem(&group, &problem), COSMATI_BAD_REQUEST, "member 3|d is of f16");
+  REFUSED(cosmati_grouped_gemm_problem(&group, &problem), COSMATI_BAD_REQUEST, "member 3|d is f16");
   members[3].size = 8;
   REFUSED(cosmati_grouped_gemm_problem(&group, &problem), COSMATI_BAD_REQUEST, "member 3|size is 8");
   group.members = NULL;

@@ -81,7 +81,7 @@ for option, verbs in {"--out t.txt": "find tune compile", "--json": "find tune b
             done = program.try_verb(verb, "gemm", "--shapes", suite, *out)
             program.check(done.returncode in (2, 3), f"tune {option}: {done.stderr[:200]}")
             continue
-        refused(verb, "gemm", "--shapes", suite, *machine, tells=[option.split()[0], "for the command line"])
+        refused(verb, "gemm", "--shapes", suite, *machine, tells=[option.split()[0], "on the command line"])
 program.check(not os.path.exists(program.file("t.txt")) and not os.path.exists("t.txt"), "nothing was written for a line's --out")
 suite = write("suite.txt", "subject: gemm\nabout: one\n--size 8x8x8 --type f64 --layout tn --misalign 8\n")
 said = program.call("verify", "gemm", "--shapes", suite, "--backend", "cpu").stdout

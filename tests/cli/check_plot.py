@@ -153,7 +153,7 @@ def odd_records():
              record(median_seconds=0), record(gflops="fast"), record(type=None), record(problem="absent")]
     done, page = plot(write("odd.jsonl", *lines))
     check_whole(page, "odd")
-    counted = ("1 line of other" in page.text, "2 lines of other verbs than bench", "3 lines that are not records", "2 lines without a time or a rate",
+    counted = ("1 line of other" in page.text, "2 lines of verbs other than bench", "3 lines that are not records", "2 lines without a time or a rate",
                "2 lines without subject, problem or type", "2 earlier measurements left out")
     for words in counted[1:]:
         program.check(words in page.text, f"the report says: {words}")
@@ -196,8 +196,8 @@ def refusals():
     with open(program.file("bytes.jsonl"), "wb") as file:
         file.write(b'{"verb": "\xff"}\n')
     says(plot(program.file("bytes.jsonl"), expect=2)[0], "bytes.jsonl, line 1")
-    says(plot(write("empty.jsonl"), expect=2)[0], "empty.jsonl", "no measurement", "bench")
-    says(plot(write("others.jsonl", {"verb": "verify"}, {"verb": "info"}), expect=2)[0], "others.jsonl", "2 lines of other verbs")
+    says(plot(write("empty.jsonl"), expect=2)[0], "empty.jsonl", "contains no measurements", "bench")
+    says(plot(write("others.jsonl", {"verb": "verify"}, {"verb": "info"}), expect=2)[0], "others.jsonl", "2 lines of verbs other than bench")
     says(program.call("plot", "--out", program.file("x.html"), expect=2), "results.jsonl")
     says(program.call("plot", good, expect=2), "--out")
     says(program.call("plot", good, "--out", good, expect=2), "--out", "good.jsonl")

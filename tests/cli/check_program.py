@@ -234,7 +234,7 @@ def policies():
     for kind in ("bf16", "f16", "tf32", "s8"):
         program.check("1 problem, passed" in wgmma("--type", kind).stdout, f"wgmma of {kind} in the emulator")
     says(wgmma("--type", "bf16", "--device-description", "a100", expect=2), "wgmma needs compute capability 9.0")
-    says(wgmma("--type", "f32", expect=2), "multiply wgmma takes no f32 and f32 with sums in f32")
+    says(wgmma("--type", "f32", expect=2), "multiply wgmma does not support f32 and f32 with sums in f32")
     says(wgmma("--type", "bf16", "--policy", "large", expect=2), "valid policies: emulated")
     suite = [line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems") if line["suite"] == "figure9"]
     program.check(not suite or suite[0]["problems"] == 24, f"figure9: {suite}")
@@ -295,7 +295,7 @@ def finding():
         if len(found) > 1:
             ignored = json_lines(program.call("explain", *where, "--tuning", file, "--max-workspace", "0", "--json"), "verdict", "tuning")
             refused = [line for line in ignored if line["kernel"] == found[-1]["kernel"] and line["verdict"] == "refused"]
-            program.check(all("is ignored: the kernel is refused" in line["tuning"] for line in refused), f"limits go before a line: {ignored}")
+            program.check(all("is ignored: the kernel is rejected" in line["tuning"] for line in refused), f"limits go before a line: {ignored}")
     program.check("2 classes" in program.call("find", *problem, "--backend", "emulator", "--seconds", "0.001", "--out", file).stdout, "one line for a class")
     x, w = program.save("find_x", np.random.default_rng(1).normal(size=(4, 16, 20, 20)).astype(np.float32)), program.save("find_w", f32(16, 16, 3, 3))
     run = json_lines(program.call("run", "conv", "--x", x, "--w", w, "--pad", "1", "--threads", "1", "--backend", "cpu", "--tuning", file, "--out", program.file("find_y.npy"), "--json"), "kernel")

@@ -251,7 +251,7 @@ def by_every_algorithm(case, program, algorithms):
     for name in algorithms:
         program.options = ["--algorithm", name]
         sentence = verdict(case, program)
-        refused = "refuses this problem" in sentence
+        refused = "does not support this problem" in sentence
         counts[name, "refused" if refused else "wrong" if sentence else "right"] += 1
         if sentence and not refused:
             wrong.append(f"{name}: {sentence}")

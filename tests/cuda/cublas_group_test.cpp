@@ -96,7 +96,8 @@ TEST(CublasGroup, SaysWhatItDoesNotCompute) {
   GpuOperands const operands(*task, device, 1, 0, random);
   PeerProblem problem = problem_of(group.members);
   problem.beta = 1;
-  EXPECT_EQ(CublasGroup(problem, operands, 0).refusal(), "cuBLAS adds a group's c in place; beta 0 is timed");
+  EXPECT_EQ(CublasGroup(problem, operands, 0).refusal(),
+            "cuBLAS overwrites a group's c; only beta 0 is timed");
   problem.beta = 0;
   problem.type = DataType::s8;
   EXPECT_EQ(CublasGroup(problem, operands, 0).refusal(),

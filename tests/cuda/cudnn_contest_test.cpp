@@ -279,7 +279,7 @@ TEST_F(CudnnContest, TellsEveryAlgorithmThatTheLibraryOffers) {
   EXPECT_EQ(reasons["cuDNN: cudnnBackendExecute: CUDNN_STATUS_OF_THE_FAKE"], 4) << "engine 16";
   int too_large = 0;
   for (auto const& [reason, count] : reasons)
-    too_large += reason.starts_with("it needs more workspace") ? count : 0;
+    too_large += reason.starts_with("it needs more than the") ? count : 0;
   EXPECT_EQ(too_large, 4) << "engine 15";
   EXPECT_GE(measured, 1);
   EXPECT_LE(measured, 8);
@@ -317,7 +317,7 @@ TEST_F(CudnnContest, SaysWhyThereIsNoPlan) {
     EXPECT_EQ(without_memory.plans.size(), 1U) << "engine 0 needs none";
     EXPECT_EQ(
         without_memory.reason(),
-        "2 plans round more than the type, 4 plans need too much workspace, 1 plans are refused, cuDNN: "
+        "2 plans round more than the type, 4 plans need too much workspace, 1 plans are rejected, cuDNN: "
         "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED");
   }
   asked.w[1] = 2;  // two groups

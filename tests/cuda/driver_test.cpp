@@ -60,7 +60,7 @@ TEST_F(CudaDriver, IsOpenedAndTellsItsVersion) {
 TEST_F(CudaDriver, MissingFunctionIsUnavailable) {
   EXPECT_FALSE(driver().cuFuncLoad.present());
   EXPECT_EQ(complaint_of([] { driver().cuFuncLoad(nullptr); }, ErrorCode::unavailable),
-            "the NVIDIA driver here (of CUDA 12.2) has no function cuFuncLoad; a newer one has");
+            "the NVIDIA driver (of CUDA 12.2) has no function cuFuncLoad; a newer driver is required");
 }
 
 TEST_F(CudaDriver, FailureNamesCallAndReason) {
@@ -200,16 +200,14 @@ TEST_F(CudaDriver, SharedMemoryBeyond48KilobytesMustBeAllowed) {
       "driver refuses (CUDA_ERROR_OF_THE_FAKE, 1)");
   function.allow_shared_bytes(100000);
   EXPECT_NO_THROW(function.launch({1, 2, 3}, 64, 100000, 0, nullptr));
-  EXPECT_EQ(
-      complaint_of([&] { function.allow_shared_bytes(232448); }),
-      "kernel nothing was to have 232448 bytes of dynamic shared memory; device 0 has 231424 for a block of "
-      "it");
+  EXPECT_EQ(complaint_of([&] { function.allow_shared_bytes(232448); }),
+            "kernel nothing needs 232448 bytes of dynamic shared memory; device 0 has 231424 left per block");
 }
 
 TEST_F(CudaDriver, UnknownKernelIsNamed) {
   Module const module(0, "image");
   EXPECT_EQ(complaint_of([&] { module.function("absent"); }, ErrorCode::system),
-            "the module that was loaded has no kernel 'absent'");
+            "the loaded module has no kernel 'absent'");
 }
 
 TEST_F(CudaDriver, GraphRunsWhatWasCaptured) {

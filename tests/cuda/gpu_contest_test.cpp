@@ -166,8 +166,9 @@ TEST_F(GpuContest, MeasuresArraysWithGapsOffTheirAlignment) {
   EXPECT_TRUE(peer.sample->correct) << peer.sample->complaint;
   // If the placement is not passed to the peer, it reads the gaps or rejects the addresses.
   EXPECT_FALSE(hold("f32", {3, 0}).peers.at(0).sample->correct);
-  EXPECT_EQ(hold("f32", {0, 4}).peers.at(0).refusal,
-            "cublaslt ran none of its algorithms: cuBLASLt: cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED");
+  EXPECT_EQ(
+      hold("f32", {0, 4}).peers.at(0).refusal,
+      "cublaslt could not run any of its algorithms: cuBLASLt: cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED");
 }
 
 // A stand-in for the PyTorch process on the device; it computes the product with numpy from the same numbers.
@@ -283,11 +284,11 @@ TEST_F(GpuContest, SaysWhichProductsOfBytesThePeerHas) {
       "cuBLASLt has products of e4m3 and e4m3 as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, "
       "not as e5m2");
   EXPECT_EQ(of_peer("tn", e4m3, e4m3, e4m3, 1).refusal,
-            "cuBLASLt adds no c of e4m3; --d-type bf16, or beta 0");
+            "cuBLASLt does not support c of type e4m3; --d-type bf16, or beta 0");
   EXPECT_EQ(of_peer("tn", u8, u8, DataType::s32).refusal,
             "cuBLASLt has no products of u8; of 8-bit integers it has s8");
   EXPECT_EQ(of_peer("tn", bf16, DataType::f16, bf16).refusal,
-            "cuBLASLt takes factors of one type, not bf16 and f16");
+            "cuBLASLt requires operands of one type, not bf16 and f16");
   EXPECT_EQ(hold("u8").peers.at(0).refusal, "cuBLASLt has no products of u8; of 8-bit integers it has s8");
 }
 

@@ -90,7 +90,7 @@ TEST(Nccl, NobodyWaitsForAFailedDevice) {
   waiting.join();
   EXPECT_FALSE(said.empty());
   EXPECT_EQ(failure_of([&] { sums[1]->sum(static_cast<float*>(memory.data()), 1, 1, nullptr); }),
-            "another device failed in the middle of a sum");
+            "another device failed during a sum");
 }
 
 }  // namespace

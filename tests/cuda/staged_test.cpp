@@ -114,7 +114,7 @@ TEST(DeviceMemory, CopiesOnEveryBackend) {
     memory.download(back.data(), 10);
     EXPECT_EQ(back, (std::vector<char>{3, 3, 3, 3, 1, 2, 3, 3, 3, 3}));
     EXPECT_EQ(complaint_of([&] { memory.upload(two, 2, 9); }),
-              "an upload of 2 bytes at 9 passes the end of a memory of 10 bytes");
+              "an upload of 2 bytes at 9 exceeds a memory of 10 bytes");
     EXPECT_NE(DeviceMemory(this_device(backend, 1), 0).data(), nullptr);
   }
 }

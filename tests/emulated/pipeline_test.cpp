@@ -196,7 +196,7 @@ TEST(Pipeline, CatchesMissingLinks) {
   };
   expect_caught(Mistake::no_wait_for_full,
                 "A holds byte 0 of shared memory, to which nothing has been written or copied");
-  expect_caught(Mistake::no_wait_for_empty, "though all 1 arrivals of its phase 0 have come");
+  expect_caught(Mistake::no_wait_for_empty, "though all 1 arrivals of its phase 0 have been made");
   expect_caught(Mistake::wrong_phase,
                 "A holds byte 8192 of shared memory, to which a box is on its way; nobody has waited for it "
                 "at the barrier at byte 49160");

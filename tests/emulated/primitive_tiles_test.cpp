@@ -102,7 +102,7 @@ TEST(EmulatedTiles, ChannelsOfAThreadShareTheirWindows) {
       problem.x = problem.y = describe(f32, Shape(2, 9, side, side));
       if (direction == Direction::backward) problem.dx = problem.x;
       problem.alpha = 0.3;
-      EXPECT_TRUE(has(recipe(problem), "2 channels a thread")) << recipe(problem);
+      EXPECT_TRUE(has(recipe(problem), "2 channels per thread")) << recipe(problem);
       Trial(problem, 5).expect_fast_and_close(emulator(), {.terms = 40, .absolute = 1e-6});
     }
 }
@@ -113,7 +113,7 @@ TEST(EmulatedTiles, BlocksOfAClusterShareARow) {
     for (bool const logarithm : {false, true}) {
       softmax.x = softmax.y = describe(type, Shape(3, 4000));
       softmax.logarithm = logarithm;
-      std::string const kept = type == f32 ? "2 runs kept, " : "2 runs kept as they lie, ";
+      std::string const kept = type == f32 ? "2 runs kept, " : "2 runs kept packed, ";
       EXPECT_TRUE(has(recipe(softmax), "clusters of 2 blocks, " + kept)) << recipe(softmax);
       Trial trial(softmax, 5);
       for (Index i = 0; i < 3000; ++i)  // some threads and one entire block have no number
@@ -131,11 +131,11 @@ TEST(EmulatedTiles, RowsOfSixteenBitsAreKeptAsTheyLie) {
   SoftmaxProblem softmax;
   for (Index const length : {4, 132, 1024, 2044}) {
     softmax.x = softmax.y = describe(f16, Shape(5, length));
-    EXPECT_TRUE(has(recipe(softmax), "kept as they lie")) << recipe(softmax);
+    EXPECT_TRUE(has(recipe(softmax), "kept packed")) << recipe(softmax);
     Trial(softmax, 5).expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
   }
   softmax.x = softmax.y = describe(f16, Shape(5, 130));  // rows that end inside a run
-  EXPECT_FALSE(has(recipe(softmax), "kept as they lie")) << recipe(softmax);
+  EXPECT_FALSE(has(recipe(softmax), "kept packed")) << recipe(softmax);
 }
 
 TEST(EmulatedTiles, AClusterKeepsAChannel) {

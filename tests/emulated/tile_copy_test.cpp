@@ -238,9 +238,9 @@ TEST(TileCopy, AWrongNumberOfBytesIsADeadlock) {
   planted.copy.expected = 1040;
   EXPECT_SAYS(planted.report(),
               "threads 0-31 wait for parity 0 of the barrier at byte 16384, whose phase 0 misses 16 "
-              "bytes that no copy brings");
+              "bytes that no copy delivers");
   planted.copy.expected = 1000;
-  EXPECT_SAYS(planted.report(), "misses an expectation of 24 bytes that copies bring");
+  EXPECT_SAYS(planted.report(), "misses an expectation of 24 bytes that copies deliver");
 }
 
 TEST(TileCopy, NeedsAPublishedBarrier) {
@@ -352,7 +352,7 @@ TEST(TileCopy, TensorMapsThatTheHardwareRefuses) {
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.box[0] = 32; }),
               "a swizzle of 128 bytes and box rows of 64 bytes");
   EXPECT_SAYS(refusal([](auto& tensor) { tensor.address = static_cast<char*>(tensor.address) + 8; }),
-              "no multiple of 16 bytes");
+              "not a multiple of 16 bytes");
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(TransactionBarrier, ADeadlockNamesWhoWaitsForWhat) {
       "barrier at byte 16, whose phase 0 misses 1 of 32 arrivals");
   EXPECT_SAYS(report_on({.expected = 512}),
               "threads 32-63 wait for parity 0 of the barrier at byte 16, whose phase 0 "
-              "misses 512 bytes that no copy brings");
+              "misses 512 bytes that no copy delivers");
   EXPECT_SAYS(report_on({.parity = 1}), "");  // the phase before the first one counts as complete
 }
 
@@ -114,13 +114,13 @@ TEST(TransactionBarrier, MistakesAreReported) {
   EXPECT_EQ(report_on({.arrivals = 32, .arriving = 33, .expected = 512}),
             "block (0, 0, 0), thread 32 (warp 1, lane 0): arrives at the barrier at byte 16 of shared "
             "memory, though "
-            "all 32 arrivals of its phase 0 have come; it misses 512 bytes that no copy brings");
+            "all 32 arrivals of its phase 0 have been made; it misses 512 bytes that no copy delivers");
   EXPECT_SAYS(report_on({.made = false}),
               "at a barrier at byte 16 of shared memory, where init() has made no barrier");
   EXPECT_SAYS(report_on({.overwritten = true}), "where something has overwritten the barrier");
   EXPECT_SAYS(
       report_on({.expected = 1 << 20}),
-      "expects 1048576 bytes at the barrier at byte 16 of shared memory; a phase takes 1048575 at most");
+      "expects 1048576 bytes at the barrier at byte 16 of shared memory; a phase takes at most 1048575");
   EXPECT_SAYS(report_on({.arrivals = 0}), "for 0 arrivals; valid values: 1 to 1048575");
 }
 
@@ -234,7 +234,7 @@ TEST(NamedBarrier, ADeadlockSaysHowManyHaveCome) {
     return testing::report_of([&] { emulator::launch_kernel<bring_to_named<Named>>({1}, 128, 128, named); });
   };
   EXPECT_SAYS(report({out.data(), 64}),
-              "threads 32-63 wait for named barrier 3, where 64 of 96 threads have come");
+              "threads 32-63 wait for named barrier 3, where 64 of 96 threads have arrived");
   EXPECT_SAYS(report({out.data(), 96, 16}), "named barrier 16 of 96 threads; valid values: 1 to 15");
 }
 

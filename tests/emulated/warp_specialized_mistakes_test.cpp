@@ -179,7 +179,7 @@ TEST(WarpSpecializedMistakes, PhasesAndArrivals) {
   expect_deadlock(report<Mistake::wrong_parity_of_empty>(), nobody_released);
   expect_deadlock(report<Mistake::not_released>(), nobody_released);
   expect_deadlock(report<Mistake::half_the_bytes>(),
-                  ", whose phase 0 misses an expectation of 6144 bytes that copies bring; ");
+                  ", whose phase 0 misses an expectation of 6144 bytes that copies deliver; ");
 }
 
 TEST(WarpSpecializedMistakes, Fence) {
@@ -206,7 +206,7 @@ TEST(WarpSpecializedMistakes, TensorMaps) {
               "wgmma: B at byte 16384 of shared memory is read with a swizzle of 128 bytes, but was copied "
               "with a swizzle of 64 bytes");
   auto const half_a_box = [](auto& params) { params.a.map.word[12] = 32; };
-  EXPECT_SAYS(report_with(half_a_box), "whose phase 0 misses 4096 bytes that no copy brings");
+  EXPECT_SAYS(report_with(half_a_box), "whose phase 0 misses 4096 bytes that no copy delivers");
 }
 
 }  // namespace

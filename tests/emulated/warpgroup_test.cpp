@@ -276,7 +276,8 @@ TEST(Warpgroup, MistakesAreReported) {
   EXPECT_SAYS(test.report(Mistake::outside),
               "wgmma: the descriptor of B leads to byte 73728 of the 40960 bytes of shared memory");
   EXPECT_SAYS(test.report(Mistake::other_descriptor), "thread 5 (warp 0, lane 5): wgmma of descriptors");
-  EXPECT_SAYS(test.report(Mistake::lonely_thread), "wait for wgmma, to which 127 of 128 threads have come");
+  EXPECT_SAYS(test.report(Mistake::lonely_thread),
+              "wait for wgmma, at which 127 of 128 threads have arrived");
 }
 
 // Start addresses and strides of descriptors that no tile of TMA has.

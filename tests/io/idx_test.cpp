@@ -115,8 +115,8 @@ TEST(Idx, RefusesDamagedGzip) {
   std::string wrong_length = file;
   wrong_length[file.size() - 1] ^= 1;
   EXPECT_TRUE(contains(refused(wrong_length), "incorrect length check"));
-  EXPECT_TRUE(contains(refused(file.substr(0, file.size() - 3)), "is cut short"));
-  EXPECT_TRUE(contains(refused(file + "rest"), "4 bytes that are not gzip's"));
+  EXPECT_TRUE(contains(refused(file.substr(0, file.size() - 3)), "is truncated"));
+  EXPECT_TRUE(contains(refused(file + "rest"), "4 bytes after its compressed data that are not gzip"));
 }
 
 TEST(Idx, CutOrAlteredFilesNeverCrash) {

@@ -111,10 +111,10 @@ TEST(Png, SkipsChunksThatAreBombs) {
 
 TEST(Png, RefusesSizesThatLie) {
   EXPECT_TRUE(contains(refused(png(16384, 16384, 8, 2, "")), "claims 16384 x 16384 pixels"));
-  EXPECT_TRUE(contains(refused(png(100000, 1, 8, 0, "")), "not a sound PNG"));
-  EXPECT_TRUE(contains(refused(png(0, 1, 8, 0, "")), "not a sound PNG"));
-  EXPECT_TRUE(contains(refused(png(2, 2, 8, 0, text("\0\x01\x02", 3))), "not a sound PNG"));
-  EXPECT_TRUE(contains(refused("\x89PNG and so on"), "not a sound PNG"));
+  EXPECT_TRUE(contains(refused(png(100000, 1, 8, 0, "")), "not a valid PNG"));
+  EXPECT_TRUE(contains(refused(png(0, 1, 8, 0, "")), "not a valid PNG"));
+  EXPECT_TRUE(contains(refused(png(2, 2, 8, 0, text("\0\x01\x02", 3))), "not a valid PNG"));
+  EXPECT_TRUE(contains(refused("\x89PNG and so on"), "not a valid PNG"));
   EXPECT_TRUE(contains(refused("GIF89a"), "neither a PNG nor a BMP"));
 }
 
@@ -213,7 +213,7 @@ TEST(Bmp, RefusesSizesThatLie) {
   EXPECT_TRUE(contains(refused(bmp(0, 1, 24, "", row)), "claims 0 x 1"));
   EXPECT_TRUE(contains(refused(bmp(-1, 1, 24, "", row)), "claims -1 x 1"));
   EXPECT_TRUE(contains(refused(bmp(1, -2147483648LL, 24, "", row)), "claims 1 x 2147483648"));
-  EXPECT_TRUE(contains(refused(bmp(1, 1, 16, "", row)), "16 bits a pixel"));
+  EXPECT_TRUE(contains(refused(bmp(1, 1, 16, "", row)), "16 bits per pixel"));
   EXPECT_TRUE(contains(refused(bmp(1, 1, 8, two_grays, row, 2, 1)), "compression 1"));
   EXPECT_TRUE(contains(refused("BM"), "ends after 2 bytes"));
 }

@@ -196,7 +196,7 @@ TEST(Npy, RefusesHeadersThatAreNotOne) {
 
 TEST(Npy, RefusesShapesThatLie) {
   EXPECT_TRUE(contains(refused(with_header(header_of("<f4", "(1000000, 1000000)"), "abcd")),
-                       "means 4000000000000 bytes of data, but 4 follow"));
+                       "implies 4000000000000 bytes of data, but 4 follow"));
   EXPECT_TRUE(
       contains(refused(with_header(header_of("<f4", "(2,)"), "abcd")), "8 bytes of data, but 4 follow"));
   EXPECT_TRUE(contains(refused(with_header(header_of("<f4", "(2,)"), "abcdefghi")), "but 9 follow"));
@@ -206,7 +206,7 @@ TEST(Npy, RefusesShapesThatLie) {
   EXPECT_TRUE(contains(refused(with_header(header_of("|u1", "(18446744073709551617,)"), "a")), "2^62"));
   std::string huge = with_header(header_of("|u1", "(1,)"), "a", 2);
   huge[11] = '\x7f';
-  EXPECT_TRUE(contains(refused(huge), "promises a header of 21"));
+  EXPECT_TRUE(contains(refused(huge), "declares a header of 21"));
 }
 
 TEST(Npy, CutOrAlteredFilesNeverCrash) {

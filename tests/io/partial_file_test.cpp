@@ -156,7 +156,7 @@ TEST_F(PartialFiles, LinksAreNotFollowed) {
 TEST_F(PartialFiles, SecondNamesOfAFileAreNotWritten) {
   write_atomically(victim_, "precious");
   for (std::string const& path : {partial_, progress_}) files::create_hard_link(victim_, path);
-  expect_both_refused("second name");
+  expect_both_refused("hard link");
   EXPECT_EQ(read_file(victim_), "precious");
 }
 

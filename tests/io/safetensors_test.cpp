@@ -50,7 +50,7 @@ TEST(Safetensors, ReadsTensorsAndMetadata) {
   EXPECT_TRUE(model.contains("b"));
   EXPECT_FALSE(model.contains("c"));
   std::string const message = error_of([&] { model.at("c"); });
-  EXPECT_TRUE(contains(message, "no tensor 'c'; it holds 'a', 'b', 'none'")) << message;
+  EXPECT_TRUE(contains(message, "no tensor 'c'; it has 'a', 'b', 'none'")) << message;
 }
 
 TEST(Safetensors, ReadsEveryType) {
@@ -138,7 +138,7 @@ TEST(Safetensors, RefusesOffsetsThatLie) {
   EXPECT_TRUE(contains(one("[5]", "[0,5]"), "not within the 4 bytes"));
   EXPECT_TRUE(contains(one("[1]", "[1,0]"), "not within"));
   EXPECT_TRUE(contains(one("[1]", "[18446744073709551615,0]"), "not within"));
-  EXPECT_TRUE(contains(one("[3]", "[0,4]"), "means 3 bytes, but its data_offsets span 4"));
+  EXPECT_TRUE(contains(one("[3]", "[0,4]"), "implies 3 bytes, but its data_offsets span 4"));
   EXPECT_TRUE(contains(one("[4294967296,4294967296]", "[0,4]"), "2^62"));
   EXPECT_TRUE(contains(one("[18446744073709551615]", "[0,4]"), "2^62"));
   EXPECT_TRUE(contains(one("[3]", "[0,3]"), "take 3 bytes, but 4 follow"));

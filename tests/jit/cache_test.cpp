@@ -191,7 +191,7 @@ TEST_F(CacheTest, ANewProcessCountsWhatIsThere) {
 
 TEST_F(CacheTest, AnEntryLargerThanTheCacheIsAWarning) {
   KernelCache small = cache({.folder = own_, .most_bytes = 50});
-  EXPECT_TRUE(contains(small.get(numbered_source(1)).cache_warning, "larger than the whole cache"));
+  EXPECT_TRUE(contains(small.get(numbered_source(1)).cache_warning, "exceeds the limit of the cache"));
   EXPECT_EQ(small.statistics().files, 0);
 }
 

@@ -74,7 +74,7 @@ TEST(Schedule, RefusesWhatIsNotDefined) {
   EXPECT_EQ(message({.kind = ScheduleKind::step, .period = 0}, 0, 10),
             "learning-rate schedule: the period is 0 steps; it must be at least 1");
   EXPECT_EQ(message({.kind = ScheduleKind::one_cycle, .warm_up = 1.5}, 0, 10),
-            "learning-rate schedule: warm_up is 1.5; it must lie from 0 to 1");
+            "learning-rate schedule: warm_up is 1.5; it must be from 0 to 1");
   EXPECT_NE(message({.kind = ScheduleKind::one_cycle, .end_divisor = 0}, 0, 10), "nothing thrown");
 }
 

@@ -38,7 +38,8 @@ TEST(ValidateActivation, ShapesAndParameters) {
   } catch (Error const& error) {
     EXPECT_STREQ(
         error.what(),
-        "unknown activation function 'reluu' (did you mean relu?); valid functions: relu, leaky_relu, elu, sigmoid, tanh, scaled_tanh, "
+        "unknown activation function 'reluu' (did you mean relu?); valid functions: relu, leaky_relu, elu, "
+        "sigmoid, tanh, scaled_tanh, "
         "gelu, gelu_tanh, silu");
   }
 }
@@ -56,9 +57,10 @@ TEST(ValidateBatchNorm, ShapesAndEpsilon) {
   auto const empty = [](BatchNormProblem& p) { p.x = p.y = f32_of({0, 3, 4}); };
   EXPECT_EQ(refusal(problem, empty), "");
   problem.mode = BatchNormMode::training;
-  EXPECT_EQ(refusal(problem, empty),
-            "batch normalization training: x is f32 (0, 3, 4): there is no mean over no element; every "
-            "extent must be at least 1");
+  EXPECT_EQ(
+      refusal(problem, empty),
+      "batch normalization training: x is f32 (0, 3, 4): the mean over zero elements is undefined; every "
+      "extent must be at least 1");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.x = p.y = f32_of({3}); }),
             "batch normalization training: x is f32 (3), of rank 1; its rank must be 2 to 5");
 }
@@ -85,7 +87,8 @@ TEST(ValidateRowNorm, ShapesAndAxis) {
                 p.x = p.y = f32_of({2, 0});
                 p.weight = p.bias = p.statistics = {};
               }),
-      "layer normalization: x is f32 (2, 0): there is no mean over no element; every extent from axis 1 "
+      "layer normalization: x is f32 (2, 0): the mean over zero elements is undefined; every extent from "
+      "axis 1 "
       "on must be at least 1");
   EXPECT_NE(refusal(problem, [](auto& p) { p.direction = Direction::backward; }), "");  // there is no dx
 }
@@ -142,7 +145,7 @@ TEST(ValidateRbf, WithAndWithoutLabels) {
                     }),
             "rbf forward: centres is f32 (10, 80); its shape must be (10, 84)");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.distances = {}; }),
-            "rbf forward: distances are missing; without labels they are needed");
+            "rbf forward: distances are missing; they are required without labels");
   problem.labels = describe(DataType::s32, {4});
   EXPECT_EQ(refusal(problem, as_it_is), "rbf forward: loss is missing");
   problem.loss = f32_of({1});
@@ -160,7 +163,7 @@ TEST(ValidateElementwise, ShapesAndProbability) {
             "add: beta is inf; it must be finite");
   DropoutProblem const dropout{f32_of({2}), f32_of({2})};
   EXPECT_EQ(refusal(dropout, [](auto& p) { p.probability = 1.5; }),
-            "dropout: the probability is 1.5; it must lie from 0 to 1");
+            "dropout: the probability is 1.5; it must be from 0 to 1");
   EXPECT_NE(refusal(dropout, [](auto& p) { p.probability = nan; }), "");
   EXPECT_EQ(refusal(TransformProblem{f32_of({2, 3}), f32_of({3, 2})}, as_it_is),
             "transform: y is f32 (3, 2), x is f32 (2, 3); their shapes must be equal");

@@ -72,7 +72,7 @@ TEST(ValidateGemm, Strides) {
   EXPECT_EQ(
       refusal(gemm(), [](GemmProblem& p) { p.d.layout.stride[0] = 0; }),
       "gemm: d is written, but with the strides (0, 5, 1) of (2, 3, 5) its elements (1, 0, 0) and (0, 0, 0) "
-      "lie in one place; row-major strides would be (15, 5, 1)");
+      "share an address; row-major strides would be (15, 5, 1)");
   EXPECT_EQ(refusal(gemm(), [](GemmProblem& p) { p.a.layout.stride[1] = -4; }),
             "gemm: a: stride -4 of dimension 1 of (2, 3, 4) is negative");
   EXPECT_EQ(refusal(gemm(), [](GemmProblem& p) { p.a.layout.shape[1] = -3; }),

@@ -177,7 +177,7 @@ except subprocess.TimeoutExpired:
     sys.exit("FAIL the others did not end within 30 s")
 seconds = time.time() - start
 expect("the others exit within seconds", process.returncode != 0 and seconds < 15, (process.returncode, seconds))
-expect("the end is explained", "a process of the run was lost" in words and f"--resume {killed}" in words, words)
+expect("the end is explained", "a process was lost" in words and f"--resume {killed}" in words, words)
 for count in (1, 2, 3):
     # Stopped after a while, as by a user, since the training is long.
     process = subprocess.Popen(train(count, None, "--resume", killed), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -242,14 +242,14 @@ TEST(BatchInvariance, RefusalsAreSentences) {
   auto const plan = make_plan(problem, gpu_device("h200"), invariant);
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_EQ(said_of(plan, "multistage"),
-            "does not multiply by wgmma, by which batch-invariant plans multiply f16 and f16 whatever m is");
+            "does not use multiply wgmma, which batch-invariant plans use for f16 and f16 whatever m is");
   PlanOptions split = invariant;
   split.policy = "partition=split_k";
-  EXPECT_NE(refusal_of(problem, gpu_device("h200"), split).find("parts of k are added apart"),
+  EXPECT_NE(refusal_of(problem, gpu_device("h200"), split).find("sums parts of k separately"),
             std::string::npos);
   auto const host = make_plan(problem, this_device(Backend::cpu), invariant);
   EXPECT_EQ(host.kernel, "in_order");
-  EXPECT_EQ(said_of(host, "openblas").find("does not promise"), 0u);
+  EXPECT_EQ(said_of(host, "openblas").find("is not batch-invariant"), 0u);
   FindOptions find_options;
   find_options.plan = invariant;
   EXPECT_THROW((void)find(problem, this_device(Backend::cpu), find_options), Error);

@@ -103,7 +103,7 @@ TEST(EmulatedWarpSpecialized, StepsOfAllTilesAreStreamed) {
 TEST(EmulatedWarpSpecialized, RefusalsGiveTheReason) {
   EXPECT_EQ(refusal_of(product(DataType::bf16, DataType::bf16, 64, 64, 64, "tn")), "");
   EXPECT_EQ(refusal_of(product(DataType::f32, DataType::f32, 64, 64, 64, "tn")),
-            "multiply wgmma takes no f32 and f32 with sums in f32");
+            "multiply wgmma does not support f32 and f32 with sums in f32");
   EXPECT_EQ(refusal_of(product(DataType::bf16, DataType::bf16, 64, 64, 64, "tn"), emulator("a100")),
             "wgmma needs compute capability 9.0; " + describe_gpu("a100").name + " has 8.0");
   GemmProblem pointers = product(DataType::bf16, DataType::bf16, 64, 64, 64, "tn");

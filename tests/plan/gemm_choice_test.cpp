@@ -101,7 +101,7 @@ TEST(GemmChoice, RefusalsGiveTheValue) {
                        "multiply=fma"),
             "operand a: cp.async cannot transpose elements of 2 bytes; it needs 4");
   EXPECT_EQ(refusal_of("multistage", product(DataType::s8, DataType::s32, 64, 64, 64, "nn"), "h200"),
-            "operand a: cp.async cannot interleave s8 that lie along m or n; double_buffered does");
+            "operand a: cp.async cannot interleave s8 contiguous along m or n; double_buffered does");
 }
 
 TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
@@ -144,7 +144,7 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
     FAIL() << "accepted";
   } catch (Error const& error) {
     EXPECT_NE(std::string(error.what())
-                  .find("multiply mma takes s8 along k only, as they lie; operand a lies along m"),
+                  .find("multiply mma requires s8 contiguous along k; operand a is contiguous along m"),
               std::string::npos)
         << error.what();
   }
@@ -176,7 +176,8 @@ TEST(GemmChoice, PoliciesByNameAndByField) {
   EXPECT_NE(complaint("block_m=100").find("block_m = 100 is not a multiple of warp_m = 64; nearest: 128"),
             std::string::npos);
   EXPECT_NE(complaint("stages=9").find("stages = 9; multistage takes 3 to 5"), std::string::npos);
-  EXPECT_NE(complaint("huge,block_k=64,stages=5").find("bytes of shared memory a block"), std::string::npos);
+  EXPECT_NE(complaint("huge,block_k=64,stages=5").find("bytes of shared memory per block"),
+            std::string::npos);
 }
 
 TEST(GemmChoice, MoreScalarsThanAKernelTakesAreRefused) {
@@ -186,7 +187,7 @@ TEST(GemmChoice, MoreScalarsThanAKernelTakesAreRefused) {
     make_plan(product(DataType::f32, DataType::f32, 64, 64, 64, "nn", text), gpu_device("h200"));
     FAIL() << "accepted";
   } catch (Error const& error) {
-    EXPECT_NE(std::string(error.what()).find("names 33 scalars; a kernel takes at most 32"),
+    EXPECT_NE(std::string(error.what()).find("names 33 scalars; a kernel supports at most 32"),
               std::string::npos)
         << error.what();
   }

@@ -151,7 +151,7 @@ TEST(GroupedGemm, MembersHaveMuchInCommon) {
   };
   EXPECT_EQ(
       complaint([](GemmProblem& member) { member = product(DataType::f64, DataType::f64, 1, 2, 3, "nn"); }),
-      "member 1: grouped gemm: a is of f64, that of member 0 of f32; all members have one type");
+      "member 1: grouped gemm: a is f64, that of member 0 is f32; all members must have the same type");
   EXPECT_NE(complaint([](GemmProblem& member) {
               member.epilogue.expression = epilogue::parse("relu(acc)");
             }).find("the epilogue relu(acc), that of member 0 is acc"),

@@ -27,14 +27,14 @@ TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
     EXPECT_EQ(plan.kernel, "image_slices");
     EXPECT_EQ(std::get<SlicesRecipe>(plan.recipe.own).images,
               1'000'000);  // 2^30 pixels: 1.37 million images of x, 1.19 million of dx
-    EXPECT_NE(entry_of(plan, "implicit_gemm").refusal.find("divide the images"), std::string::npos);
+    EXPECT_NE(entry_of(plan, "implicit_gemm").refusal.find("split the batch"), std::string::npos);
   }
   g.n = 2;
   auto const small = make_plan(
       problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nchw, g),
       emulated_device());
   EXPECT_EQ(entry_of(small, "image_slices").refusal,
-            "divides the images where they have more than 2147483647 pixels; these have 1568");
+            "splits batches of more than 2147483647 pixels; this one has 1568");
   g.n = 1, g.h = 70'000, g.w = 40'000;
   auto const p =
       problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nchw, g);

@@ -77,7 +77,7 @@ TEST(MeasuredKernel, ALineIsReadAsItIsWritten) {
     Device device = host(Backend::emulator);
     device.backend = backend;
     TuningLine line = line_for(convolution(), device, "direct");
-    for (std::string const recipe : {"", "a thread an element, 1 launches"}) {
+    for (std::string const recipe : {"", "one thread per element, 1 launches"}) {
       line.recipe = recipe;
       TuningTable const table = TuningTable::parse(to_string(line), "tuning.txt");
       TuningLine const* const again = table.find(line.problems, line.gpu);
@@ -117,7 +117,7 @@ TEST(MeasuredKernel, PlansGoByTheLineWithinTheirLimits) {
     auto const passed_over = make_plan(convolution(), device, by(refused));
     EXPECT_EQ(passed_over.kernel, own.kernel);
     EXPECT_EQ(entry_of(passed_over, refused.kernel).note,
-              "tuning.txt, line 1 is ignored: the kernel is refused");
+              "tuning.txt, line 1 is ignored: the kernel is rejected");
     TuningLine old = line_for(convolution(), device, other);
     old.recipe = "in another way";
     EXPECT_NE(entry_of(make_plan(convolution(), device, by(old)), other)

@@ -31,7 +31,7 @@ TEST(PolicyRequest, IsEmptyIfNothingIsAskedFor) {
   EXPECT_EQ(PolicyRequest().refusal(), "");
   PolicyRequest request = "tile=2";
   EXPECT_FALSE(request.empty());
-  EXPECT_EQ(request.refusal(), "takes no policy; --policy tile=2 was asked for");
+  EXPECT_EQ(request.refusal(), "does not take a policy; --policy tile=2 was requested");
   request.tile.reset();  // what a transform leaves to its product
   EXPECT_TRUE(request.empty());
   EXPECT_FALSE(PolicyRequest("large,").empty());

@@ -58,7 +58,7 @@ void expect_launches(ConvolutionProblem const& p, char const* kernel, Strided co
   EXPECT_EQ(plan.recipe.launches, expected.launches);
   std::string const text = std::to_string(expected.launches) +
                            (expected.launches == 1 ? " launch" : " launches") + " for " +
-                           std::to_string(expected.places) + " places between the strides";
+                           std::to_string(expected.places) + " phases";
   EXPECT_NE(recipe_text(plan).find(text), std::string::npos) << recipe_text(plan);
   expect_right(p, kernel);
 }

@@ -102,12 +102,13 @@ TEST(StreamK, PlansAreDividedAsAsked) {
 TEST(StreamK, RefusalsGiveTheReason) {
   EXPECT_HAS(
       complaint(bf16_product(64, 64, 8192), "deep_pair,partition=stream_k", "warp_specialized"),
-      "partition = stream_k with cluster_k = 2: blocks that share a tile along k take tiles or split_k");
+      "partition = stream_k with cluster_k = 2: blocks that share a tile along k support only tiles and "
+      "split_k");
   EXPECT_HAS(complaint(bf16_product(64, 64, 64), "deep,partition=split_k", "warp_specialized"),
              "partition=split_k: there are fewer than 2 steps of k");
-  EXPECT_HAS(
-      complaint(bf16_product(64, 64, 64), "partition=streams", "warp_specialized"),
-      "--policy: unknown partition 'streams' (did you mean stream_k?); valid values: tiles, split_k, stream_k");
+  EXPECT_HAS(complaint(bf16_product(64, 64, 64), "partition=streams", "warp_specialized"),
+             "--policy: unknown partition 'streams' (did you mean stream_k?); valid values: tiles, split_k, "
+             "stream_k");
   GemmProblem many = bf16_product(65536, 65536, 1 << 20);
   EXPECT_HAS(complaint(many, "small,partition=stream_k", "warp_specialized"), "at most 2147483647 steps");
 }

@@ -106,14 +106,14 @@ TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
   };
   EXPECT_EQ(complaint(good), "");
   EXPECT_EQ(complaint("pool m=3"),
-            "tuning.txt, line 2: a line begins with its subject, which is gemm or conv, not 'pool'");
+            "tuning.txt, line 2: a line begins with its operation, gemm or conv, not 'pool'");
   struct Case {
     char const *old, *by, *complaint;
   };
   for (Case const& c : {
            Case{" splits=1", "", "the key splits is missing"},
            {" splits=1", " splits=0", "splits=0; expected an integer from 1"},
-           {" splits=1", " splits=1 splits=1", "the key splits stands there twice"},
+           {" splits=1", " splits=1 splits=1", "the key splits appears twice"},
            {" splits=1", " splits=1 split=1", "unknown key 'split' in a line for gemm"},
            {" splits=1", " splits=1 and", "'and' is not of the form key=value"},
            {" splits=1", " splits=", "splits= has no value"},
@@ -123,7 +123,7 @@ TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
            {"a=bf16/k8", "a=half/k8", "a=half/k8; expected f16"},
            {"a=bf16/k8", "a=bf16/k3", "a=bf16/k3; expected a width of 1, 2, 4, 8 or 16"},
            {"measured=4096x4096", "measured=large", "measured=largex4096x1; expected extents"},
-           {"driver=\"CUDA", "driver=\"\1CUDA", "a control character stands there"},
+           {"driver=\"CUDA", "driver=\"\1CUDA", "it contains a control character"},
            {"seconds=0.0002", "seconds=-1", "seconds=-1; expected seconds, a positive number"},
            {"seconds=0.0002", "seconds=nan", "seconds=nan; expected seconds, a positive number"},
            {"23:59:59Z", "late", "time=2026-01-31Tlate; expected a time such as"},
@@ -229,11 +229,13 @@ TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
   struct Case {
     char const *old, *by, *note;
   };
-  for (Case const& c : {Case{"stages=4", "stages=9", "stages = 9; multistage takes 3 to 5"},
-                        {"stages=4", "stages=3,blocks=1,stages=5,block_k=128", "needs "},
-                        {"multiply=mma", "multiply=half2", "multiply half2 sums in f16"},
-                        {"multiply=mma", "multiply=dp4a", "multiply dp4a sums in s32"},
-                        {"splits=1", "splits=200", "200 splits of 128 steps and 1 matrices"}}) {
+  for (Case const& c :
+       {Case{"stages=4", "stages=9", "stages = 9; multistage takes 3 to 5"},
+        {"stages=4", "stages=3,blocks=1,stages=5,block_k=128", "needs "},
+        {"multiply=mma", "multiply=half2", "multiply half2 sums in f16"},
+        {"multiply=mma", "multiply=dp4a", "multiply dp4a sums in s32"},
+        {"splits=1", "splits=200",
+         "200 splits for 128 steps and 1 matrices; at most one split per step and 65535 matrices"}}) {
     auto const plan = make_plan(large(), gpu_device("h200"), with(replaced(text, c.old, c.by)));
     EXPECT_EQ(plan.kernel, without.kernel);
     EXPECT_EQ(plan.recipe, without.recipe);

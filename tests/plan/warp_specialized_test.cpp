@@ -51,15 +51,15 @@ TEST(WarpSpecialized, RefusalsGiveTheValue) {
       std::string::npos)
       << of_odd;
   EXPECT_EQ(refusal_of(product(DataType::f32, DataType::f32, 512, 512, 512, "nn")),
-            "multiply wgmma takes no f32 and f32 with sums in f32");
+            "multiply wgmma does not support f32 and f32 with sums in f32");
   EXPECT_EQ(
       refusal_of(product(DataType::s8, DataType::s32, 512, 512, 512, "nn")),
-      "multiply wgmma takes s8 along k only; operand a lies along m; a copy for it needs 262144 bytes of "
-      "workspace; at most 0");
+      "multiply wgmma requires s8 contiguous along k; operand a is contiguous along m; a copy for it needs "
+      "262144 bytes of workspace; at most 0");
   GemmProblem misaligned = product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn");
   misaligned.b.alignment = 8;
   std::string const of_misaligned = refusal_of_copies(misaligned);
-  EXPECT_NE(of_misaligned.find("operand b: aligned to 8 bytes; the copy engine needs 16; a copy for it needs "
+  EXPECT_NE(of_misaligned.find("operand b: aligned to 8 bytes; TMA requires 16; a copy for it needs "
                                "524288 bytes of workspace; at most 0"),
             std::string::npos)
       << of_misaligned;
@@ -102,7 +102,7 @@ TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
   EXPECT_EQ(plan.recipe.policy.stages, 8);
   for (Considered const& entry : plan.considered)
     if (entry.kernel == "multistage") {
-      EXPECT_EQ(entry.refusal, "policy 'deep_pair' is one of warp_specialized");
+      EXPECT_EQ(entry.refusal, "policy 'deep_pair' applies only to warp_specialized");
     }
 }
 

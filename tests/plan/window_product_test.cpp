@@ -144,25 +144,24 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
   wide.pad_begin[1] = wide.pad_end[1] = 100;
   steps.stride[1] = 9, steps.w = 30;
   EXPECT_EQ(refusal(nhwc(forward, plain)), "");
-  EXPECT_EQ(
-      plan::window_products(nhwc(forward, odd), a_gpu().gpu).refusal,
-      "x: a stride of 12 elements of f16; the copy engine needs positive multiples of 8 elements (16 bytes)");
+  EXPECT_EQ(plan::window_products(nhwc(forward, odd), a_gpu().gpu).refusal,
+            "x: a stride of 12 elements of f16; TMA requires positive multiples of 8 elements (16 bytes)");
   EXPECT_EQ(refusal(nhwc(forward, odd)), "");  // packed first
   expect(nhwc(forward, far), "the first window begins at -130 of the rows");
-  expect(nhwc(forward, wide), "takes -128 to 127");
-  expect(nhwc(forward, steps), "windows lie 9 columns apart; the copy engine steps by at most 8");
+  expect(nhwc(forward, wide), "TMA supports -128 to 127");
+  expect(nhwc(forward, steps), "windows are 9 columns apart; TMA supports at most 8");
   expect(nhwc(forward, groups), "2 groups");
   EXPECT_EQ(plan::window_products(nhwc(ConvolutionDirection::filter, odd), a_gpu().gpu).refusal,
-            "12 channels; a box of a filter's gradient has one tap, so multiples of 64");
+            "12 channels; a TMA box of a filter gradient holds one tap and requires a multiple of 64");
   EXPECT_EQ(refusal(nhwc(ConvolutionDirection::filter, odd)), "");
   expect(nhwc(ConvolutionDirection::filter, plain, DataType::tf32), "pixels are not contiguous");
-  expect(nhwc(data, plain, DataType::s8), "multiply wgmma takes s8 along k only");
+  expect(nhwc(data, plain, DataType::s8), "multiply wgmma requires s8 contiguous along k");
   auto const pixels_last = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain);
   EXPECT_NE(plan::window_products(pixels_last, a_gpu().gpu).refusal.find("(channels last)"),
             std::string::npos);
   expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::chwn, plain),
          "strides of the images do not follow");
-  expect(nhwc(forward, plain, DataType::f32), "multiply wgmma takes no f32 and f32");
+  expect(nhwc(forward, plain, DataType::f32), "multiply wgmma does not support f32 and f32");
   Device old = a_gpu();
   old.gpu = describe_gpu("a100");
   EXPECT_NE(plan::window_products(nhwc(forward, plain), old.gpu).refusal.find("8.0"), std::string::npos);

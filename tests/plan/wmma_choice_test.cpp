@@ -92,9 +92,9 @@ TEST(WmmaChoice, RefusalsGiveTheValues) {
   options.policy = "multiply=wmma";
   GemmProblem mixed = square(DataType::s8, "tn");
   mixed.b.type = DataType::u8;
-  EXPECT_HAS(complaint(mixed, "h200", options), "multiply wmma takes no s8 and u8 with sums in s32");
+  EXPECT_HAS(complaint(mixed, "h200", options), "multiply wmma does not support s8 and u8 with sums in s32");
   EXPECT_HAS(complaint(square(DataType::e4m3, "tn"), "h200", options),
-             "multiply wmma takes no e4m3 and e4m3 with sums in f32");
+             "multiply wmma does not support e4m3 and e4m3 with sums in f32");
   options.policy = "multiply=wmma,epilogue=direct";
   EXPECT_HAS(complaint(square(DataType::f16, "tn"), "h200", options),
              "epilogue = direct; multiply wmma requires epilogue staged");

@@ -35,7 +35,7 @@ html_copy_source = False
 html_show_sphinx = False
 copybutton_prompt_text = "$ "
 
-# Pages below which others are listed: what Sphinx needs to know, and readers of the files do not.
+# Pages with a table of contents, which only Sphinx needs.
 BELOW = {"docs/decisions/README": ("docs/decisions/[0-9]*", 1), "reference/cpp": ("reference/cpp/**", 1), "reference/program": ("reference/program/*", 1)}
 
 

@@ -85,7 +85,7 @@ def convert(text):
                 end += 1
             indent = line[:len(line) - len(stripped)]
             block = [one.strip()[2:].removeprefix(" ") for one in lines[i:end]]
-            if column is not None and len(indent) == column:  # goes on from the end of the line above
+            if column is not None and len(indent) == column:  # continues a comment at the end of the line above
                 result += [f"{indent}///< {plain(one)}" for one in block]
             elif scopes.declares() and end < len(lines) and lines[end].strip() and lines[end].strip()[0] not in "}#":
                 result += documented(block, indent)

@@ -53,8 +53,8 @@ std::string violation_in_group(PeerProblem const& problem) {
   if (number_in_group(problem.result) != number_in_group(type))
     return std::string("cuBLAS is timed for groups of one type, not ") + name_of(type) + " and " +
            name_of(problem.result);
-  if (problem.sum == DataType::f16) return "cuBLAS adds groups in f32, not in f16";
-  if (problem.beta != 0) return "cuBLAS adds a group's c in place; beta 0 is timed";
+  if (problem.sum == DataType::f16) return "cuBLAS accumulates groups in f32, not in f16";
+  if (problem.beta != 0) return "cuBLAS overwrites a group's c; only beta 0 is timed";
   return {};
 }
 

@@ -31,7 +31,7 @@ std::string quoted_types(DataType a, DataType b) { return std::string(name_of(a)
 // may support them.
 std::string fp8_violation(PeerProblem const& problem, DataType b) {
   DataType const a = problem.type, d = problem.result;
-  if (!is_float8(b)) return "cuBLASLt multiplies no " + quoted_types(a, b);
+  if (!is_float8(b)) return "cuBLASLt does not multiply " + quoted_types(a, b);
   if (a == DataType::e5m2 && b == DataType::e5m2)
     return "cuBLASLt multiplies e4m3 and e4m3, or e4m3 and e5m2, not e5m2 and e5m2";
   if (problem.layout != "tn")
@@ -42,7 +42,7 @@ std::string fp8_violation(PeerProblem const& problem, DataType b) {
     return std::string("cuBLASLt has products of ") + quoted_types(a, b) +
            " as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, not as " + name_of(d);
   if (narrow && problem.beta != 0)
-    return std::string("cuBLASLt adds no c of ") + name_of(d) + "; --d-type bf16, or beta 0";
+    return std::string("cuBLASLt does not support c of type ") + name_of(d) + "; --d-type bf16, or beta 0";
   return {};
 }
 
@@ -51,7 +51,7 @@ std::string violation(PeerProblem const& problem) {
   if (is_float8(a)) return fp8_violation(problem, b);
   for (DataType const type : {a, b, problem.result})
     if (type == DataType::u8) return "cuBLASLt has no products of u8; of 8-bit integers it has s8";
-  if (a != b) return "cuBLASLt takes factors of one type, not " + quoted_types(a, b);
+  if (a != b) return "cuBLASLt requires operands of one type, not " + quoted_types(a, b);
   return {};
 }
 
@@ -69,7 +69,7 @@ CublasLtPeer::Scalar CublasLtPeer::scalar(double value, DataType type) {
   store(type, result.bytes, 0, value);
   if (load(type, result.bytes, 0) != value)
     throw Error(ErrorCode::unavailable, "peer cublaslt takes alpha and beta as " +
-                                            std::string(name_of(type)) + " here, which cannot hold " +
+                                            std::string(name_of(type)) + " here, which cannot represent " +
                                             std::to_string(value));
   return result;
 }
@@ -114,7 +114,7 @@ CublasLtPeer::CublasLtPeer(PeerProblem const& problem, int ordinal)
     ask_heuristics(problem);
   } catch (Error const& error) {  // older versions do not support arrays of pointers
     if (!problem.by_pointers || error.code() != ErrorCode::system) throw;
-    refusal_ = cublaslt::version() + " takes no arrays of pointers: " + error.what();
+    refusal_ = cublaslt::version() + " does not support arrays of pointers: " + error.what();
   }
 }
 

@@ -209,9 +209,9 @@ std::string CudnnGraph::Plans::reason() const {
   };
   add(other_numerics, "plans round more than the type");
   add(too_large, "plans need too much workspace");
-  add(refused, "plans are refused");
+  add(refused, "plans are rejected");
   if (!last_failure.empty()) text += (text.empty() ? "" : ", ") + last_failure;
-  return text.empty() ? "the heuristics name no plan" : text;
+  return text.empty() ? "the heuristics propose no plan" : text;
 }
 
 CudnnGraph::Plans CudnnGraph::plans(std::size_t most_bytes, int most_plans) const {
@@ -263,7 +263,7 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size
       auto const bytes = static_cast<std::size_t>(plan.integer(Attribute::plan_workspace_bytes));
       if (bytes > most_bytes) {
         leave_out(result.too_large,
-                  "it needs more workspace than the " + std::to_string(most_bytes) + " bytes that there are",
+                  "it needs more than the " + std::to_string(most_bytes) + " bytes of workspace available",
                   bytes);
         continue;
       }

@@ -19,7 +19,7 @@ PeerLibrary::PeerLibrary(std::string const& peer, std::string const& title, char
   path_ = chosen != nullptr ? chosen : found.empty() ? names.front() : found;
   handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr)
-    throw Error(ErrorCode::unavailable, "peer " + peer + ": " + title + " is not here: " + dlerror());
+    throw Error(ErrorCode::unavailable, "peer " + peer + ": " + title + " is not available: " + dlerror());
 }
 
 void* PeerLibrary::find(char const* name) const {

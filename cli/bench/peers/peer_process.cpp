@@ -24,7 +24,7 @@ PeerProcess::PeerProcess(PeerProblem const& problem)
   std::string const greeting = process_.read_line();
   if (!greeting.starts_with("ready "))
     throw Error(ErrorCode::unavailable,
-                "peer " + peer_ + ": " + (greeting.empty() ? "it ended without a word" : greeting));
+                "peer " + peer_ + ": " + (greeting.empty() ? "it exited without an answer" : greeting));
   version_ = greeting.substr(6);
 }
 
@@ -32,7 +32,7 @@ PeerTimes PeerProcess::time(double seconds) {
   PeerTimes answer;
   std::istringstream reply(process_.write_line(std::to_string(seconds)) ? process_.read_line() : "");
   if (!(reply >> answer.least >> answer.median >> answer.samples))
-    throw Error(ErrorCode::unavailable, "peer " + peer_ + ": it ended in the middle of a measurement");
+    throw Error(ErrorCode::unavailable, "peer " + peer_ + ": it exited during a measurement");
   return answer;
 }
 

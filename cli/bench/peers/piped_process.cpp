@@ -27,7 +27,7 @@ struct Pipe {
   Pipe() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-      throw Error(ErrorCode::system, std::string("no pipe for a peer: ") + std::strerror(errno));
+      throw Error(ErrorCode::system, std::string("cannot create a pipe for a peer: ") + std::strerror(errno));
     read_end = ends[0];
     write_end = ends[1];
   }

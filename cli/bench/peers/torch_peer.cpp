@@ -21,10 +21,10 @@ using Json = nlohmann::json;
 constexpr Index sampled_places = 4096;  // per output
 
 std::string how_to_give_one(std::string const& python) {
-  return "peer torch needs a Python with PyTorch, and " + python + " is none (";
+  return "peer torch requires a Python with PyTorch; " + python + " is not one (";
 }
 constexpr char const* where_to_name_one =
-    "); another is named by --python FILE or by the environment variable COSMATI_PYTHON";
+    "); select another with --python FILE or the environment variable COSMATI_PYTHON";
 
 }  // namespace
 
@@ -44,7 +44,7 @@ class TorchProcess {
     try {
       greeting = answer();
     } catch (Error const&) {
-      greeting = {{"refusal", "it ended without a word"}};
+      greeting = {{"refusal", "it exited without an answer"}};
     }
     if (greeting.contains("refusal")) {
       close(file_);
@@ -68,8 +68,8 @@ class TorchProcess {
     if (ftruncate(file_, static_cast<off_t>(bytes)) == 0)
       mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
     if (mapped == MAP_FAILED)
-      throw Error(ErrorCode::system, "peer torch: no " + std::to_string(bytes) +
-                                         " bytes of memory to share: " + std::strerror(errno));
+      throw Error(ErrorCode::system, "peer torch: cannot allocate " + std::to_string(bytes) +
+                                         " bytes of shared memory: " + std::strerror(errno));
     bytes_ = bytes;
     return memory_ = static_cast<std::byte*>(mapped);
   }
@@ -87,7 +87,7 @@ class TorchProcess {
   static int make_file() {
     int const file = memfd_create("cosmati", MFD_CLOEXEC);
     if (file < 0)
-      throw Error(ErrorCode::system, std::string("no memory to share with a peer: ") + std::strerror(errno));
+      throw Error(ErrorCode::system, std::string("cannot share memory with a peer: ") + std::strerror(errno));
     return file;
   }
   void unmap() {
@@ -97,7 +97,7 @@ class TorchProcess {
   Json answer() {
     Json const line = Json::parse(process_->read_line(), nullptr, false);
     if (!line.is_object())
-      throw Error(ErrorCode::unavailable, "peer torch: " + python_ + " ended in the middle of a measurement");
+      throw Error(ErrorCode::unavailable, "peer torch: " + python_ + " exited during a measurement");
     return line;
   }
 
@@ -153,7 +153,7 @@ TorchPeer::TorchPeer(Task& task, Device const& device, PlanOptions const& option
   bool const on_gpu = backend_ == Backend::cuda;
   if (on_gpu && !process_->has_cuda)
     throw Error(ErrorCode::unavailable,
-                how_to_give_one(rules.python) + process_->version + " has no GPU here" + where_to_name_one);
+                how_to_give_one(rules.python) + process_->version + " sees no GPU" + where_to_name_one);
   std::size_t bytes = 0;
   Json slots = Json::array();
   for (Slot const& slot : slots_) {

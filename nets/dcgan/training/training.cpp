@@ -43,7 +43,7 @@ void Training::prepare() {
     refuse(pictures_.source + " holds " + std::to_string(pictures_.count) + " pictures; a batch of " +
            std::to_string(s.batch) + " needs at least as many");
   if (pictures_.size != s.architecture.image_size() || s.architecture.channels.back() != 3)
-    refuse("the pictures are " + std::to_string(pictures_.size) + " pixels wide; the generator draws " +
+    refuse("the pictures are " + std::to_string(pictures_.size) + " pixels wide; the generator makes " +
            std::to_string(s.architecture.image_size()));
   int const here = static_cast<int>(team_.devices.size()), all = team_.size();
   if (s.batch < all)

@@ -130,7 +130,7 @@ std::string violates_conversion(Problem const& problem, Device const& device) {
     return std::string("nothing to convert: every tensor is dense and ") +
            name_of(conversion_of(problem).type) + " already";
   if (make_plan(converted_problem(problem), device, {}).kernel == "reference")
-    return std::string("no fast kernel takes the problem in ") + name_of(conversion_of(problem).type) +
+    return std::string("no fast kernel supports the problem in ") + name_of(conversion_of(problem).type) +
            " either";
   return {};
 }

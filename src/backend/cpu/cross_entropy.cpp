@@ -76,7 +76,7 @@ class CrossEntropyKernel final : public HostKernel<CrossEntropyProblem> {
 };
 
 std::string violates_classes(CrossEntropyProblem const& problem, Device const&) {
-  return problem.x.layout.size() > 0 ? "" : "x " + to_string(problem.x.shape()) + " has no element";
+  return problem.x.layout.size() > 0 ? "" : "x " + to_string(problem.x.shape()) + " is empty";
 }
 
 }  // namespace

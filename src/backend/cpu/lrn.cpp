@@ -209,7 +209,7 @@ class LrnKernel final : public HostKernel<LrnProblem> {
 };
 
 std::string violates_lrn_size(LrnProblem const& problem, Device const&) {
-  return problem.x.layout.size() > 0 ? "" : "x " + to_string(problem.x.shape()) + " has no element";
+  return problem.x.layout.size() > 0 ? "" : "x " + to_string(problem.x.shape()) + " is empty";
 }
 
 }  // namespace

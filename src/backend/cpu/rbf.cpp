@@ -176,7 +176,7 @@ class RbfKernel final : public HostKernel<RbfProblem> {
 std::string violates_rbf_size(RbfProblem const& problem, Device const&) {
   if (problem.x.layout.size() > 0 && problem.centres.layout.size() > 0) return {};
   return "x " + to_string(problem.x.shape()) + " or centres " + to_string(problem.centres.shape()) +
-         " has no element";
+         " is empty";
 }
 
 }  // namespace

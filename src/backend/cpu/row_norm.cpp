@@ -15,8 +15,8 @@ namespace cosmati::cpu {
 namespace {
 
 constexpr Index small_work = 1 << 12;  // elements processed in the time needed to start a second thread
-constexpr int lanes = 16;              // sums side by side, in a fixed order for every instruction set
-constexpr Index block = 1024;          // elements whose sums are in Real; those of blocks are in double
+constexpr int lanes = 16;      // independent sums, in an order that does not depend on the instruction set
+constexpr Index block = 1024;  // elements per block; a block is summed in Real, blocks are summed in double
 
 // The sum of term(i) for i in [0, count).
 template <class Real, class Term>
@@ -54,7 +54,7 @@ struct Row {
   Real const* dy;
   Real const* weight;
   Real const* bias;
-  // The mean is mean + correction: of large means the first rounds more than the deviations.
+  // The mean is mean + correction, since the rounding error of a large mean may exceed the deviations.
   Real mean, correction, inverse;
   Index count;
 };
@@ -79,7 +79,7 @@ COSMATI_ALWAYS_INLINE void normalize(Row<Real> row, Real* y) {
   }
 }
 
-// g = dy * weight, where there are weights
+// g = dy * weight, or dy without weights
 template <class Real>
 COSMATI_ALWAYS_INLINE void weigh(Row<Real> row, Real* g) {
   COSMATI_INDEPENDENT
@@ -116,7 +116,8 @@ bool is_parameter(RowNormProblem const& problem, TensorDescription const& tensor
   return &tensor == &problem.weight || &tensor == &problem.bias || &tensor == &problem.dweight ||
          &tensor == &problem.dbias;
 }
-// The elements of a row, in row-major order, as one axis of the tensor; of rank 2 or more if there is none.
+// The elements of a row, in row-major order, as one axis of the tensor; rank 2 or more if they cannot be
+// merged.
 LoopNest<2> nest_of_row(RowNormProblem const& problem, TensorDescription const& tensor) {
   Layout layout = row_major(row_shape(problem));
   int const skipped = is_parameter(problem, tensor) ? 0 : problem.axis;
@@ -135,8 +136,8 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     nest_ =
         make_loop_nest<4>({rows_of(problem.x), rows_of(problem.y), rows_of(forward_ ? problem.y : problem.dx),
                            rows_of(problem.statistics.present() ? problem.statistics : problem.x)});
-    // The sums of the parameters' gradients: one for each of as many chunks of rows as the problem says,
-    // whatever the number of threads, then over the chunks in their order.
+    // The sums of the parameters' gradients: first within chunks of rows, whose number depends only on the
+    // problem and not on the number of threads, then over the chunks in order.
     sums_ = (problem.dweight.present() ? 1 : 0) + (problem.dbias.present() ? 1 : 0);
     chunks_ = sums_ > 0 ? std::clamp<Index>(nest_.size() / 4, 1, 64) : std::max<Index>(1, nest_.size());
   }
@@ -200,7 +201,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   bool as_it_is(TensorDescription const& tensor) const {
     return tensor.type == type_of<Real> && (length_ == 1 || step(tensor) == 1);
   }
-  // The row itself if it lies as it is needed, else a copy in `to`.
+  // The row itself if its type and stride are suitable, otherwise a copy in `to`.
   Real const* read(TensorDescription const& tensor, void const* data, Index offset, Real* to) const {
     if (as_it_is(tensor)) return static_cast<Real const*>(data) + offset;
     read_row(tensor.type, element(tensor.type, data, offset), step(tensor), to, length_);
@@ -222,7 +223,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     if (problem_.centered()) {
       row.mean = static_cast<Real>(Clones<sum_row<Real>>::call(row.x, length_) / count);
       correction = Clones<sum_differences<Real>>::call(row.x, row.mean, length_) / count;
-      if (!std::isfinite(correction)) correction = 0;  // of an infinite mean
+      if (!std::isfinite(correction)) correction = 0;  // the mean is infinite
       mean = static_cast<double>(row.mean) + correction;
     }
     row.correction = static_cast<Real>(correction);

@@ -118,7 +118,7 @@ class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
 bool in_double(SoftmaxProblem const& problem) { return problem.y.type == DataType::f64; }
 
 std::string violates_axis(SoftmaxProblem const& problem, Device const&) {
-  return problem.y.layout.size() > 0 ? "" : "y " + to_string(problem.y.shape()) + " has no element";
+  return problem.y.layout.size() > 0 ? "" : "y " + to_string(problem.y.shape()) + " is empty";
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ OpenedCatalogue open_catalogue() {
     return {nullptr, std::string("the kernels of --backend emulator are in ") + name +
                          ", which is neither in " + file.folder +
                          " nor in ../lib beside it; build it with `make emulator`, or with " +
-                         "`cmake --build FOLDER --target cosmati_emulator` for a build folder of your own"};
+                         "`cmake --build FOLDER --target cosmati_emulator` for another build folder"};
   void* const handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const entry = handle == nullptr ? nullptr : dlsym(handle, "cosmati_emulator_catalogue");
   if (entry == nullptr) return {nullptr, std::string("the kernels of --backend emulator: ") + dlerror()};

@@ -16,7 +16,7 @@ namespace {
 
 constexpr program::TensorMapEncoder encode{&encode_tensor_map, &encode_tensor_map};
 
-// One for each member of a group.
+// One entry for each member of a group.
 using Epilogues = std::vector<reference::ElementEpilogue>;
 
 Epilogues epilogues_of(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {

@@ -35,7 +35,7 @@ void open(Precision& precision, std::string const& file, std::string const& pref
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     failure =
-        "the emulator's transforms are FFTW's, which is not here (libfftw3-single3, libfftw3-double3): " +
+        "the emulator's transforms require FFTW, which was not found (libfftw3-single3, libfftw3-double3): " +
         std::string(dlerror());
     return;
   }
@@ -84,7 +84,7 @@ FftwPlan::FftwPlan(int rows, int columns, int count, DataType real, bool inverse
                              inverse ? complex_plane : real_plane, place.data(),
                              inverse ? real_extents : complex_extents, 1,
                              inverse ? real_plane : complex_plane, estimate | unaligned);
-  if (plan_ == nullptr) throw Error(ErrorCode::system, "FFTW refused a plan");
+  if (plan_ == nullptr) throw Error(ErrorCode::system, "FFTW could not create a plan");
 }
 
 FftwPlan::~FftwPlan() {

@@ -53,10 +53,11 @@ std::string data_of(std::string_view png, std::string_view name) {
 void write_animated_png(std::string const& path, Index count, int frames_per_second,
                         std::function<Image(Index)> const& frame) {
   if (count < 1 || count > 0x7fffffff || frames_per_second < 1 || frames_per_second > 1000)
-    throw Error(ErrorCode::bad_request,
-                fmt::format("{} frames at {} a second: an animation has 1 to 2147483647 frames, 1 to 1000 a "
-                            "second",
-                            count, frames_per_second));
+    throw Error(
+        ErrorCode::bad_request,
+        fmt::format(
+            "{} frames at {} per second; an animation has 1 to 2147483647 frames at 1 to 1000 per second",
+            count, frames_per_second));
   write_atomically(path, [&](FileWriter& file) {
     std::uint32_t sequence = 0;  // numbers frame headers and the rows of all frames but the first, together
     std::string head;
@@ -70,10 +71,12 @@ void write_animated_png(std::string const& path, Index count, int frames_per_sec
         constexpr std::uint32_t for_ever = 0;
         file.write(chunk("acTL", big_endian(static_cast<std::uint32_t>(count)) + big_endian(for_ever)));
       } else if (header != head) {
-        throw Error(ErrorCode::bad_request,
-                    fmt::format("frame {} of the animation {} is {} x {} pixels; all have the size and the "
-                                "channels of frame 0",
-                                i, path, image.width, image.height));
+        throw Error(
+            ErrorCode::bad_request,
+            fmt::format(
+                "frame {} of the animation {} is {} x {} pixels; all frames must have the size and the "
+                "channels of frame 0",
+                i, path, image.width, image.height));
       }
       // The frame's rectangle (the full image), its duration, and that the next frame replaces it.
       file.write(chunk("fcTL", big_endian(sequence++) + big_endian(static_cast<std::uint32_t>(image.width)) +

@@ -67,9 +67,9 @@ class Decoder {
     top_down_ = height_ < 0;
     if (top_down_) height_ = -height_;
     check_image_extents(width_, height_, name_);
-    if (u16_at(26) != 1) bad_file(name_, fmt::format("has {} color planes where a BMP has 1", u16_at(26)));
+    if (u16_at(26) != 1) bad_file(name_, fmt::format("has {} color planes; expected 1", u16_at(26)));
     if (bits_ != 1 && bits_ != 4 && bits_ != 8 && bits_ != 24 && bits_ != 32)
-      bad_file(name_, fmt::format("has {} bits a pixel; valid values: 1, 4, 8, 24 and 32", bits_));
+      bad_file(name_, fmt::format("has {} bits per pixel; valid values: 1, 4, 8, 24 and 32", bits_));
     std::size_t const data_bytes = row_bytes() * static_cast<std::size_t>(height_);
     if (data_at_ < file_header_bytes + header_bytes_ || data_at_ > file_.size() ||
         data_bytes > file_.size() - data_at_)
@@ -85,7 +85,7 @@ class Decoder {
     if (compression_ == 0) return;
     std::size_t const masks_at = file_header_bytes + information_bytes;
     if (compression_ != with_masks || bits_ != 32 || masks_at + 12 > data_at_)
-      bad_file(name_, fmt::format("has compression {} with {} bits a pixel; valid values: 0, none",
+      bad_file(name_, fmt::format("has compression {} with {} bits per pixel; valid values: 0 (none)",
                                   compression_, bits_));
     if (u32_at(masks_at) != 0xff0000 || u32_at(masks_at + 4) != 0xff00 || u32_at(masks_at + 8) != 0xff)
       bad_file(name_,

@@ -49,7 +49,7 @@ struct Reader {
 
 void take_bytes(png_structp png, png_bytep to, std::size_t count) {
   auto* const reader = static_cast<Reader*>(png_get_io_ptr(png));
-  if (count > reader->input.size()) png_error(png, "it is cut short");
+  if (count > reader->input.size()) png_error(png, "it is truncated");
   std::memcpy(to, reader->input.data(), count);
   reader->input = reader->input.subspan(count);
 }
@@ -83,7 +83,7 @@ bool read_rows(Reader& reader, png_bytepp rows) {
 }
 
 [[noreturn]] void refuse(Reader const& reader, std::string const& name) {
-  bad_file(name, fmt::format("is not a sound PNG file: {}", reader.message.text));
+  bad_file(name, fmt::format("is not a valid PNG file: {}", reader.message.text));
 }
 
 constexpr long long default_most_bytes = 256LL << 20;  // if COSMATI_MAX_IMAGE is not set
@@ -163,7 +163,9 @@ std::vector<png_bytep> row_pointers(Image& image) {
   return rows;
 }
 
-[[noreturn]] void out_of_memory() { throw Error(ErrorCode::out_of_memory, "no memory for the PNG library"); }
+[[noreturn]] void out_of_memory() {
+  throw Error(ErrorCode::out_of_memory, "out of memory in the PNG library");
+}
 
 }  // namespace
 

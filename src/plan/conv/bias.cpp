@@ -62,7 +62,7 @@ Candidate<ConvolutionProblem> bias_candidate() {
       "bias_gradient",
       {{[](ConvolutionProblem const& problem, Device const&) {
         return problem.direction == ConvolutionDirection::bias ? std::string()
-                                                               : std::string("sums bias gradients alone");
+                                                               : std::string("supports bias gradients only");
       }}},
       nullptr,
       [](Plan<ConvolutionProblem> const& plan) { return with_bias(plan, nullptr); }};

@@ -52,7 +52,7 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
       (kind == OperandKind::repacked && copy.repack.bytes == 0))
     offer.refusal =
         "only repacks filters of data gradients whose input channels are not contiguous; --policy " +
-        options.policy.text + " was asked for";
+        options.policy.text + " was requested";
   else if (!kind)
     offer = best_product(problem, device, without, forms, recipe);
   if (copy.repack.bytes == 0 || (kind && kind != OperandKind::repacked)) return offer;
@@ -97,8 +97,8 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   offer.recipe.product.predicted_seconds = offer.predicted_seconds;
   if (device.backend == Backend::emulator)
     offer.workspace_bytes = emulator::widening_bytes(problem, offer.recipe);
-  offer.text = fmt::format("a thread an element, {} launches", offer.recipe.launches);
-  if (together) offer.text += fmt::format(" for {} places between the strides", forms.size());
+  offer.text = fmt::format("one thread per element, {} launches", offer.recipe.launches);
+  if (together) offer.text += fmt::format(" for {} phases", forms.size());
   return offer;
 }
 
@@ -109,12 +109,12 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
   Offer<Problem> offer;
   constexpr bool repacks = offer_of == &implicit_gemm || offer_of == &plain_gemm;
   if (!repacks && options.policy.operands)
-    offer.refusal = "repacks no operands; --policy " + options.policy.text + " was asked for";
+    offer.refusal = "does not repack operands; --policy " + options.policy.text + " was requested";
   else
     offer = offer_of(problem, device, options);
   if (!problem.db.present() || !offer.refusal.empty()) return offer;
   if (makes_bias_gradient(problem, offer.recipe)) {
-    offer.text += ", the bias gradient with it";
+    offer.text += ", bias gradient included";
     return offer;
   }
   std::size_t const before = (offer.workspace_bytes + 255) / 256 * 256;
@@ -165,15 +165,15 @@ std::string problem_violation(Problem const& problem, Backend backend) {
   for (int i : {0, 1}) {
     Index const extent = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i];
     if (extent > most_extent)
-      return fmt::format("an image with its padding has {} {}; at most {}", extent,
-                         i == 0 ? "rows" : "columns", most_extent);
+      return fmt::format("a padded image has {} {}; at most {}", extent, i == 0 ? "rows" : "columns",
+                         most_extent);
   }
   auto const& expression = problem.epilogue.expression;
   if (backend == Backend::cuda && (expression.operands().size() > max_convolution_operands ||
                                    expression.scalars().size() > max_convolution_operands ||
                                    expression.stores().size() > max_convolution_stores))
     return fmt::format(
-        "the epilogue names {} arrays, {} scalars and {} stores; a kernel takes at most {}, {} and {}",
+        "the epilogue names {} arrays, {} scalars and {} stores; a kernel supports at most {}, {} and {}",
         expression.operands().size(), expression.scalars().size(), expression.stores().size(),
         max_convolution_operands, max_convolution_operands, max_convolution_stores);
   return {};
@@ -183,7 +183,7 @@ std::string extent_violation(std::vector<ConvolutionForm> const& forms) {
   for (ConvolutionForm const& form : forms)
     for (Index const extent : {form.rows(), form.columns(), form.depth()})
       if (extent > most_extent)
-        return fmt::format("an index of the product has {} values; at most {}: divide the images", extent,
+        return fmt::format("an index of the product has {} values; at most {}: split the batch", extent,
                            most_extent);
   return {};
 }

@@ -98,8 +98,8 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   if (!sentence.empty()) return sentence;
   if (!options.policy.empty()) return options.policy.refusal();
   if (problem.x.extent(1) != problem.groups || problem.groups < 1)
-    return fmt::format("{} channels in {} groups; each channel must be a group of its own",
-                       problem.x.extent(1), problem.groups);
+    return fmt::format("{} channels in {} groups; each channel must form its own group", problem.x.extent(1),
+                       problem.groups);
   if (problem.y.extent(1) == 0) return "the filter is empty";
   return {};
 }
@@ -203,7 +203,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
     --sliding.lanes_shift;
   if (shared() > device.gpu.shared_bytes_per_block) {
     offer.refusal =
-        fmt::format("the filters of a block's channels need {} bytes of shared memory; {} has {} a block",
+        fmt::format("the filters of a block's channels need {} bytes of shared memory; {} has {} per block",
                     shared(), device.gpu.name, device.gpu.shared_bytes_per_block);
     return offer;
   }
@@ -217,7 +217,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   Index const tiles = channel_tiles(front, sliding);
   if (items * tiles > 0x7fffffff) {
     offer.refusal =
-        fmt::format("{} runs of outputs for {} tiles of channels; at most 2147483647 in all", items, tiles);
+        fmt::format("{} runs of outputs for {} tiles of channels; at most 2147483647 in total", items, tiles);
     return offer;
   }
   // The filters of a block are reused for several rounds if there are enough blocks.
@@ -227,7 +227,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   for (auto const& launch : launches) offer.predicted_seconds += predicted(launch, sliding, device.gpu);
   recipe.product.predicted_seconds = offer.predicted_seconds;
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
-  offer.text = fmt::format("{} outputs along {} by {} channels a thread, {} lanes of {}, {}, {} rounds, {}",
+  offer.text = fmt::format("{} outputs along {} by {} channels per thread, {} lanes of {}, {}, {} rounds, {}",
                            run, sliding.channels_last ? "columns" : "rows", sliding.vector,
                            1 << sliding.lanes_shift, sliding.channels_last ? "channels" : "columns",
                            taps_text(sliding), sliding.rounds, launches_text(launches));

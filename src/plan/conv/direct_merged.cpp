@@ -48,12 +48,12 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   if (!sentence.empty()) return sentence;
   if (!options.policy.empty()) return options.policy.refusal();
   if (problem.direction != ConvolutionDirection::data)
-    return "merges the places between the strides of a data gradient; other directions have none";
+    return "merges the phases of a strided data gradient; other directions have none";
   if (problem.stride[0] * problem.stride[1] == 1 && options.kernel != "direct_merged")
-    return "strides of 1 leave no places to merge; --kernel direct_merged takes such a gradient all the same";
+    return "strides of 1 leave no phases to merge; --kernel direct_merged computes such a gradient anyway";
   Index const pixels = problem.x.extent(0) * problem.x.extent(2) * problem.x.extent(3);
   if (pixels > most_extent)
-    return fmt::format("{} pixels of dx; at most {}: divide the images", pixels, most_extent);
+    return fmt::format("{} pixels of dx; at most {}: split the batch", pixels, most_extent);
   for (auto const& [name, span] :
        {std::pair("dy", largest_offset(problem.y, 1)), std::pair("the filter", largest_offset(problem.w, 0))})
     if (span > most_extent)
@@ -61,8 +61,8 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   Index const taps = problem.w.extent(2) * problem.w.extent(3);
   constexpr Index most_taps = 256;  // the code is unrolled over all taps
   if (taps > most_taps)
-    return fmt::format("{}x{} taps stand in the code one by one; at most {}", problem.w.extent(2),
-                       problem.w.extent(3), most_taps);
+    return fmt::format("{}x{} taps are fully unrolled; at most {}", problem.w.extent(2), problem.w.extent(3),
+                       most_taps);
   return {};
 }
 
@@ -186,11 +186,9 @@ class TileSearch {
       shape.threads_down = unfixed_merged_threads / (shape.threads_across * shape.parts);
       if (!is_within(bound_of(shape), largest_merged_bound))
         return refuse(
-            shape,
-            fmt::format(
-                "the emulator's kernel has at most {}x{} places between strides and windows of {} places",
-                largest_merged_bound.stride_rows, largest_merged_bound.stride_columns,
-                largest_merged_bound.value_columns));
+            shape, fmt::format("the emulator's kernel supports at most {}x{} phases and windows of {} pixels",
+                               largest_merged_bound.stride_rows, largest_merged_bound.stride_columns,
+                               largest_merged_bound.value_columns));
     }
     int const bytes_of_value = size_of(sum_);
     constexpr int most_registers = 232;
@@ -199,22 +197,25 @@ class TileSearch {
     if (registers > room)
       return refuse(
           shape,
-          fmt::format("a thread of the smallest tile keeps about {} registers of sums and values; at most {}",
-                      registers, room));
+          fmt::format(
+              "the smallest tile needs about {} registers per thread for accumulators and operands; at most "
+              "{}",
+              registers, room));
     constexpr int most_code = 2400;  // unrolled multiply-adds
     int const code = shape.cells * shape.rows.taps * shape.columns.taps * shape.channels;
     if (code > most_code)
-      return refuse(shape,
-                    fmt::format("{} multiply-adds would stand in the code; at most {}", code, most_code));
+      return refuse(
+          shape, fmt::format("the unrolled code would have {} multiply-adds; at most {}", code, most_code));
     Index const inputs = std::max<Index>(1, problem_.w.extent(0) / std::max<Index>(1, problem_.groups));
     if (shape.inputs > shape.vector * shape.pieces && shape.inputs / 2 >= inputs)
-      return;  // half as many channels do as well
+      return;  // half as many channels suffice
     if (shape.inputs % (shape.vector * shape.pieces) != 0) return;
     int const bytes = shape.shared_values() * bytes_of_value;
     Gpu const& gpu = device_.gpu;
     if (bytes > gpu.shared_bytes_per_block)
-      return refuse(shape, fmt::format("the smallest tile needs {} bytes of shared memory; {} has {} a block",
-                                       bytes, gpu.name, gpu.shared_bytes_per_block));
+      return refuse(
+          shape, fmt::format("the smallest tile needs {} bytes of shared memory; {} has {} per block", bytes,
+                             gpu.name, gpu.shared_bytes_per_block));
     constexpr int reserved_bytes = 1024;  // reserved by the system for each block
     int const by_registers = std::max(1, 65536 / (shape.threads() * std::max(registers, 64)));
     shape.blocks =
@@ -235,11 +236,12 @@ class TileSearch {
     recipe.product.predicted_seconds = seconds;
     recipe.own = MergedRecipe{shape, bytes};
     std::string text =
-        fmt::format("{}x{} cells of {}x{} places and {} channels, thread {}x1, {} channels of dy at a time",
+        fmt::format("{}x{} cells of {}x{} pixels and {} channels, thread {}x1, {} channels of dy at a time",
                     shape.cells_down(), shape.threads_across, shape.rows.stride, shape.columns.stride,
                     shape.channels, shape.cells, shape.inputs);
     if (shape.parts > 1) text += fmt::format(" in {} parts", shape.parts);
-    text += fmt::format(", {} bytes shared, {} blocks a multiprocessor, 1 launch", bytes, shape.blocks);
+    text += fmt::format(", {} bytes of shared memory, {} blocks per multiprocessor, 1 launch", bytes,
+                        shape.blocks);
     std::size_t const workspace = emulated() ? emulator::widening_bytes(problem_, recipe) : 0;
     best_.take({{}, workspace, seconds, recipe, std::move(text)});
   }

@@ -360,7 +360,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   }
   if (!search.found()) {
     offer.refusal = fmt::format(
-        "one channel of the smallest tile, with {}x{} taps, needs {} bytes of shared memory; {} has {} a "
+        "one channel of the smallest tile, with {}x{} taps, needs {} bytes of shared memory; {} has {} per "
         "block",
         forms.front().window.rows.taps, forms.front().window.columns.taps, search.least_bytes(), gpu.name,
         gpu.shared_bytes_per_block);
@@ -383,7 +383,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   constexpr Index most_groups = 65535;  // per launch
   offer.text = fmt::format(
       "{} images of {}x{} outputs of {} filters, thread {}x{}, {} threads, {}, {} channels at a time, {} "
-      "bytes shared, {}",
+      "bytes of shared memory, {}",
       images_of(own), tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
       tile_threads(own), taps_text(own), own.channels, own.shared_bytes,
       launches_text(launches, parts(forms.front().form.groups, most_groups)));

@@ -232,8 +232,8 @@ Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOp
   if (!offer.refusal.empty()) return offer;
   Index const of_image = pixels_of_image(problem);
   if (problem.y.extent(0) * of_image <= most_pixels)
-    offer.refusal = fmt::format("divides the images where they have more than {} pixels; these have {}",
-                                most_pixels, problem.y.extent(0) * of_image);
+    offer.refusal = fmt::format("splits batches of more than {} pixels; this one has {}", most_pixels,
+                                problem.y.extent(0) * of_image);
   else if (of_image > most_pixels)
     offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, most_pixels);
   if (!offer.refusal.empty()) return offer;
@@ -256,11 +256,12 @@ bool is_stack_of_images(TensorDescription const& tensor) {
 Offer<Problem> one_image_at_a_time(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   if (!options.batch_invariant && options.kernel != slices_name)
-    offer.refusal = "computes one image after the other: for batch-invariant plans";
+    offer.refusal = "computes one image after another; only for batch-invariant plans";
   else if (problem.sums_over_batch() != nullptr)
     offer.refusal = std::string(problem.sums_over_batch()) + " over the images";
   else if (!is_stack_of_images(problem.x) || !is_stack_of_images(problem.y))
-    offer.refusal = "images lie among each other: their strides, and so the kernel, go by how many there are";
+    offer.refusal =
+        "images are interleaved: their strides, and therefore the kernel, depend on the batch size";
   return offer.refusal.empty() ? slices_of_images(problem, device, options, 1) : offer;
 }
 

@@ -48,11 +48,11 @@ namespace {
 std::string together_violation(std::size_t places, std::size_t bytes) {
   constexpr std::size_t most_bytes = 32764;  // of a kernel's parameters, from compute capability 7.0 on
   constexpr std::size_t most_before = 128;   // for the parameters before the array of phases
-  if (places < 2) return "there is one product";
+  if (places < 2) return "there is only one product";
   if (places > most_places_of_launch)
-    return fmt::format("{} places between the strides; a launch takes {}", places, most_places_of_launch);
+    return fmt::format("{} phases; a launch supports {}", places, most_places_of_launch);
   if (places * bytes + most_before > most_bytes)
-    return fmt::format("{} places with {} bytes of parameters each; a launch takes {}", places, bytes,
+    return fmt::format("{} phases with {} bytes of parameters each; a launch supports {}", places, bytes,
                        most_bytes);
   return {};
 }
@@ -67,7 +67,7 @@ std::string together_violation(Problem const& problem, std::vector<ConvolutionFo
 
 std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
   if (partition == Partition::stream_k) return "stream-K ranges of steps cannot span phases";
-  if (!windows.image_is_a || !windows.by_digits) return "there is one product";
+  if (!windows.image_is_a || !windows.by_digits) return "there is only one product";
   std::size_t const bytes = with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
   });

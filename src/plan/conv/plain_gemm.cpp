@@ -102,7 +102,7 @@ class Translation {
     for (std::size_t i = 0; i < from.operands.size(); ++i) {
       TensorDescription operand = from.operands[i];
       if (!translate(contents->operands[i].indices, operand)) {
-        made.refusal = fmt::format("the operand '{}' of the epilogue has indices that do not index a matrix",
+        made.refusal = fmt::format("epilogue operand '{}' has indices that a matrix does not have",
                                    contents->operands[i].name);
         return true;
       }
@@ -167,8 +167,8 @@ class Translation {
 std::string violation(Problem const& problem) {
   Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
   if (rows != 1 || columns != 1)
-    return fmt::format("the filter has {}x{} taps; one tap alone makes a convolution a matrix product", rows,
-                       columns);
+    return fmt::format("the filter has {}x{} taps; only a 1x1 filter makes a convolution a matrix product",
+                       rows, columns);
   for (int i = 0; i < 2; ++i)
     if (problem.stride[i] != 1 || problem.pad_begin[i] != 0 || problem.pad_end[i] != 0)
       return fmt::format("stride {}, padding {} and {}; a matrix product needs stride 1 and no padding",
@@ -223,11 +223,11 @@ PlainGemm plain_gemm_problem(Problem const& problem) {
   if (made.refusal.empty())
     made.refusal =
         problem.direction == ConvolutionDirection::filter
-            ? "the images lie apart, so that no stride walks all pixels; the sum is over all of them"
+            ? "the images are not contiguous, so that no single stride covers all pixels of the sum"
         : problem.groups > 1
-            ? fmt::format("no stride walks all pixels, and {} groups leave no batch for the images",
+            ? fmt::format("no single stride covers all pixels, and {} groups leave no batch for the images",
                           problem.groups)
-            : "no stride walks all pixels of an image";
+            : "no single stride covers all pixels of an image";
   return made;
 }
 
@@ -244,7 +244,7 @@ Offer<Problem> plain_gemm(Problem const& problem, Device const& device, PlanOpti
   try {
     Plan<GemmProblem> const plan = make_plan(made.problem, device, of_product);
     if (plan.kernel != name_of(plan.recipe.policy.main_loop)) {
-      offer.refusal = "the product is for the kernel " + plan.kernel;
+      offer.refusal = "the product uses the kernel " + plan.kernel;
       return offer;
     }
     offer.recipe.algorithm = ConvolutionAlgorithm::gemm;

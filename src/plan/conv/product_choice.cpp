@@ -78,14 +78,14 @@ class Search {
     std::optional<MainLoop> const main_loop = options_.policy.main_loop;
     policy_.main_loop.reset();
     if (policy_.tile || policy_.extent) {
-      refuse("has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
-             " was asked for");
+      refuse("has neither Winograd tiles nor FFT transforms; --policy " + options_.policy.text +
+             " was requested");
       return std::move(best_).result();
     }
-    refuse("--policy " + options_.policy.text + " names no way to multiply " +
+    refuse("--policy " + options_.policy.text + " selects no instruction that multiplies " +
            name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here");
     if (is_warpgroup_policy(policy_)) {
-      refuse("--policy " + options_.policy.text + ": a policy of warp_specialized");
+      refuse("--policy " + options_.policy.text + "applies only to warp_specialized");
       return std::move(best_).result();
     }
     for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
@@ -93,8 +93,8 @@ class Search {
         if (way.multiply != invariant_multiply()) continue;
         if (way.multiply == Multiply::mma && !is_side_kept()) {
           refuse(
-              "of images with one pixel, how many there are says whether they are rows of the product; mma "
-              "promises no bits for that");
+              "with one pixel per image, the batch size determines whether images are rows of the product, "
+              "and mma does not guarantee identical bits for both");
           continue;
         }
       }
@@ -163,7 +163,7 @@ class Search {
     std::string sentence = policy_violation(product.policy, front.a.type, front.b.type, front.sum);
     int const shared = shared_storage_bytes(product, gemm_view(front));
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
-      sentence = fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, device_.gpu.name,
+      sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
     bool const in_order = keeps_order(options_, front.sum);
@@ -263,8 +263,8 @@ class Search {
     if (!best_.takes(product.predicted_seconds)) return;
     std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));
     if (recipe.algorithm == ConvolutionAlgorithm::implicit_gemm)
-      text += recipe.stepwise ? ", a tap a step" : ", depths found one by one";
-    if (together) text += fmt::format(", {} places between the strides in one launch", forms_.size());
+      text += recipe.stepwise ? ", a tap a step" : ", k indices computed one by one";
+    if (together) text += fmt::format(", {} phases in one launch", forms_.size());
     if (recipe.launches > 1) text += fmt::format(", {} launches", recipe.launches);
     best_.take({{}, workspace, product.predicted_seconds, recipe, std::move(text)});
   }

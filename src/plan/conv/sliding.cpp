@@ -131,7 +131,7 @@ std::string launches_text(SlidingLaunches const& launches, Index times) {
   std::string text = fmt::format("{} launch{}", count, count == 1 ? "" : "es");
   std::size_t places = 0;
   for (auto const& launch : launches) places += launch.size();
-  if (places > 1) text += fmt::format(" for {} places between the strides", places);
+  if (places > 1) text += fmt::format(" for {} phases", places);
   return text;
 }
 

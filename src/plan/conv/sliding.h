@@ -29,7 +29,7 @@ using SlidingLaunches = std::vector<std::vector<SlidingForm>>;
 SlidingLaunches sliding_launches(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
 // Whether the kernel that interleaves phases computes them.
 bool take_turns(SlidingLaunches const& launches);
-// "1 launch for 4 places between the strides"; `times`: the number of repetitions.
+// "1 launch for 4 phases"; `times`: the number of repetitions.
 std::string launches_text(SlidingLaunches const& launches, Index times = 1);
 
 // The largest size of a kernel's parameters from compute capability 7.0 on.

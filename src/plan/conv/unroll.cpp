@@ -231,7 +231,8 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   unroll.slice = slices.largest(most);
   if (unroll.slice == 0) {
     offer.refusal = fmt::format(
-        "the smallest slice of the unrolled matrix takes {} bytes of workspace, all of it {}; at most {}",
+        "the smallest slice of the unrolled matrix needs {} bytes of workspace, the whole matrix {}; at "
+        "most {}",
         slices.bytes(1), slices.bytes(slices.extent()), most);
     return offer;
   }
@@ -239,7 +240,7 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   std::vector<ConvolutionForm> const forms = unrolled_forms(problem, unroll);
   recipe.launches = static_cast<int>(forms.size());
   if (forms.empty()) {
-    offer.refusal = "there is nothing to unroll";
+    offer.refusal = "the unrolled matrix is empty";
     return offer;
   }
   offer = best_product(problem, device, options, forms, recipe);

@@ -46,8 +46,9 @@ std::string pointers_violation(plan::CanonicalGemm const& form) {
   auto const deep = [](plan::MatrixForm const& operand) { return lies_deep(plan::access_of(operand)); };
   if (form.a.type == DataType::bf16 && form.b.type == DataType::bf16 && deep(form.a) && deep(form.b))
     return {};
-  return fmt::format("by pointers the emulator has this kernel for bf16 along k, not for {} and {}",
-                     name_of(form.a.type), name_of(form.b.type));
+  return fmt::format(
+      "with pointers, the emulator has this kernel for bf16 contiguous along k, not for {} and {}",
+      name_of(form.a.type), name_of(form.b.type));
 }
 
 bool has_group(GemmRecipe const& recipe, DataType a, DataType b) {
@@ -62,7 +63,8 @@ std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& gro
   DataType const a = group.common.a.type, b = group.common.b.type;
   if (has_group(recipe, a, b)) return {};
   return fmt::format(
-      "the emulator has no grouped kernel for {} and {} with b along {}; it has f32 by double_buffered, bf16 "
+      "the emulator has no grouped kernel for {} and {} with b contiguous along {}; it has f32 by "
+      "double_buffered, bf16 "
       "by multistage with mma, and bf16 by warp_specialized with b along k",
       name_of(a), name_of(b), lies_deep(recipe.b) ? "k" : "n");
 }

@@ -79,7 +79,7 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
   if (!sentence.empty()) return sentence;
   int const shared = shared_storage_bytes(recipe, form);
   if (shared > gpu.shared_bytes_per_block)
-    return fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, gpu.name,
+    return fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, gpu.name,
                        gpu.shared_bytes_per_block);
   if ((recipe.a.by_threads || recipe.b.by_threads) && recipe.policy.cluster_m * recipe.policy.cluster_n > 1)
     return fmt::format(
@@ -99,15 +99,14 @@ std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGem
   bool const packs = simple_multiply(form) == Multiply::dp4a;
   if (access.along == Along::outer && packs)
     return fmt::format(
-        "operand {}: cp.async cannot interleave {} that lie along m or n; double_buffered does", name,
+        "operand {}: cp.async cannot interleave {} contiguous along m or n; double_buffered does", name,
         name_of(operand.type));
   int const bytes = access.along == Along::outer ? access.width * size
                     : packs                      ? std::min(access.width, 4)
                                                  : size;
   if (bytes >= 4) return {};
   if (access.along == Along::outer || packs)
-    return fmt::format("operand {}: runs of {} bytes that are aligned; cp.async needs a multiple of 4", name,
-                       bytes);
+    return fmt::format("operand {}: aligned runs of {} bytes; cp.async needs a multiple of 4", name, bytes);
   return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
 }
 
@@ -121,13 +120,13 @@ std::string copies_violation(CanonicalGemm const& form) {
 // The reason why tensor cores do not support the problem; empty if they do.
 std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!mma_takes(form.a.type, form.b.type, form.sum))
-    return fmt::format("multiply mma takes no {} and {} with sums in {}", name_of(form.a.type),
+    return fmt::format("multiply mma does not support {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
   if (std::string sentence = mma_device_violation(form.a.type, gpu); !sentence.empty()) return sentence;
   if (size_of(form.a.type) > 1) return {};
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::outer)
-      return fmt::format("multiply mma takes {} along k only, as they lie; operand {} lies along {}",
+      return fmt::format("multiply mma requires {} contiguous along k; operand {} is contiguous along {}",
                          name_of(operand->type), (operand == &form.a) == form.swapped ? 'b' : 'a',
                          (operand == &form.a) == form.swapped ? 'n' : 'm');
   return {};
@@ -136,7 +135,7 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
 // The reason why WMMA does not support the problem; it supports both majors. Empty if it does.
 std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!wmma_takes(form.a.type, form.b.type, form.sum))
-    return fmt::format("multiply wmma takes no {} and {} with sums in {}",
+    return fmt::format("multiply wmma does not support {} and {} with sums in {}",
                        name_of(form.swapped ? form.b.type : form.a.type),
                        name_of(form.swapped ? form.a.type : form.b.type), name_of(form.sum));
   return wmma_device_violation(form.a.type, gpu);
@@ -188,7 +187,8 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
   if (emulated) policies = {{"emulated", own}};
   std::string const foreign =
       emulated || main_loop == MainLoop::warp_specialized ? "" : foreign_policy(options.policy, policies);
-  if (!foreign.empty()) return best.refuse(fmt::format("policy '{}' is one of warp_specialized", foreign));
+  if (!foreign.empty())
+    return best.refuse(fmt::format("policy '{}' applies only to warp_specialized", foreign));
   std::optional<Partition> const asked = options.policy.partition;
   bool const invariant = keeps_order(options, form.sum);
   bool const any_policy = takes_any_policy(options.policy, multiply);
@@ -206,7 +206,8 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
   std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
   if ((problem.by_pointers || group != nullptr) && widening > 0)
     return best.refuse(
-        "the emulator has no kernel for these types; it widens them, but not through pointers");
+        "the emulator has no kernel for these types; it converts them to wider types, but not through "
+        "pointers");
   if (invariant)
     if (std::string why = keep_invariant(policies, asked); !why.empty()) return best.refuse(std::move(why));
   for (NamedPolicy const& named : policies) {
@@ -317,7 +318,7 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
                         ? "by pointers: " + (device.backend == Backend::emulator
                                                  ? emulator::pointers_violation(canonical(problem))
                                                  : wgmma_violation(canonical(problem), device.gpu))
-                        : "--policy " + asked.policy.text + ": no operand of this problem goes that way";
+                        : "--policy " + asked.policy.text + ": no operand of this problem can use this path";
   }
   if (predicted.size() < 2) return *best;
   for (auto const& [way, seconds] : predicted)
@@ -347,7 +348,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   std::size_t const scalars = problem.epilogue.expression.scalars().size();
   if (device.backend == Backend::cuda && scalars > max_kernel_operands)
     return refused(
-        fmt::format("the epilogue names {} scalars; a kernel takes at most {}: bind some to constants",
+        fmt::format("the epilogue names {} scalars; a kernel supports at most {}: bind some to constants",
                     scalars, max_kernel_operands));
   if (main_loop == MainLoop::warp_specialized && group != nullptr) {
     if (std::string why = wgmma_violation(*group, device.gpu); !why.empty()) return refused(std::move(why));
@@ -356,7 +357,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   }
   if (main_loop == MainLoop::warp_specialized) return best_way(problem, device, options);
   if (options.policy.operands)
-    return refused("--policy " + options.policy.text + ": operands= is a word of warp_specialized");
+    return refused("--policy " + options.policy.text + ": operands= applies only to warp_specialized");
   // mma is preferred where it exists, because wmma does the same slightly slower. wmma is for GPUs without
   // mma, or on request.
   if (asked == Multiply::wmma || (!asked && !features_of(device.gpu).mma && !copies)) {
@@ -400,7 +401,7 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
   bool const by_tensor_cores =
       p.multiply == Multiply::wgmma || p.multiply == Multiply::mma || p.multiply == Multiply::wmma;
   if (sentence.empty() && !by_tensor_cores && p.multiply != simple_multiply(form))
-    sentence = fmt::format("multiply {} is not for these types", name_of(p.multiply));
+    sentence = fmt::format("multiply {} does not support these types", name_of(p.multiply));
   if (sentence.empty()) sentence = division_violation(recipe, {p.partition, recipe.splits}, form);
   return sentence;
 }
@@ -428,7 +429,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     next.policy_name = "tuned";
     next.policy = policy_of(*line);
     next.splits = line->splits;
-    std::string wrong = "the kernel is refused";
+    std::string wrong = "the kernel is rejected";
     if (offer.refusal.empty()) wrong = measured_violation(next, form, device.gpu);
     if (wrong.empty()) finalize_recipe(next, {next.policy.partition, next.splits}, form, device);
     if (wrong.empty() && workspace_of(next) > options.max_workspace)

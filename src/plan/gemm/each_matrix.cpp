@@ -31,7 +31,7 @@ Candidate<GemmProblem> each_matrix_candidate() {
   candidate.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
     Offer<GemmProblem> offer;
     if (!problem.by_pointers)
-      offer.refusal = "is for batches given by pointers";
+      offer.refusal = "supports only batches given by pointers";
     else
       offer.refusal = options.policy.refusal();
     if (offer.refusal.empty())

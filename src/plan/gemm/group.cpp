@@ -140,11 +140,11 @@ std::string wgmma_violation(GroupForm const& group, Gpu const& gpu) {
   constexpr int unit = 16;  // bytes
   int const size = size_of(common.a.type);
   if (access_of(common.a).width * size < unit || access_of(common.b).width * size < unit)
-    return "operands of the members lie in different directions";
+    return "operands of the members are contiguous along different indices";
   if (size > 1 && size != 4) return {};
   for (MatrixForm const* operand : {&common.a, &common.b})
     if (access_of(*operand).along == Along::outer)
-      return fmt::format("multiply wgmma takes {} along k only", name_of(operand->type));
+      return fmt::format("multiply wgmma requires {} contiguous along k", name_of(operand->type));
   return {};
 }
 

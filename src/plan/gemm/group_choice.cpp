@@ -17,7 +17,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
                                 PlanOptions const& options) {
   Offer<GroupedGemmProblem> result;
   if (problem.members.empty()) {
-    result.refusal = "a group without members";
+    result.refusal = "the group has no members";
     return result;
   }
   GroupForm const group = group_form(problem);

@@ -41,10 +41,9 @@ std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, G
                    : main_loop == MainLoop::multistage     ? only == Multiply::mma || !by_matrices
                                                            : only == Multiply::wmma || !by_matrices;
   if (has) return {};
-  return fmt::format(
-      "does not multiply by {}, by which batch-invariant plans multiply {} and {} whatever m is",
-      name_of(only), name_of(form.swapped ? form.b.type : form.a.type),
-      name_of(form.swapped ? form.a.type : form.b.type));
+  return fmt::format("does not use multiply {}, which batch-invariant plans use for {} and {} whatever m is",
+                     name_of(only), name_of(form.swapped ? form.b.type : form.a.type),
+                     name_of(form.swapped ? form.a.type : form.b.type));
 }
 
 std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const& options) {
@@ -56,13 +55,12 @@ std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const
 std::string keep_invariant(std::vector<NamedPolicy>& policies, std::optional<Partition> asked) {
   if (asked && asked != Partition::tiles)
     return fmt::format(
-        "partition={}: parts of k are added apart; a batch-invariant plan adds one product after the other",
+        "partition={} sums parts of k separately; a batch-invariant plan accumulates k in order",
         name_of(*asked));
   std::erase_if(policies, [](NamedPolicy const& named) { return named.policy.cluster_k > 1; });
   if (policies.empty())
-    return "cluster_k above 1: blocks add parts of k apart; a batch-invariant plan adds one product after "
-           "the "
-           "other";
+    return "cluster_k above 1 sums parts of k in different blocks; a batch-invariant plan accumulates k in "
+           "order";
   if (policies.size() > 1)
     std::erase_if(policies, [](NamedPolicy const& named) {
       return named.policy.multiply == Multiply::wgmma && named.policy.warp_n != invariant_columns;

@@ -87,11 +87,14 @@ std::string division_violation(GemmRecipe const& recipe, Division const& divisio
   Index const steps = steps_of(recipe.policy, form);
   if (division.partition == Partition::split_k &&
       (division.splits > std::max(Index{1}, steps) || form.batch > 65535))
-    return fmt::format("{} splits of {} steps and {} matrices", division.splits, steps, form.batch);
+    return fmt::format(
+        "{} splits for {} steps and {} matrices; at most one split per step and 65535 matrices",
+        division.splits, steps, form.batch);
   if (division.partition != Partition::stream_k) return {};
   if (recipe.policy.cluster_k > 1)
     return fmt::format(
-        "partition = stream_k with cluster_k = {}: blocks that share a tile along k take tiles or split_k",
+        "partition = stream_k with cluster_k = {}: blocks that share a tile along k support only tiles and "
+        "split_k",
         recipe.policy.cluster_k);
   Index const tiles = tiles_of(recipe.policy, form);
   if (tiles > most_int || form.batch > most_int / std::max(Index{1}, tiles * std::max(Index{1}, steps)))

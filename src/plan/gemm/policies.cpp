@@ -236,7 +236,7 @@ std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, D
 std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
   if (p.main_loop == MainLoop::warp_specialized) {
     if (!wgmma_takes(a, b, sum))
-      return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(a), name_of(b),
+      return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(a), name_of(b),
                          name_of(sum));
     return warpgroup_policy_violation(p, size_of(a));
   }
@@ -315,7 +315,7 @@ bool PolicyRequest::empty() const {
 }
 
 std::string PolicyRequest::refusal() const {
-  return empty() ? std::string() : "takes no policy; --policy " + text + " was asked for";
+  return empty() ? std::string() : "does not take a policy; --policy " + text + " was requested";
 }
 
 }  // namespace cosmati

@@ -20,15 +20,13 @@ std::string engine_violation(char const* name, MatrixForm const& matrix, Index r
   int const size = size_of(matrix.type);
   bool const along_columns = matrix.column_stride == 1 || columns == 1;
   if (!along_columns && matrix.row_stride != 1 && rows != 1)
-    return fmt::format("operand {}: no neighbors; the copy engine needs a stride of 1, not {} and {}", name,
+    return fmt::format("operand {}: not contiguous; TMA requires a stride of 1, not {} and {}", name,
                        matrix.row_stride, matrix.column_stride);
   if (matrix.alignment % unit != 0)
-    return fmt::format("operand {}: aligned to {} bytes; the copy engine needs {}", name, matrix.alignment,
-                       unit);
+    return fmt::format("operand {}: aligned to {} bytes; TMA requires {}", name, matrix.alignment, unit);
   Index const other = along_columns ? matrix.row_stride : matrix.column_stride;
   bool const one = (along_columns ? rows : columns) == 1;
-  if (!one && other == 0)
-    return fmt::format("operand {}: a stride of 0, which the copy engine does not know", name);
+  if (!one && other == 0) return fmt::format("operand {}: a stride of 0, which TMA does not support", name);
   if (!one && other * size % unit != 0)
     return fmt::format(
         "operand {}: leading dimension {} is not a multiple of {} elements ({} bytes); nearest: {}", name,
@@ -69,11 +67,11 @@ bool wgmma_takes(DataType a, DataType b, DataType sum) {
 std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
   if (!wgmma_takes(form.a.type, form.b.type, form.sum))
-    return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(form.a.type),
+    return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
   if (form.batch > 1 && !form.by_pointers &&
       ((form.a.batch_stride == 0 && !form.a.by_threads) || (form.b.batch_stride == 0 && !form.b.by_threads)))
-    return "the copy engine takes no operand that all matrices of a batch share";
+    return "TMA does not support an operand shared by all matrices of a batch";
   char const name_a[] = {form.swapped ? 'b' : 'a', '\0'}, name_b[] = {form.swapped ? 'a' : 'b', '\0'};
   std::string sentence;
   if (!form.a.by_threads) sentence = engine_violation(name_a, form.a, form.m, form.k);
@@ -82,7 +80,7 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::outer &&
         !(operand == &form.a && through_registers(form.a, form.m, form.k, form.by_pointers ? 1 : form.batch)))
-      return fmt::format("multiply wgmma takes {} along k only; operand {} lies along {}",
+      return fmt::format("multiply wgmma requires {} contiguous along k; operand {} is contiguous along {}",
                          name_of(operand->type), operand == &form.a ? name_a : name_b,
                          (operand == &form.a) == form.swapped ? 'n' : 'm');
   return {};
@@ -196,10 +194,10 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
         p.warp_n, p.block_m, p.block_n);
   int const groups = p.consumer_warps() / 4;
   if (p.ping_pong ? groups != 2 : groups > 3)
-    return fmt::format("{} warpgroups; with ping_pong each of two has a whole tile, else there are at most 3",
+    return fmt::format("{} warpgroups; ping_pong takes two, each with a whole tile; otherwise at most 3",
                        groups);
   if (p.thread_m * p.thread_n > (groups == 3 ? 96 : 128))
-    return fmt::format("{} sums a thread; registers hold {}", p.thread_m * p.thread_n,
+    return fmt::format("{} accumulators per thread; registers hold {}", p.thread_m * p.thread_n,
                        groups == 3 ? 96 : 128);
   if (p.stages < 2 || p.stages > 16)
     return fmt::format("stages = {}; warp_specialized takes 2 to 16", p.stages);

@@ -73,7 +73,7 @@ std::string to_string(OperandWay const& way) {
   };
   add(way.form.swapped ? "b" : "a", way.form.a, way.passes.repack_a);
   add(way.form.swapped ? "a" : "b", way.form.b, way.passes.repack_b);
-  return text.empty() ? "operands as they lie" : text;
+  return text.empty() ? "operands in place" : text;
 }
 
 bool takes_registers(OperandWay const& way) {

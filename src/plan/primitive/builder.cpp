@@ -305,13 +305,13 @@ void finish(PrimitivePass& pass, CollapsedSpace const& space) {
     pass.text += fmt::format(", {} threads a result", policy.along);
   if (policy.cluster > 1) pass.text += fmt::format(", clusters of {} blocks", policy.cluster);
   if (policy.cached > 0)
-    pass.text += fmt::format(", {} runs kept{}", policy.cached, policy.packed ? " as they lie" : "");
+    pass.text += fmt::format(", {} runs kept{}", policy.cached, policy.packed ? " packed" : "");
   if (policy.window.rows > 0)
     pass.text +=
         fmt::format(" of {}, {} x {} taps at once", policy.window.runs_of_columns ? "columns" : "planes",
                     policy.window.rows, policy.window.columns);
   else if (policy.window.columns > 0)
-    pass.text += fmt::format(", {} channels a thread", policy.unroll);
+    pass.text += fmt::format(", {} channels per thread", policy.unroll);
   pass.text += fmt::format(", {} blocks", pass.blocks);
   if (pass.splits > 1) pass.text += fmt::format(" x {} parts", pass.splits);
 }

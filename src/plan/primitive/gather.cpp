@@ -20,7 +20,7 @@ PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& targ
   fill_space(pass, space, inputs, outputs, run_width({&inputs[0], &outputs[0]}, space, false, target), false);
   PrimitiveParameters& p = pass.parameters;
   if (rows * ((features + p.policy.width - 1) / p.policy.width) > Index{1} << 30) {
-    program.refusal = "there are more than 2^30 runs; one launch of this kernel counts up to that";
+    program.refusal = "more than 2^30 runs; one launch of this kernel supports at most 2^30";
     return program;
   }
   PrimitiveTensor& order = p.tensor[primitive_inputs - 1];

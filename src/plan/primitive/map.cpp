@@ -137,7 +137,7 @@ void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formu
   if (inputs.empty()) inputs.push_back(first_input);
   if (inputs.size() > primitive_inputs || outputs.size() > primitive_outputs) {
     program.refusal =
-        fmt::format("reads {} tensors and writes {}; these kernels read up to {} and write up to {}",
+        fmt::format("reads {} tensors and writes {}; these kernels read at most {} and write at most {}",
                     inputs.size(), outputs.size(), primitive_inputs, primitive_outputs);
     return;
   }

@@ -326,7 +326,8 @@ PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target)
   std::vector<bool> channels(static_cast<std::size_t>(shape.rank));
   channels[1] = true;
   if (shape[1] > Index{1} << 30)
-    program.refusal = fmt::format("x has {} channels; this kernel counts up to {}", shape[1], Index{1} << 30);
+    program.refusal =
+        fmt::format("x has {} channels; this kernel supports at most {}", shape[1], Index{1} << 30);
   if (!program.refusal.empty()) return program;
   for (Piece const& part : pieces_of(shape, channels, 0x1p30 / static_cast<double>(shape[1])))
     add_lrn(program, problem, part.shape, part.of(inputs), part.of(outputs), target);

@@ -16,8 +16,8 @@ std::string violation(PoolingProblem const& problem) {
                         problem.window[i] * problem.dilation[i] + problem.stride[i];
     if (reach > most)
       return fmt::format(
-          "image, padding, window and stride along dimension {} reach over {} places; these kernels "
-          "count up to {}",
+          "image, padding, window and stride along dimension {} span {} pixels; these kernels support at "
+          "most {}",
           2 + i, reach, most);
   }
   return {};
@@ -167,8 +167,8 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   }
   Index const of_slowest = space.positions[0].extent * space.positions[1].extent * space.positions[2].extent;
   if (of_slowest > most) {
-    program.refusal =
-        fmt::format("{} positions of one image or channel; these kernels count up to {}", of_slowest, most);
+    program.refusal = fmt::format("{} positions of one image or channel; these kernels support at most {}",
+                                  of_slowest, most);
     return program;
   }
   Index const step = std::max<Index>(1, most / of_slowest), slowest = space.positions[3].extent;

@@ -134,9 +134,9 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     parts = (slowest.extent + slowest_extent - 1) / slowest_extent;
     of_part = others * slowest_extent;
     if (of_part > most_terms)
-      program.refusal =
-          fmt::format("{} terms lie in one of several axes that no stride walks; a launch counts {}", of_part,
-                      most_terms);
+      program.refusal = fmt::format(
+          "{} terms along one of several axes that no single stride covers; a launch supports at most {}",
+          of_part, most_terms);
     if (!program.refusal.empty()) return;
   }
   PrimitivePass pass = pass_of(stage, width, of_terms, target, real);

@@ -145,10 +145,10 @@ PrimitiveProgram lower(RowNormProblem const& problem, PrimitiveTarget const& tar
   PrimitiveProgram program;
   constexpr Index most_counted = Index{1} << 30;
   if (row_length(problem) > most_counted)
-    program.refusal = fmt::format("rows of {} elements; one launch of this kernel counts up to {}",
+    program.refusal = fmt::format("rows of {} elements; one launch of this kernel supports at most {}",
                                   row_length(problem), most_counted);
   if (!program.refusal.empty()) return program;
-  // The gradients of the parameters first: dx may lie where dy does.
+  // The gradients of the parameters come first, because dx may overwrite dy.
   if (problem.direction == Direction::backward) add_parameter_gradients(program, problem, target);
   if (problem.x.layout.size() > 0) add_rows(program, problem, target);
   return program;

@@ -90,7 +90,7 @@ constexpr Index most_counted = Index{1} << 30;
 
 std::string too_many(Index rows, Index classes) {
   if (rows <= most_counted && classes <= most_counted) return {};
-  return fmt::format("{} rows of {} classes; one launch of this kernel counts up to {} of either", rows,
+  return fmt::format("{} rows of {} classes; one launch of this kernel supports at most {} of either", rows,
                      classes, most_counted);
 }
 
@@ -140,7 +140,7 @@ PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& tar
   Shape const& shape = problem.y.shape();
   if (shape.size() == 0) return program;
   if (shape[problem.axis] > most_counted)
-    program.refusal = fmt::format("rows of {} terms; one launch of this kernel counts up to {}",
+    program.refusal = fmt::format("rows of {} terms; one launch of this kernel supports at most {}",
                                   shape[problem.axis], most_counted);
   if (!program.refusal.empty()) return program;
   std::vector<Seen> inputs, outputs;

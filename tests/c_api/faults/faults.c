@@ -127,7 +127,7 @@ static void test_no_threads(void) {
     cosmati_status const status = run_plan(plans[i], i, got);
     CHECK(status == COSMATI_SUCCESS || status == COSMATI_SYSTEM);
     if (status == COSMATI_SYSTEM)
-      CHECK(strstr(cosmati_last_error(), "4 threads, and the system gives 1") != NULL);
+      CHECK(strstr(cosmati_last_error(), "4 threads, but the system provides 1") != NULL);
     cosmati_plan_destroy(plans[i]);
   }
   OK(cosmati_create("cpu", "threads=4", &after));
@@ -155,9 +155,9 @@ static void test_memory(void) {
     OK(cosmati_allocate(handle, 3, &memory));
     OK(cosmati_upload(memory, 2, &byte, 1));
     OK(cosmati_download(memory, 2, &byte, 1));
-    REFUSED(cosmati_upload(memory, 3, &byte, 1), COSMATI_BAD_REQUEST, "passes the end");
-    REFUSED(cosmati_upload(memory, SIZE_MAX, &byte, 2), COSMATI_BAD_REQUEST, "passes the end");
-    REFUSED(cosmati_download(memory, 1, &byte, SIZE_MAX), COSMATI_BAD_REQUEST, "passes the end");
+    REFUSED(cosmati_upload(memory, 3, &byte, 1), COSMATI_BAD_REQUEST, "exceeds a memory");
+    REFUSED(cosmati_upload(memory, SIZE_MAX, &byte, 2), COSMATI_BAD_REQUEST, "exceeds a memory");
+    REFUSED(cosmati_download(memory, 1, &byte, SIZE_MAX), COSMATI_BAD_REQUEST, "exceeds a memory");
     cosmati_free(memory);
     cosmati_destroy(handle);
   }

@@ -29,8 +29,9 @@ std::string subject(char const* name, TensorDescription const& tensor) {
 }  // namespace
 
 std::string violates_isa(Device const& device) {
-  return device.avx2 || device.avx512 ? ""
-                                      : "the processor has neither AVX2 with FMA nor AVX-512; one is needed";
+  return device.avx2 || device.avx512
+             ? ""
+             : "the processor has neither AVX2 with FMA nor AVX-512; one is required";
 }
 
 std::string violates_type(char const* name, TensorDescription const& tensor, DataType legal) {
@@ -43,7 +44,7 @@ std::string violates_chwn16(char const* name, TensorDescription const& tensor) {
   if (layout.extent(0) != chwn::images)
     return subject(name, tensor) + "; N must be " + std::to_string(chwn::images) + ", not " +
            std::to_string(layout.extent(0));
-  if (layout.size() == 0) return subject(name, tensor) + "; it must have an element";
+  if (layout.size() == 0) return subject(name, tensor) + "; it must not be empty";
   Layout const legal = image_layout(TensorFormat::chwn, layout.extent(0), layout.extent(1), layout.extent(2),
                                     layout.extent(3));
   if (lies_as(layout, legal)) return {};

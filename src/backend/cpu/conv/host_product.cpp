@@ -65,12 +65,12 @@ class GemmConvolution final : public HostKernel<Problem> {
 
 std::string violates_product(Problem const& problem, Device const& device) {
   if (problem.direction != ConvolutionDirection::forward) return "the direction must be forward";
-  if (problem.y.layout.size() == 0) return "y has no element";
+  if (problem.y.layout.size() == 0) return "y is empty";
   if (has_stride(problem) && (problem.x.layout.overlaps() || problem.groups != 1))
     return "with a stride, x must not overlap and there must be one group";
   PlainGemm const made = plain_gemm_problem(without_stride(problem));
   if (!made.refusal.empty()) return made.refusal;
-  if (make_plan(made.problem, device, {}).kernel == "reference") return "no fast kernel takes the product";
+  if (make_plan(made.problem, device, {}).kernel == "reference") return "no fast kernel supports the product";
   return {};
 }
 
@@ -83,12 +83,12 @@ std::string advises_against_product(Problem const& problem, Device const&) {
   Index const most_pixels = has_stride(problem) ? 4096 : 1024;
   Index const weights = problem.w.layout.size(), pixels = problem.y.layout.size() / problem.y.extent(1);
   if (problem.x.type != DataType::f32 || problem.w.type != DataType::f32)
-    return "the types are not f32, for which it was measured";
+    return "the types are not f32; it was measured with f32 only";
   if (problem.x.layout.stride[1] != 1 || problem.y.layout.stride[1] != 1)
-    return "the channels do not lie together, for which it was measured";
+    return "the channels are not contiguous; it was measured with contiguous ones";
   if (weights < fewest_weights || pixels > most_pixels)
     return "there are " + std::to_string(weights) + " weights for " + std::to_string(pixels) +
-           " pixels; it pays from " + std::to_string(fewest_weights) + " and up to " +
+           " pixels; it pays off from " + std::to_string(fewest_weights) + " and up to " +
            std::to_string(most_pixels);
   return {};
 }

@@ -241,12 +241,12 @@ std::string violates_im2col(Problem const& p, Device const& device) {
   if (p.direction == ConvolutionDirection::bias) return "the direction must be forward, data or filter";
   Index const places = p.y.extent(2) * p.y.extent(3), depth = p.w.extent(1) * p.w.extent(2) * p.w.extent(3);
   if (places > largest_blas_index || depth > largest_blas_index)
-    return "an image of y has " + std::to_string(places) + " places, a filter " + std::to_string(depth) +
+    return "an image of y has " + std::to_string(places) + " pixels, a filter " + std::to_string(depth) +
            " elements; each must be below 2^31";
   std::string violation;
   Problem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& t, auto) {
     if (t.layout.size() == 0)
-      violation = std::string("tensor ") + name + " " + to_string(t.shape()) + " has no element";
+      violation = std::string("tensor ") + name + " " + to_string(t.shape()) + " is empty";
     for (int d = 0; d < t.layout.rank(); ++d)
       if (t.extent(d) > largest_blas_index)
         violation =

@@ -178,7 +178,7 @@ Candidate<GemmProblem> in_order_candidate() {
   candidate.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
     Offer<GemmProblem> offer;
     if (!options.batch_invariant && options.kernel != name)
-      offer.refusal = "adds an element's products one after the other: for batch-invariant plans";
+      offer.refusal = "adds the products of an element in order; only for batch-invariant plans";
     else
       offer.refusal = options.policy.refusal();
     bool const in_double = ends_in_double(problem);

@@ -39,7 +39,7 @@ bool used_by_others(std::string& description) {
   dlclose(handle);
   if (count == 1) return false;
   description = "libopenblas.so.0 is used by another part of this process, with " + std::to_string(count) +
-                " threads; one would be needed here";
+                " threads; one is required here";
   return true;
 }
 

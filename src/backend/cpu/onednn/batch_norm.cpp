@@ -68,7 +68,7 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
     dnnl::batch_normalization_backward::primitive_desc const primitive(
         {dnnl::prop_kind::backward, x, x, epsilon, scale_and_shift}, user_scratchpad(), engine(),
         forward(dnnl::prop_kind::forward_training, scale_and_shift));
-    if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
+    if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for these layouts");
     program.add(
         primitive,
         {{DNNL_ARG_SRC, source},
@@ -90,7 +90,7 @@ Recipe<BatchNormProblem> build(BatchNormProblem const& p, Device const&) {
   auto const primitive =
       training ? forward(dnnl::prop_kind::forward_training, scale_and_shift)
                : forward(dnnl::prop_kind::forward_inference, scale_and_shift | Flags::use_global_stats);
-  if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
+  if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for these layouts");
   program.add(
       primitive,
       {{DNNL_ARG_SRC, source},

@@ -75,7 +75,7 @@ struct Build {
   }
 
   void require_fast(dnnl::primitive_desc_base const& primitive) const {
-    if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
+    if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for these layouts");
   }
 
   // For the filter gradient of a strided 1x1 filter, "jit_1x1" first copies the pixels that the filter reads.
@@ -227,7 +227,7 @@ Recipe<ConvolutionProblem> build_convolution(ConvolutionProblem const& problem, 
     case ConvolutionDirection::forward: build.forward(); break;
     case ConvolutionDirection::data: build.data(); break;
     case ConvolutionDirection::filter: build.filter(); break;
-    case ConvolutionDirection::bias: throw Unsupported("oneDNN has no bias gradient alone");
+    case ConvolutionDirection::bias: throw Unsupported("oneDNN has no separate bias gradient");
   }
   return std::move(build.recipe);
 }
@@ -263,7 +263,7 @@ bool is_nchw(TensorDescription const& t) { return t.layout.is_row_major(); }
 std::string violates_plain_images(ConvolutionProblem const& p, Device const&) {
   if ((is_nhwc(p.x) && is_nhwc(p.y)) || (is_nchw(p.x) && is_nchw(p.y))) return {};
   return "x is " + to_string(p.x) + ", y is " + to_string(p.y) +
-         "; images as they lie must be dense, both NCHW or both NHWC";
+         "; both must be dense and NCHW, or dense and NHWC";
 }
 
 // Measured with NCHW images, in GFLOP/s of a peak of 230. On NCHW images oneDNN runs im2col and a matrix

@@ -27,7 +27,7 @@ std::string violates_activation(ActivationProblem const& p, Device const&) {
   bool const drops_nan = (p.function == ActivationFunction::leaky_relu && (backward || p.alpha == 0)) ||
                          (p.function == ActivationFunction::elu && backward);
   if (algorithm_of(p.function) == dnnl::algorithm::undef || drops_nan)
-    return std::string("oneDNN has no ") + name_of(p.function) + " that keeps a NaN";
+    return std::string("oneDNN has no ") + name_of(p.function) + " that propagates NaN";
   TensorDescription const& other = backward ? p.dx : p.y;
   for (TensorDescription const* t : {&p.y, &other})
     if (!(t->layout == p.x.layout) || !t->layout.is_dense())
@@ -48,7 +48,7 @@ Recipe<ActivationProblem> build(ActivationProblem const& p, Device const&) {
       user_scratchpad(), engine());
   auto const x = recipe.argument([](Arguments const& run, int) { return run.x; }, flat);
   if (forward) {
-    if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for this function");
+    if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for this function");
     recipe.program.add(
         primitive, {{DNNL_ARG_SRC, x},
                     {DNNL_ARG_DST,
@@ -57,7 +57,7 @@ Recipe<ActivationProblem> build(ActivationProblem const& p, Device const&) {
   }
   dnnl::eltwise_backward::primitive_desc const backward({algorithm, flat, flat, alpha}, user_scratchpad(),
                                                         engine(), primitive);
-  if (is_slow(backward)) throw Unsupported("oneDNN has only its naive loops for this function");
+  if (is_slow(backward)) throw Unsupported("oneDNN has only its reference loops for this function");
   recipe.program.add(
       backward, {{DNNL_ARG_SRC, x},
                  {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, flat)},

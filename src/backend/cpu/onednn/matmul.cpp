@@ -157,7 +157,7 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
   auto const description = bias ? dnnl::matmul::desc(program.memory(source), weights_wanted, bias, given)
                                 : dnnl::matmul::desc(program.memory(source), weights_wanted, given);
   dnnl::matmul::primitive_desc const primitive(description, attributes, engine());
-  if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these strides");
+  if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for these strides");
   weights = program.reordered(weights, primitive.weights_desc());
   std::vector<Program::Binding> bindings{
       {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, destination}};

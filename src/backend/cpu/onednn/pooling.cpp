@@ -13,7 +13,7 @@ std::string violates_pooling(PoolingProblem const& p, Device const& device) {
            "; both must be f32 or bf16";
   if (p.x.type == DataType::bf16 && !device.avx512) return "bf16 needs AVX-512, which this processor lacks";
   if (p.mode == PoolingMode::max)
-    return "the mode is max: oneDNN's loses a NaN, and has indices of its own; it must be average";
+    return "the mode is max: oneDNN's drops NaN and numbers its indices differently; it must be average";
   if (p.x.type == DataType::bf16 && p.direction == Direction::backward)
     return "dx is bf16, in which oneDNN would round each partial sum; it must be f32";
   return {};
@@ -44,8 +44,9 @@ Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
     Index const reach = (p.y.extent(2 + i) - 1) * p.stride[i] + (p.window[i] - 1) * p.dilation[i] + 1;
     end[d] = reach - p.x.extent(2 + i) - p.pad_begin[i];
     if (p.mode == PoolingMode::average_with_padding && end[d] > p.pad_end[i])
-      throw Unsupported("the last window ends " + std::to_string(end[d] - p.pad_end[i]) +
-                        " elements beyond the padding, where oneDNN would count them; it must not");
+      throw Unsupported(
+          "the last window ends " + std::to_string(end[d] - p.pad_end[i]) +
+          " elements beyond the padding, which oneDNN would count; it must end within the padding");
   }
   Descriptor const x = descriptor(p.x), y = descriptor(p.y);
   auto const forward = [&](dnnl::prop_kind kind) {
@@ -55,7 +56,7 @@ Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
   auto& program = recipe.program;
   if (p.direction == Direction::forward) {
     auto const primitive = forward(dnnl::prop_kind::forward_inference);
-    if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
+    if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for these layouts");
     program.add(
         primitive,
         {{DNNL_ARG_SRC, recipe.argument([](Arguments const& run, int) { return run.x; }, x)},
@@ -65,7 +66,7 @@ Recipe<PoolingProblem> build(PoolingProblem const& p, Device const&) {
   dnnl::pooling_v2_backward::primitive_desc const primitive(
       {algorithm, x, y, stride, window, gaps, begin, end}, user_scratchpad(), engine(),
       forward(dnnl::prop_kind::forward_training));
-  if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for these layouts");
+  if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for these layouts");
   program.add(primitive,
               {{DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, y)},
                {DNNL_ARG_DIFF_SRC,

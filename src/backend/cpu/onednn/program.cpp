@@ -63,10 +63,10 @@ void require_code_memory() {
   bool const alone = runtime == nullptr || runtime->max_threads() == 1;
   std::size_t const enough = std::size_t{alone ? 48U : 48U + 64U} << 20;
   if (!address_space_has(enough))
-    throw Error(ErrorCode::out_of_memory,
-                "oneDNN needs up to " + std::to_string(enough >> 20) +
-                    " MiB of address space for its kernels, which the limit of this process does not leave "
-                    "(ulimit -v)");
+    throw Error(
+        ErrorCode::out_of_memory,
+        "oneDNN needs up to " + std::to_string(enough >> 20) +
+            " MiB of address space for its kernels; the limit of this process (ulimit -v) leaves less");
 }
 
 struct Program::Bound {

@@ -143,7 +143,7 @@ std::string violates_size(Problem const& problem, Device const&) {
   Problem::visit_tensors(problem, [&](char const* name, Role, TensorDescription const& description, auto) {
     if (violation.empty() && description.layout.size() == 0)
       violation = std::string("tensor ") + name + " " + to_string(description.shape()) +
-                  " has no element; each extent must be at least 1";
+                  " is empty; each extent must be at least 1";
   });
   return violation;
 }

@@ -21,12 +21,12 @@ std::string violates_layouts(SoftmaxProblem const& p, Device const& device) {
       return "y is " + to_string(p.y) + ", another tensor " + to_string(*t) +
              "; all must be dense and of one layout";
   if (p.logarithm && !forward)
-    return "the gradient of log-softmax; oneDNN's exponential of NaN and of infinity is finite, and "
-           "sums that cancel were seen 56 times as far off as their terms allow";
+    return "this is the gradient of log-softmax; oneDNN's exponential of NaN and infinity is finite, and "
+           "under cancellation its error was measured at 56 times the bound";
   if (p.logarithm && lacks_avx(device))
-    return "a log-softmax without AVX; oneDNN's logarithm is off by 5e-6 there";
+    return "this is log-softmax without AVX; oneDNN's logarithm has an error of 5e-6 there";
   if (p.logarithm && p.y.layout.shape[p.axis] == 1)
-    return "rows of one element, whose log-softmax is 0; oneDNN's is off by 1.4e-6 there";
+    return "rows have one element, whose log-softmax is 0; oneDNN's has an error of 1.4e-6 there";
   return {};
 }
 
@@ -40,7 +40,7 @@ Recipe<SoftmaxProblem> build(SoftmaxProblem const& p, Device const&) {
        data, p.axis},
       user_scratchpad(), engine());
   if (forward) {
-    if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for this axis and layout");
+    if (is_slow(primitive)) throw Unsupported("oneDNN has only its reference loops for this axis and layout");
     recipe.program.add(
         primitive, {{DNNL_ARG_SRC, recipe.argument([](Arguments const& run, int) { return run.x; }, data)},
                     {DNNL_ARG_DST,
@@ -49,7 +49,7 @@ Recipe<SoftmaxProblem> build(SoftmaxProblem const& p, Device const&) {
   }
   dnnl::softmax_v2_backward::primitive_desc const backward({algorithm, data, data, data, p.axis},
                                                            user_scratchpad(), engine(), primitive);
-  if (is_slow(backward)) throw Unsupported("oneDNN has only its naive loops for this axis and layout");
+  if (is_slow(backward)) throw Unsupported("oneDNN has only its reference loops for this axis and layout");
   recipe.program.add(
       backward, {{DNNL_ARG_DST, recipe.argument([](Arguments const& run, int) { return run.saved_y; }, data)},
                  {DNNL_ARG_DIFF_DST, recipe.argument([](Arguments const& run, int) { return run.dy; }, data)},

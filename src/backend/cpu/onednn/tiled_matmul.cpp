@@ -71,16 +71,17 @@ std::string violates_worth(GemmProblem const& problem, Device const& device) {
   Index const rows = product.problem.m(), columns = product.problem.n();
   if (rows < least_rows || columns < least_columns)
     return "d has " + std::to_string(rows) + " by " + std::to_string(columns) +
-           " elements, the contiguous ones last; tiles pay from " + std::to_string(least_rows) + " by " +
+           " elements, the contiguous ones last; tiles pay off from " + std::to_string(least_rows) + " by " +
            std::to_string(least_columns) + " on";
   BlasOperand left;
   if (read_blas_operand(product.problem.a, left); left.letter == 'T')
     return std::string(product.transposed ? "rows of b" : "columns of a") +
-           " are contiguous: oneDNN would transpose its part for each tile; they pay where k is contiguous";
+           " are contiguous: oneDNN would transpose its part for each tile; tiles pay off where k is "
+           "contiguous";
   Index const wanted = tiles_wanted(device.threads), tiles = choose_grid(product, device).size();
   if (tiles >= wanted) return {};
   return std::to_string(tiles) + " tiles are too few for " + std::to_string(device.threads) +
-         " threads, which want " + std::to_string(wanted);
+         " threads, which require " + std::to_string(wanted);
 }
 
 // oneDNN packs operands in advance only for its AVX-512 kernels; other kernels would repack them for each
@@ -190,7 +191,8 @@ class TiledKernel final : public HostKernel<GemmProblem> {
     dnnl::matmul::primitive_desc const primitive(
         dnnl::matmul::desc(matrix(p.a.type, rows, p.k(), p.a.layout), weights, sums), user_scratchpad(),
         engine());
-    if (is_slow(primitive)) throw Unsupported("oneDNN has only its naive loops for tiles of these strides");
+    if (is_slow(primitive))
+      throw Unsupported("oneDNN has only its reference loops for tiles of these strides");
     return primitive;
   }
 

@@ -144,9 +144,9 @@ ThreadCount::ThreadCount(int threads) {
   OmpRuntime const* const runtime = omp_runtime();
   int const given = team_to_be_had(runtime, threads);
   if (given < threads)
-    throw Error(ErrorCode::system, "this was planned for " + std::to_string(threads) +
-                                       " threads, and the system gives " + std::to_string(given) +
-                                       " now (ulimit -u, or OMP_THREAD_LIMIT); plan it for fewer");
+    throw Error(ErrorCode::system, "the plan is for " + std::to_string(threads) +
+                                       " threads, but the system provides " + std::to_string(given) +
+                                       " now (ulimit -u, or OMP_THREAD_LIMIT); plan for fewer threads");
   if (runtime == nullptr) return;
   before_ = runtime->max_threads();
   if (threads != before_) runtime->set_num_threads(threads);

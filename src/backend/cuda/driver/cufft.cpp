@@ -88,9 +88,9 @@ std::string cufft_failure() {
   std::string const chosen = environment("COSMATI_CUFFT");
   return chosen.empty()
              ? fmt::format(
-                   "cuFFT is not here: no {} or {} where libraries are; COSMATI_CUFFT may name the file",
+                   "cuFFT was not found: no {} or {} on the library path; COSMATI_CUFFT may name the file",
                    names[0], names[1])
-             : fmt::format("cuFFT is not here: COSMATI_CUFFT names {}, which cannot be read", chosen);
+             : fmt::format("cuFFT was not found: COSMATI_CUFFT names {}, which cannot be read", chosen);
 }
 
 CufftPlan::CufftPlan(int ordinal, int rows, int columns, int count, DataType real, bool inverse,
@@ -113,7 +113,7 @@ CufftPlan::CufftPlan(int ordinal, int rows, int columns, int count, DataType rea
     if (bytes > work_bytes)
       throw Error(
           ErrorCode::system,
-          fmt::format("cuFFT wants a work area of {} bytes for {} transforms of {}x{}; the plan has {}",
+          fmt::format("cuFFT requires a work area of {} bytes for {} transforms of {}x{}; the plan has {}",
                       bytes, count, rows, columns, work_bytes));
     // A trial run loads cuFFT's kernels now, because the first real call may be captured into a graph.
     auto const reals = static_cast<std::size_t>(real_plane) * static_cast<std::size_t>(count);

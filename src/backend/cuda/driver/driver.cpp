@@ -88,8 +88,8 @@ void check_quietly(char const* call, Result result) noexcept {
 
 void throw_missing(char const* function) {
   std::string const version = loaded().failure.empty() ? " (of CUDA " + driver_version() + ")" : "";
-  throw Error(ErrorCode::unavailable,
-              "the NVIDIA driver here" + version + " has no function " + function + "; a newer one has");
+  throw Error(ErrorCode::unavailable, "the NVIDIA driver" + version + " has no function " + function +
+                                          "; a newer driver is required");
 }
 
 Driver const& driver() {

@@ -30,7 +30,7 @@ Function Module::function(std::string const& name) const {
   auto* const module = static_cast<CUmod_st*>(module_.get());
   Result const result = driver().cuModuleGetFunction.attempt(&function.handle_, module, name.c_str());
   if (result == Result::not_found)
-    throw Error(ErrorCode::system, "the module that was loaded has no kernel '" + name + "'");
+    throw Error(ErrorCode::system, "the loaded module has no kernel '" + name + "'");
   check("cuModuleGetFunction", result);
   // Loads the kernel now. Drivers before CUDA 12.4 lack cuFuncLoad; there the first attribute query has the
   // same effect.
@@ -54,10 +54,10 @@ void Function::allow_shared_bytes(int bytes) {
   driver().cuDeviceGetAttribute(&most, DeviceAttribute::shared_bytes_per_block, ordinal_);
   int const left = most - static_shared_bytes();
   if (bytes < 0 || bytes > left)
-    throw Error(ErrorCode::bad_request, "kernel " + name_ + " was to have " + std::to_string(bytes) +
+    throw Error(ErrorCode::bad_request, "kernel " + name_ + " needs " + std::to_string(bytes) +
                                             " bytes of dynamic shared memory; device " +
                                             std::to_string(ordinal_) + " has " + std::to_string(left) +
-                                            " for a block of it");
+                                            " left per block");
   driver().cuFuncSetAttribute(handle_, FunctionAttribute::dynamic_shared_bytes, bytes);
 }
 

@@ -133,7 +133,7 @@ void* in_block(void* shared, int rank) {
   Block& block = cluster.block(rank);
   std::ptrdiff_t const offset = own.shared_memory().offset(shared);
   if (offset < 0 || offset > static_cast<std::ptrdiff_t>(own.shared_memory().size()))
-    return fail("of what does not lie in shared memory");
+    return fail("of an object outside shared memory");
   if (block.is_finished()) return fail("which has left the kernel");
   if (&block != &own) cluster.reaches_others = true;
   return block.shared_memory().data() + offset;
@@ -143,7 +143,7 @@ unsigned shared_address(void const* shared) {
   Block& block = running_thread().block;
   std::ptrdiff_t const offset = block.shared_memory().offset(shared);
   if (offset < 0 || offset > static_cast<std::ptrdiff_t>(block.shared_memory().size()))
-    block.fail(running_thread(), "takes the address in shared memory of what does not lie there");
+    block.fail(running_thread(), "takes the shared-memory address of an object outside shared memory");
   return static_cast<unsigned>(offset);
 }
 

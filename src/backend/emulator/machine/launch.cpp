@@ -24,7 +24,7 @@ void check(Grid const& grid, Grid const& cluster, int threads, int host_threads)
     throw Error(ErrorCode::bad_request, "a launch of " + text(grid) + " blocks; no extent may be negative");
   if (grid.y > most_blocks_yz || grid.z > most_blocks_yz)
     throw Error(ErrorCode::bad_request,
-                "a launch of " + text(grid) + " blocks; y and z may be 65535 at most");
+                "a launch of " + text(grid) + " blocks; y and z may be at most 65535");
   if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
       std::int64_t{cluster.x} * cluster.y * cluster.z > max_opt_in_cluster_blocks)
     throw Error(ErrorCode::bad_request, "a launch of clusters of " + text(cluster) +

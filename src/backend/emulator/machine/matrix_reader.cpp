@@ -43,7 +43,7 @@ std::string MatrixReader::mistake_of_descriptor() const {
   int const span = span_of(descriptor_.swizzle), pattern = pattern_bytes(descriptor_.swizzle);
   int const start = static_cast<int>(descriptor_.address) % pattern;
   if (descriptor_.base_offset != 0)
-    return fmt::format("has base offset {}; the emulator knows 0 only", descriptor_.base_offset);
+    return fmt::format("has base offset {}; the emulator supports only 0", descriptor_.base_offset);
   if (descriptor_.swizzle == Swizzle::none) return {};
   if (start / span != 0)
     return fmt::format(

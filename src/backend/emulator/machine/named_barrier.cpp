@@ -9,8 +9,8 @@ namespace {
 
 std::string tell(Thread const& thread) {
   NamedBarrier const& barrier = thread.block.async()->named[thread.waits_for];
-  return fmt::format("named barrier {}, where {} of {} threads have come", thread.waits_for, barrier.arrived,
-                     barrier.threads);
+  return fmt::format("named barrier {}, where {} of {} threads have arrived", thread.waits_for,
+                     barrier.arrived, barrier.threads);
 }
 
 }  // namespace
@@ -27,8 +27,9 @@ void named_barrier(int id, int threads, bool waits) {
   NamedBarrier& barrier = block.start_async().named[id];
   if (barrier.arrived == 0) barrier.threads = threads;
   if (barrier.threads != threads)
-    return block.fail(thread, fmt::format("comes to named barrier {} of {} threads, where others wait for {}",
-                                          id, threads, barrier.threads));
+    return block.fail(thread,
+                      fmt::format("arrives at named barrier {} for {} threads, where others wait for {}", id,
+                                  threads, barrier.threads));
   std::int64_t const round = barrier.round;
   sanitizers::release(&barrier.sync[round % 2]);
   if (++barrier.arrived == threads) {

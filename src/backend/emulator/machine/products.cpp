@@ -96,7 +96,7 @@ std::string tell(Thread const& thread) {
   Warpgroup const& warpgroup =
       thread.block.async()->warpgroups[static_cast<std::size_t>(thread.index / warpgroup_threads)];
   Product const& product = product_at(warpgroup, warpgroup.done);
-  return fmt::format("{}, to which {} of 128 threads have come", product.what->name, product.arrived);
+  return fmt::format("{}, at which {} of 128 threads have arrived", product.what->name, product.arrived);
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ void multiply_warpgroup(WarpgroupProduct const& what, void* d, unsigned const* a
   if (!block.can_wait()) return;
   int const index = thread.index / warpgroup_threads, self = thread.index % warpgroup_threads;
   if ((index + 1) * warpgroup_threads > block.work().threads)
-    return block.fail(thread, fmt::format("{} in a warpgroup that is not whole: the block has {} threads",
+    return block.fail(thread, fmt::format("{} in an incomplete warpgroup: the block has {} threads",
                                           what.name, block.work().threads));
   Async& async = block.start_async();
   Warpgroup& warpgroup = async.warpgroups[static_cast<std::size_t>(index)];

@@ -31,8 +31,8 @@ SharedMemory::SharedMemory(std::size_t bytes) : reservation_(nullptr), bytes_(by
   std::size_t const whole = guard + (bytes + alignment - 1) / alignment * alignment + guard;
   reservation_ = static_cast<unsigned char*>(std::aligned_alloc(alignment, whole));
   if (reservation_ == nullptr)
-    throw Error(ErrorCode::out_of_memory,
-                "the emulator cannot have " + std::to_string(bytes) + " bytes of shared memory for a block");
+    throw Error(ErrorCode::out_of_memory, "the emulator cannot allocate " + std::to_string(bytes) +
+                                              " bytes of shared memory for a block");
   std::memset(reservation_, guard_byte, guard);
   std::memset(data() + bytes_, guard_byte, guard);
 }

@@ -33,9 +33,10 @@ unsigned char* map() {
     if (mprotect(memory, page(), PROT_NONE) == 0) return static_cast<unsigned char*>(memory) + page();
     munmap(memory, page() + Stack::size);
   }
-  throw Error(ErrorCode::out_of_memory,
-              "the emulator cannot have a stack for one more thread: the system gives no more memory maps "
-              "(vm.max_map_count); fewer blocks that wait for each other need fewer stacks");
+  throw Error(
+      ErrorCode::out_of_memory,
+      "the emulator cannot allocate the stack of another thread: the system grants no more memory maps "
+      "(vm.max_map_count); fewer blocks that wait for each other need fewer stacks");
 }
 
 unsigned char* take() {

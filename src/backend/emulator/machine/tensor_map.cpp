@@ -24,7 +24,7 @@ void check_array(void const* address, int size, int rank, long long const* exten
   if (size != 1 && size != 2 && size != 4 && size != 8)
     refuse("of elements of " + to_string(size) + " bytes; valid values: 1, 2, 4 and 8");
   if (address == nullptr || (reinterpret_cast<std::uintptr_t>(address) & 15) != 0)
-    refuse("of an array whose address is null or no multiple of 16 bytes");
+    refuse("of an array whose address is null or not a multiple of 16 bytes");
   for (int i = 0; i < rank; ++i) {
     std::string const at = " of dimension " + to_string(i);
     if (extent[i] < 1 || extent[i] > 1LL << 32)

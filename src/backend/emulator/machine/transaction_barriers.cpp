@@ -1,4 +1,4 @@
-// PTX ISA, "mbarrier": a phase ends when all arrivals and all expected bytes have come. Copies in flight
+// PTX ISA, "mbarrier": a phase ends when all arrivals and all expected bytes have arrived. Copies in flight
 // complete only when a thread would otherwise wait.
 #include <fmt/format.h>
 
@@ -79,10 +79,10 @@ std::string Async::missing(TransactionBarrier const& barrier) const {
   int const arrivals_left = barrier.missing - barrier.after_copies;
   std::string text;
   if (arrivals_left > 0) text = fmt::format("{} of {} arrivals", arrivals_left, barrier.arrivals);
-  if (bytes > 0) text += fmt::format("{}{} bytes that no copy brings", text.empty() ? "" : " and ", bytes);
+  if (bytes > 0) text += fmt::format("{}{} bytes that no copy delivers", text.empty() ? "" : " and ", bytes);
   if (bytes < 0)
     text +=
-        fmt::format("{}an expectation of {} bytes that copies bring", text.empty() ? "" : " and ", -bytes);
+        fmt::format("{}an expectation of {} bytes that copies deliver", text.empty() ? "" : " and ", -bytes);
   return text.empty() ? "nothing" : text;
 }
 
@@ -132,12 +132,12 @@ void arrive_at_barrier(void* address, int rank, int bytes) {
     return thread.block.fail(
         thread,
         fmt::format("arrives at the barrier at byte {} of shared memory, though all {} arrivals of its "
-                    "phase {} have come; it misses {}",
+                    "phase {} have been made; it misses {}",
                     barrier->offset, barrier->arrivals, barrier->phase, async.missing(*barrier)));
   if (bytes < 0 || barrier->bytes + bytes > most_bytes)
     return thread.block.fail(
         thread,
-        fmt::format("expects {} bytes at the barrier at byte {} of shared memory; a phase takes {} at most",
+        fmt::format("expects {} bytes at the barrier at byte {} of shared memory; a phase takes at most {}",
                     barrier->bytes + bytes, barrier->offset, most_bytes));
   sanitizers::release(&barrier->sync[barrier->phase % 2]);
   barrier->bytes += bytes;
@@ -156,9 +156,11 @@ void arrive_after_copies(void* address) {
   async.complete(*barrier, __builtin_return_address(0));
   if (barrier->missing == barrier->after_copies)
     return thread.block.fail(
-        thread, fmt::format("arrives after copies at the barrier at byte {} of shared memory, though all {} "
-                            "arrivals of its phase {} have come",
-                            barrier->offset, barrier->arrivals, barrier->phase));
+        thread,
+        fmt::format(
+            "arrives after copies at the barrier at byte {} of shared memory, though all {} arrivals of "
+            "its phase {} have been made",
+            barrier->offset, barrier->arrivals, barrier->phase));
   sanitizers::release(&barrier->sync[barrier->phase % 2]);
   ++barrier->after_copies;
   async.arrivals.push_back(

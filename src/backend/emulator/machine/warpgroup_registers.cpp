@@ -56,7 +56,7 @@ void set_registers(int registers, bool acquires) {
   if (!block.can_wait()) return;
   char const* const what = acquires ? "acquire_registers" : "release_registers";
   if ((thread.index / warpgroup_threads + 1) * warpgroup_threads > block.work().threads)
-    return block.fail(thread, fmt::format("{}<{}>() in a warpgroup that is not whole", what, registers));
+    return block.fail(thread, fmt::format("{}<{}>() in an incomplete warpgroup", what, registers));
   // The compiler's actual number of registers is unknown; it is at most registers_at_start().
   int const before = thread.async.registers != 0 ? thread.async.registers
                      : acquires                  ? 0

@@ -106,7 +106,7 @@ class Choice {
   Offer<Problem> best() {
     std::vector<FftRecipe> recipes = contenders();
     Offer<Problem> best;
-    best.refusal = fmt::format("no transform of at most {0}x{0} holds a window", most_extent_);
+    best.refusal = fmt::format("a window does not fit into a transform of at most {0}x{0}", most_extent_);
     bool first = true;
     for (FftRecipe const& recipe : recipes) {
       Offer<Problem> offer = offer_of(recipe);
@@ -241,7 +241,7 @@ class Choice {
     }
     if (fft_pointwise(form())) {
       if (!policy_.empty()) {
-        offer.refusal = "multiplies no matrices here; --policy " + policy_.text + " was asked for";
+        offer.refusal = "performs no matrix products here; --policy " + policy_.text + " was requested";
         return offer;
       }
       offer.workspace_bytes = recipe.end;
@@ -264,7 +264,7 @@ class Choice {
     try {
       Plan<GemmProblem> const product = make_plan(fft_product(plan).problem, device_, of_product);
       if (product.kernel != name_of(product.recipe.policy.main_loop)) {
-        offer.refusal = "the product is for the kernel " + product.kernel;
+        offer.refusal = "the product uses the kernel " + product.kernel;
         return offer;
       }
       offer.workspace_bytes = place(recipe, product.workspace_bytes);
@@ -302,7 +302,7 @@ class Choice {
     offer.expected_error = fft_error(recipe.real, recipe.factor, e.depths, e.positions);
     Index const tiles = Index{recipe.tiles_down} * recipe.tiles_across;
     offer.text = fmt::format(
-        "transforms of {}x{}, {}, which one NaN fills, expected error {:.2g}, all but the products "
+        "transforms of {}x{}, {}, spoiled by a single NaN, expected error {:.2g}, all but the products "
         "{:.3g} us, {} launches and {} calls, {}",
         recipe.rows, recipe.columns, tiles == 1 ? "one tile" : std::to_string(tiles) + " tiles",
         offer.expected_error, transforms * 1e6, offer.recipe.launches, forms * pieces, text);
@@ -372,9 +372,10 @@ class Choice {
 std::string violation(Problem const& problem, Device const& device) {
   for (DataType const type : {problem.x.type, problem.w.type, problem.y.type})
     if (!computes(type))
-      return fmt::format("{} is there; the transforms are for f64, f32, tf32, f16 and bf16", name_of(type));
+      return fmt::format("data type {} is not supported; valid types: f64, f32, tf32, f16 and bf16",
+                         name_of(type));
   if (problem.x.layout.size() == 0 || problem.w.layout.size() == 0 || problem.y.layout.size() == 0)
-    return "there is nothing to transform";
+    return "there are no elements to transform";
   return device.backend == Backend::emulator ? device.fftw_failure : device.gpu.cufft_failure;
 }
 
@@ -394,7 +395,7 @@ Offer<Problem> fft(Problem const& problem, Device const& device, PlanOptions con
   Offer<Problem> best;
   best.refusal = problem_violation(problem, device.backend);
   if (best.refusal.empty() && options.policy.tile)
-    best.refusal = "has no tiles of winograd; --policy " + options.policy.text + " was asked for";
+    best.refusal = "does not have Winograd tiles; --policy " + options.policy.text + " was requested";
   if (best.refusal.empty()) best.refusal = violation(problem, device);
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
   if (!best.refusal.empty()) return best;
@@ -409,7 +410,7 @@ Offer<Problem> fft(Problem const& problem, Device const& device, PlanOptions con
     Offer<Problem> offer = Choice(problem, device, options, forms, factor).best();
     if (offer.refusal.empty() && offer.expected_error > limit)
       offer.refusal = error_sentence(offer.expected_error, limit) +
-                      (options.max_error ? "" : "; --max-error, or its name, allows more");
+                      (options.max_error ? "" : "; --max-error or --kernel allows more");
     bool const better =
         offer.refusal.empty() && (!best.refusal.empty() || offer.predicted_seconds < best.predicted_seconds);
     if (first || better) best = std::move(offer);

@@ -55,7 +55,7 @@ class FftProgram {
   program::Program finish() && { return std::move(made_).finish(); }
 
  private:
-  // What the launches have in common; forms keep their addresses.
+  // Data shared by the launches; the addresses of the forms do not change.
   struct Shape {
     std::vector<FftForm> forms;
     FftRecipe recipe;
@@ -63,7 +63,7 @@ class FftProgram {
   FftRecipe const& recipe() const { return shape_->recipe; }
   FftForm const& front() const { return shape_->forms.front(); }
 
-  // `numbers`: those of type `real` that a block keeps for each place of a tile.
+  // `numbers`: how many values of type `real` a block keeps per position of a tile.
   program::KernelSpec kernel(std::string entry, std::string traits, int numbers, char const* label,
                              bool is_composed = false) const {
     return {.headers = {"conv/fft.h"},
@@ -120,7 +120,7 @@ class FftProgram {
     made_.call(program::LibraryCall{transform, planes, recipe().work});
   }
 
-  // parameters_of(run) has the grid's extents without pointers, too.
+  // parameters_of(run) also gives the extents of the grid if there are no pointers yet.
   template <class Make>
   void launch(std::size_t kernel, Make const& parameters_of) {
     using Parameters = decltype(parameters_of(program::Run{}));
@@ -174,7 +174,7 @@ class FftProgram {
     });
   }
 
-  // What becomes of a chunk of the image's frequencies.
+  // The steps that process a chunk of the image's frequencies.
   void launch_with(FftForm const& form, Index outers, Index first, Index count) {
     if (pointwise_)
       launch(multiply_, [s = shape_, f = &form, outers, first, count](program::Run const& run) {

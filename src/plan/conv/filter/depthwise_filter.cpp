@@ -188,9 +188,9 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   offer.predicted_seconds = 6e-6 + std::max({once / (0.7 * gpu.memory_bytes_per_second),
                                              once * groups / l2_rate, clocks / gpu.clock_hertz});
   recipe.product.predicted_seconds = offer.predicted_seconds;
-  offer.text = fmt::format("{} taps by {} channels a thread, {} lanes of {}, {} parts added in their order",
-                           sliding.taps, sliding.vector, lanes_of(sliding),
-                           sliding.channels_last ? "channels" : "columns", parts);
+  offer.text = fmt::format(
+      "{} taps by {} channels per thread, {} lanes of {}, {} partial sums added in a fixed order",
+      sliding.taps, sliding.vector, lanes_of(sliding), sliding.channels_last ? "channels" : "columns", parts);
   return offer;
 }
 

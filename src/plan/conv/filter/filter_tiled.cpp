@@ -75,7 +75,7 @@ PlaneSchedule gradient_planes(FilterTiledForm const& gradient, SlidingRecipe con
 }
 
 Index gradient_at(SlidingArguments const& w, SlidingRecipe const& recipe) {
-  constexpr Index run = 4, last_run = 4;  // fills of the planes before may write past their end
+  constexpr Index run = 4, last_run = 4;  // filling the preceding planes may write past their end
   return parts_of(Index{recipe.rounds} * image_planes(w, recipe).image_pitch + last_run, run) * run;
 }
 Index shared_values(FilterTiledForm const& gradient, SlidingRecipe const& recipe) {
@@ -256,11 +256,11 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   base.taps = w.columns.taps, base.output_step = w.columns.output_step, base.tap_step = w.columns.tap_step;
   bool const in_catalogue = (base.taps == 3 || base.taps == 1) && base.output_step <= 2 && base.tap_step == 1;
   if (w.inputs == 0 || w.outputs == 0)
-    offer.refusal = "the filters have no element";
+    offer.refusal = "the filters have no elements";
   else if (emulated ? !in_catalogue : base.taps > most_taps)
-    offer.refusal = fmt::format("filters of {} taps in a row with steps {} and {} of outputs and taps; {}",
-                                base.taps, base.output_step, base.tap_step,
-                                emulated ? "the emulator has 1 or 3 taps, steps of at most 2 and 1"
+    offer.refusal = fmt::format("filter rows of {} taps with output step {} and tap step {}; {}", base.taps,
+                                base.output_step, base.tap_step,
+                                emulated ? "the emulator supports 1 or 3 taps and steps of at most 2 and 1"
                                          : fmt::format("at most {} taps", most_taps));
   else if (Index{w.inputs} * w.rows.taps > (emulated ? emulated_filter_threads : most_threads))
     offer.refusal = fmt::format("{} channels of {} rows of taps; a block has at most {} threads for them",
@@ -313,9 +313,8 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
           consider_tile(shift, filters, run);
   if (chosen.shared_bytes == 0) {
     offer.refusal = fmt::format(
-        "the places of one row of outputs, {} columns of {} channels with {}x{} taps, do not fit into the {} "
-        "bytes "
-        "of shared memory of a block of {}",
+        "the image pixels of one row of outputs, {} columns of {} channels with {}x{} taps, do not fit into "
+        "the {} bytes of shared memory of a block of {}",
         w.columns.size, w.inputs, w.rows.taps, w.columns.taps, gpu.shared_bytes_per_block, gpu.name);
     return offer;
   }
@@ -328,7 +327,7 @@ Offer<Problem> filter_tiled(Problem const& problem, Device const& device) {
   offer.text = fmt::format(
       "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
       "{} "
-      "bytes shared, {} blocks' sums added in their order",
+      "bytes of shared memory, sums of {} blocks added in a fixed order",
       chosen.rounds, chosen.tile.rows, chosen.tile.filters, chosen.tile.thread_filters, chosen.tile.columns,
       chosen.taps, threads_of(chosen), chosen.shared_bytes, chosen.vector);
   return offer;

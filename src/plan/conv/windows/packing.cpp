@@ -218,7 +218,7 @@ std::string packing_violation(Problem const& problem, PackRecipe const& recipe) 
   std::string sentence;
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
     if (packed.places() > most_int)
-      sentence = fmt::format("{} pixels of {} to be packed; at most {}: divide the images", packed.places(),
+      sentence = fmt::format("{} pixels of {} to pack; at most {}: split the batch", packed.places(),
                              name_of(tensor), most_int);
   });
   if (problem.w.layout.size() > most_int)

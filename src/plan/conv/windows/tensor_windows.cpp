@@ -24,14 +24,14 @@ std::string tensor_violation(char const* name, char const* neighbours, TensorDes
                              Index const (&extent)[4], Index const (&stride)[4]) {
   int const size = size_of(tensor.type);
   if (extent[0] > 1 && stride[0] != 1)
-    return fmt::format("{}: its {} are {} elements apart; the copy engine needs 1 (channels last)", name,
-                       neighbours, stride[0]);
+    return fmt::format("{}: its {} are {} elements apart; TMA requires 1 (channels last)", name, neighbours,
+                       stride[0]);
   if (tensor.alignment % unit != 0)
-    return fmt::format("{}: aligned to {} bytes; the copy engine needs {}", name, tensor.alignment, unit);
+    return fmt::format("{}: aligned to {} bytes; TMA requires {}", name, tensor.alignment, unit);
   for (int i = 1; i < 4; ++i)
     if (extent[i] > 1 && (stride[i] <= 0 || stride[i] * size % unit != 0))
       return fmt::format(
-          "{}: a stride of {} elements of {}; the copy engine needs positive multiples of {} elements ({} "
+          "{}: a stride of {} elements of {}; TMA requires positive multiples of {} elements ({} "
           "bytes)",
           name, stride[i], name_of(tensor.type), unit / size, unit);
   return {};
@@ -51,14 +51,13 @@ std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
   Index const lower = axis.first - (axis.tap_step < 0 ? reach : 0);
   Index const upper = lower + (axis.windows - 1) * axis.step - (axis.extent - 1);
   if (axis.step > 8)
-    return fmt::format("windows lie {} {} apart; the copy engine steps by at most 8", axis.step, axis.name);
+    return fmt::format("windows are {} {} apart; TMA supports at most 8", axis.step, axis.name);
   if (std::min(lower, upper) < -128 || std::max(lower, upper) > 127)
     return fmt::format(
-        "the first window begins at {} of the {}, the last one {} beyond their end; the copy engine takes "
-        "-128 to 127",
+        "the first window begins at {} of the {}, the last one {} beyond their end; TMA supports -128 to 127",
         lower, axis.name, upper);
   if (reach > 255)
-    return fmt::format("a window's taps reach over {} {}; the copy engine takes 255", reach, axis.name);
+    return fmt::format("the taps of a window span {} {}; TMA supports at most 255", reach, axis.name);
   made.image.lower[i] = static_cast<int>(lower);
   made.image.upper[i] = static_cast<int>(upper);
   made.image.step[i] = axis.step;
@@ -140,23 +139,25 @@ TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y 
 
 std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
   if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
-  if (p.groups != 1) return fmt::format("{} groups; the copy engine's windows have all channels", p.groups);
+  if (p.groups != 1) return fmt::format("{} groups; windows loaded by TMA have all channels", p.groups);
   TensorDescription const &image = image_of(p), &other = other_of(p);
   DataType const sum = accumulator_type(image.type, other.type);
   if (!wgmma_takes(image.type, other.type, sum))
-    return fmt::format("multiply wgmma takes no {} and {} with sums in {}", name_of(image.type),
+    return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(image.type),
                        name_of(other.type), name_of(sum));
   if (p.direction == ConvolutionDirection::data && size_of(other.type) != 2)
-    return fmt::format("multiply wgmma takes {} along k only; in the filter, c is contiguous, not k",
+    return fmt::format("multiply wgmma requires {} contiguous along k; in the filter, c is contiguous, not k",
                        name_of(other.type));
   if (!is_filter(p)) return {};
   if (size_of(image.type) != 2)
-    return fmt::format("multiply wgmma takes {} along k only; pixels are not contiguous in either tensor",
-                       name_of(image.type));
+    return fmt::format(
+        "multiply wgmma requires {} contiguous along k; pixels are not contiguous in either tensor",
+        name_of(image.type));
   Index const whole = step_bytes / size_of(image.type);
   if (p.x.extent(1) % whole != 0)
-    return fmt::format("{} channels; a box of a filter's gradient has one tap, so multiples of {}",
-                       p.x.extent(1), whole);
+    return fmt::format(
+        "{} channels; a TMA box of a filter gradient holds one tap and requires a multiple of {}",
+        p.x.extent(1), whole);
   return {};
 }
 
@@ -186,7 +187,7 @@ std::string set_gradient(WindowProduct& made, TensorDescription const& dy) {
   std::optional<Index> const pixel = joined_stride(made.form.k, stride);
   Index const extents[4] = {dy.extent(1), made.form.depth(), 1, 1};
   Index const strides[4] = {dy.layout.stride[1], pixel.value_or(1), 0, 0};
-  if (!pixel) return "dy: no stride walks all pixels; the copy engine needs one";
+  if (!pixel) return "dy: no single stride covers all pixels, as TMA requires";
   MatrixForm& a = made.product.a;
   a.row_stride = 1;
   a.column_stride = *pixel;
@@ -292,7 +293,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     all.along_m = all.along_m || along_m;
     if (along_m || !set_results(made.product, made.form)) all.by_digits = true;
   }
-  if (all.parts.empty()) all.refusal = "there is nothing to multiply";
+  if (all.parts.empty()) all.refusal = "the product is empty";
   return all;
 }
 

@@ -52,12 +52,12 @@ class WindowSearch {
   Offer<Problem> best() {
     policy_.main_loop.reset();
     if (options_.policy.main_loop.value_or(MainLoop::warp_specialized) != MainLoop::warp_specialized) {
-      refuse("--policy " + options_.policy.text + ": another main loop");
+      refuse("--policy " + options_.policy.text + "selects another main loop");
       return std::move(best_).result();
     }
     if (policy_.tile || policy_.extent) {
-      refuse("has no tiles of winograd, no transforms of fft; --policy " + options_.policy.text +
-             " was asked for");
+      refuse("has neither Winograd tiles nor FFT transforms; --policy " + options_.policy.text +
+             " was requested");
       return std::move(best_).result();
     }
     int const size = size_of(front().a.type);
@@ -79,7 +79,7 @@ class WindowSearch {
     }
     for (NamedPolicy const& named : policies) try_policy(named);
     if (!best_.found() && !best_.refused())
-      refuse(fmt::format("--policy {}: {} launches, the first of {} steps, are not divided so",
+      refuse(fmt::format("--policy {}: {} launches, the first with {} steps, cannot be partitioned this way",
                          options_.policy.text, windows_.parts.size(),
                          front().k * size_of(front().a.type) / step_bytes));
     return std::move(best_).result();
@@ -110,11 +110,11 @@ class WindowSearch {
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
     if (sentence.empty() && sharing > 1)
-      sentence = fmt::format("cluster_{} = {}: blocks share no windows; it must be 1",
+      sentence = fmt::format("cluster_{} = {}: blocks do not share windows; it must be 1",
                              windows_.image_is_a ? 'n' : 'm', sharing);
     int const shared = shared_storage_bytes(recipe, form);
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
-      sentence = fmt::format("needs {} bytes of shared memory a block; {} has {}", shared, device_.gpu.name,
+      sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
     for (Division const& division :
@@ -171,9 +171,9 @@ class WindowSearch {
     made.product = recipe;
     made.stepwise = windows_.image_is_a;  // one tap per step
     made.launches = together ? 1 : static_cast<int>(windows_.parts.size());
-    std::string text = to_string(recipe) + ", windows by the copy engine";
+    std::string text = to_string(recipe) + ", im2col by TMA";
     if (together)
-      text += fmt::format(", {} places between the strides in one launch", windows_.parts.size());
+      text += fmt::format(", {} phases in one launch", windows_.parts.size());
     else if (!is_one())
       text += fmt::format(", {} launches", windows_.parts.size());
     std::string const first = packing_text(problem_, packing_, device_.gpu);
@@ -222,7 +222,7 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
   for (TensorDescription const* tensor : {&problem.x, &problem.w, &problem.y})
     if (best.refusal.empty() && tensor->layout.size() == 0)
-      best.refusal = fmt::format("{} has no element for the copy engine", to_string(*tensor));
+      best.refusal = fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
   if (!best.refusal.empty()) return best;
   // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; and with image
   // rows packed together.

@@ -239,7 +239,7 @@ class WindowProgram {
     }
   }
 
-  // Blocks of a grid for `tiles` parts of the result's tiles.
+  // The grid for `tiles` parts of the result's tiles.
   Index blocks_of(Index tiles) const {
     GemmPolicy const& p = launch_->recipe.policy;
     return std::min(tiles, made_.is_emulated() ? Index{emulator::emulated_places}

@@ -84,9 +84,8 @@ class Tile {
     if (std::size_t const least = bytes(); least > most) {
       own.slice = images;
       offer.refusal = fmt::format(
-          "transformed with tiles of {0}x{0}, the filters and one image take {1} bytes of workspace, with "
-          "all images "
-          "{2}; at most {3}",
+          "with tiles of {0}x{0}, the transformed filters and one image need {1} bytes of workspace, with "
+          "all images {2}; at most {3}",
           own.tile, least, bytes(), most);
       return offer;
     }
@@ -105,7 +104,7 @@ class Tile {
     try {
       Plan<GemmProblem> const product = make_plan(winograd_product(plan).problem, device_, of_product);
       if (product.kernel != name_of(product.recipe.policy.main_loop)) {
-        offer.refusal = "the product is for the kernel " + product.kernel;
+        offer.refusal = "the product uses the kernel " + product.kernel;
         return offer;
       }
       complete(offer, product);
@@ -170,7 +169,7 @@ class Tile {
     offer.expected_error = error();
     offer.recipe = recipe_;
     offer.text = fmt::format(
-        "tiles of {0}x{0}, which one NaN fills, expected error {1:.2g}, transforms {2:.3g} us, {3} "
+        "tiles of {0}x{0}, spoiled by a single NaN, expected error {1:.2g}, transforms {2:.3g} us, {3} "
         "launches{4}",
         own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text);
   }
@@ -215,20 +214,19 @@ double winograd_error(int tile, DataType type, Index channels) {
 
 std::string winograd_violation(Problem const& problem) {
   if (problem.direction != ConvolutionDirection::forward && problem.direction != ConvolutionDirection::data)
-    return "it computes results and data gradients, not those of filters";
+    return "supports results and data gradients, not filter gradients";
   Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
-  if (rows != 3 || columns != 3)
-    return fmt::format("the filter has {}x{} taps; the transforms are for 3x3", rows, columns);
+  if (rows != 3 || columns != 3) return fmt::format("the filter has {}x{} taps; expected 3x3", rows, columns);
   for (int i = 0; i < 2; ++i)
     if (problem.stride[i] != 1 || problem.dilation[i] != 1)
-      return fmt::format("stride {} and dilation {}; the transforms are for 1 and 1", problem.stride[i],
-                         problem.dilation[i]);
-  if (problem.groups != 1) return fmt::format("{} groups; the products are for 1", problem.groups);
+      return fmt::format("stride {} and dilation {}; both must be 1", problem.stride[i], problem.dilation[i]);
+  if (problem.groups != 1) return fmt::format("{} groups; expected 1", problem.groups);
   DataType const image = (problem.direction == ConvolutionDirection::forward ? problem.x : problem.y).type;
   if (image != problem.w.type || !computes(image))
     return fmt::format("the factors are {} and {}; the transforms are for two of f32, tf32, f16 or bf16",
                        name_of(image), name_of(problem.w.type));
-  if (problem.x.layout.size() == 0 || problem.y.layout.size() == 0) return "there is nothing to transform";
+  if (problem.x.layout.size() == 0 || problem.y.layout.size() == 0)
+    return "there are no elements to transform";
   return {};
 }
 
@@ -248,7 +246,7 @@ Offer<Problem> winograd(Problem const& problem, Device const& device, PlanOption
     Offer<Problem> offer;
     if (candidate.error() > limit)
       offer.refusal = error_sentence(candidate.error(), limit) +
-                      (options.max_error ? "" : "; --max-error, or its name, allows more") +
+                      (options.max_error ? "" : "; --max-error or --kernel allows more") +
                       fmt::format(" (tiles of {0}x{0})", tile);
     else
       offer = candidate.offer(policy);

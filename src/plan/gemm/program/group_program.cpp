@@ -25,13 +25,13 @@ std::size_t scalars_of(Problem const& problem) {
   return problem.members.front().epilogue.expression.scalars().size();
 }
 
-// Where a run binds pointers and scalars in a record.
+// The offsets in a record at which a run stores pointers and scalars.
 struct BoundPlaces {
   int maps = 0;                        // the first of them are tensor maps
-  std::vector<unsigned short> offset;  // of each bound value
+  std::vector<unsigned short> offset;  // offset of each bound value
 };
 
-// Collects the places of a record's values, in the order of BindParameters.
+// Collects the offsets of a record's values, in the order of BindParameters.
 class SlotCollector {
  public:
   SlotCollector(BoundPlaces& image, void const* record)
@@ -71,7 +71,7 @@ class BoundValues {
   unsigned long long* to_;
 };
 
-// What a record of this type holds, and where.
+// The contents of a record of this type, and their offsets.
 struct GroupRecords {
   Problem problem;  // records of the emulator's kernels point to its members
   GemmRecipe recipe;
@@ -114,7 +114,7 @@ struct GroupRecords {
     to = {matrix_arguments(form.d, nullptr), form.d.type};
   }
 
-  // What does not depend on pointers.
+  // The parts that do not depend on pointers.
   template <class Record>
   void fill(Record& record, std::size_t number, Encoder const& encode) const {
     CanonicalGemm const& form = group.problems[number];
@@ -136,7 +136,7 @@ struct GroupRecords {
     }
   }
 
-  // The places of what a run binds, and its values, in the same order.
+  // The offsets and values that a run binds, in the same order.
   template <class Record>
   void collect(SlotCollector& slots, Record const& record) const {
     slots.add(record.a);

@@ -1,5 +1,5 @@
-// The program of a product: passes over its operands, tensor maps made from pointers, and launches for as
-// many matrices as a grid takes.
+// The program of a product: passes over its operands, tensor maps made from pointers, and launches, each for
+// as many matrices as a grid supports.
 #include "src/plan/gemm/program/program.h"
 
 #include <optional>
@@ -29,7 +29,7 @@ arch::TensorMapOfDevice* maps_at(std::byte* workspace) {
 }
 
 struct Operand {
-  MatrixForm form;  // as the kernel finds it
+  MatrixForm form;  // as the kernel determines it
   KernelOperand at;
   Index outer = 0;
   OperandAccess access;

@@ -25,7 +25,7 @@ template <class ElementA, class ElementB, class Sum>
 void add_deep(KernelTable& table) {
   add<TensorSource<ElementA, depth>, TensorSource<ElementB, depth>, Sum>(table);
 }
-// Whose operands both are brought by threads.
+// Products whose operands are both loaded by threads.
 template <class Element, Along a, int width>
 void add_by_threads(KernelTable& table) {
   add<StridedSource<Element, a, width>, StridedSource<Element, depth, width>, f32>(table);
