@@ -164,7 +164,7 @@ std::string Sequence::explain() const {
   text += line(network_.loss->name(), "", loss_scratch_.bytes > 0 ? loss_scratch_ : Block(),
                network_.loss->choices());
   text += line("workspace", "", workspace_, {});
-  if (context_.training && context_.branch) text += line("workspace beside it", "", side_workspace_, {});
+  if (context_.training && context_.branch) text += line("separate workspace", "", side_workspace_, {});
   for (std::size_t i = gradient_.size(); i-- > 1;)
     text += line("gradient of " + (i + 1 < gradient_.size() ? "layer " + std::to_string(i) : "scores"), "",
                  gradient_[i], {});

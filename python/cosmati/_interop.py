@@ -23,7 +23,7 @@ def empty(library, like, shape, name, device):
         import cupy
         with cupy.cuda.Device(device):
             return cupy.empty(shape, numpy_dtype(name))
-    if device < 0:  # a view of it is what the caller gets: finished()
+    if device < 0:  # finished() returns a view of it to the caller
         import numpy
         return numpy.empty(shape, numpy_dtype(name))
     if library.startswith("jax"):

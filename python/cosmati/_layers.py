@@ -363,7 +363,7 @@ def elementwise(expression: str, *, out: Optional[Any] = None, **arrays: Any) ->
     found = _native.describe(result, "out")
     if found[1] != shape:
         raise ValueError(f"elementwise: out is of shape {found[1]}; expected {shape}")
-    # What is packed can be seen in another shape; else the result is copied.
+    # A contiguous result is returned as a view; otherwise it is copied.
     packed = is_packed(shape, found[2])
     target = result.reshape(flat) if packed else _native.empty(like, flat, found[0])
     factors = []

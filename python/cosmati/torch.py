@@ -22,7 +22,7 @@ torch.library.define("cosmati::conv2d_epilogue", "(Tensor x, Tensor w, Tensor? b
 torch.library.define("cosmati::conv2d_input_grad", f"(int[] input_size, Tensor w, Tensor dy, {GEOMETRY}) -> Tensor")
 torch.library.define("cosmati::conv2d_weight_grad", f"(Tensor x, int[] weight_size, Tensor dy, {GEOMETRY}) -> Tensor")
 NORMS = ("layer_norm", "rms_norm")
-for name in NORMS:  # y, then what the gradient needs; an absent mean, weight or bias is empty
+for name in NORMS:  # y, then the tensors saved for the gradient; an absent mean, weight or bias is empty
     torch.library.define(f"cosmati::{name}", "(Tensor x, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
                                              "float? eps=1e-5) -> (Tensor, Tensor, Tensor)")
     torch.library.define(f"cosmati::{name}_grad", "(Tensor dy, Tensor x, int[] normalized_shape, Tensor? weight, Tensor mean, "
@@ -109,7 +109,7 @@ def of_operands(ctx, gradients):
     """The gradients of the last five inputs, if the operator has an epilogue."""
     if not ctx.has_epilogue:
         return ()
-    # An empty list counts as one of tensors.
+    # An empty list counts as a list of tensors.
     return None, None, [gradients[name] for name in ctx.names.split()], None, None if ctx.numbers else []
 
 

@@ -1,4 +1,4 @@
-// Reads arrays by the cheapest protocol that their type has.
+// Reads arrays by the cheapest protocol that their type supports.
 #include "python/src/array.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 struct TypeName {
   char const* name;   // numpy's and PyTorch's
   char const* brief;  // the library's
-  char kind;          // numpy's; 'V': told by name only
+  char kind;          // numpy's kind; 'V': identified by name only
   std::uint8_t code;  // DLPack's
   std::uint8_t bytes;
 };
@@ -43,7 +43,7 @@ std::string string_of(Object const& object) {
 
 bool has(PyObject* object, char const* name) { return PyObject_HasAttrString(object, name) == 1; }
 
-// The package of the type or of the one that it is derived from.
+// The package of the type or of its base type.
 std::string library_of(PyObject* type) {
   Object const bases = attribute(type, "__mro__");
   for (Py_ssize_t i = 0; i < PyTuple_Size(bases.get()); ++i) {
@@ -85,7 +85,7 @@ Family family_of(PyTypeObject* type, char const* name) {
   return family;
 }
 
-// Types stay known, and so stay alive.
+// Known types are kept alive.
 Family const& known_family(PyTypeObject* type, char const* name) {
   static auto& known = *new std::unordered_map<PyTypeObject*, Family const*>();
   auto const found = known.find(type);
@@ -96,7 +96,7 @@ Family const& known_family(PyTypeObject* type, char const* name) {
   return *family;
 }
 
-// numpy's types of other packages (ml_dtypes) are told by name.
+// Element types from other packages (ml_dtypes) are identified by name.
 int type_of_description(PyObject* object, char const* name) {
   static auto& known = *new std::unordered_map<PyObject*, int>();
   Object description = attribute(object, "dtype");
@@ -121,7 +121,7 @@ void check_rank(int rank, char const* name) {
                                 std::to_string(COSMATI_MAX_RANK) + " are allowed");
 }
 
-// `strides` in units of `unit` bytes; null: without gaps.
+// `strides` in units of `unit` bytes; null: contiguous.
 template <class Integer>
 void set_layout(Array& array, char const* name, Integer const* shape, Integer const* strides,
                 std::int64_t unit) {
@@ -147,7 +147,7 @@ void set_layout(Array& array, char const* name, Integer const* shape, Integer co
 
 void read_struct(Array& array, char const* name) {
   static PyObject* const attribute_name = PyUnicode_InternFromString("__array_struct__");
-  // The capsule's memory goes with it; the array's own stays.
+  // Frees the capsule's memory; the array's memory stays.
   Object const capsule = Object::checked(PyObject_GetAttr(array.object, attribute_name));
   auto const* const told = static_cast<ArrayInterface const*>(PyCapsule_GetPointer(capsule.get(), nullptr));
   if (told == nullptr) throw Raised();
@@ -207,7 +207,7 @@ void read_exchange(Array& array, char const* name) {
     throw Raised();
 }
 
-// obj.__dlpack__(): on a GPU the data is safe to use on the stream of its library.
+// obj.__dlpack__(): on a GPU, the data can be used on the stream of its library.
 Object dlpack_capsule(Array& array) {
   Object const told = Object::checked(PyObject_CallMethod(array.object, "__dlpack_device__", nullptr));
   long long const device = integer_of(Object::checked(PySequence_GetItem(told.get(), 0)).get());

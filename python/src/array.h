@@ -1,4 +1,5 @@
-// Arrays of numpy, PyTorch, CuPy, JAX and others: where their elements lie, and new ones of the same kind.
+// Arrays of numpy, PyTorch, CuPy, JAX and others: the addresses of their elements, and new arrays of the same
+// kind.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace cosmati::python {
 
 enum class Protocol { array_struct, exchange, dlpack, cuda_array };
 
-// What is known of a Python type of arrays; never freed.
+// The properties of a Python array type; never freed.
 struct Family {
   Protocol protocol;
   std::string library;         // "numpy", "torch", ...: the package that defines the type
@@ -25,22 +26,23 @@ inline constexpr int host = -1;
 struct Array {
   PyObject* object = nullptr;  // borrowed: the caller holds it
   Family const* family = nullptr;
-  Object capsule;  // what keeps the data valid; null: `object` does
+  Object capsule;  // the owner of the data; null: `object`
   cosmati_tensor tensor{};
   void* data = nullptr;
   int device = host;       // or the number of a GPU
-  void* stream = nullptr;  // that of the family, on a GPU
+  void* stream = nullptr;  // the family's stream, on a GPU
   bool writable = false;
 };
 
-// Reads what `object` says of itself. `name` is that of the argument, for messages. TypeError: not an array,
-// or elements of another type; ValueError: negative strides, or such that are no multiple of an element.
+// Reads the description of the array `object`. `name` is the name of the argument in messages. TypeError: not
+// an array, or an unsupported element type; ValueError: strides that are negative or not a multiple of the
+// element size.
 Array array_of(PyObject* object, char const* name);
 
 bool is_number(PyObject* object);
 
-// A new array without gaps in row-major order, of the same library and on the same device as `like`; contents
-// undefined.
+// Returns a new contiguous row-major array of the same library and on the same device as `like`,
+// uninitialized.
 Object empty_like(Array const& like, std::span<std::int64_t const> shape, int type);
 
 // "float32" of COSMATI_F32, ...; and the type of such a name, also of the library's own ("f32"). -1: there is

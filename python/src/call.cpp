@@ -12,18 +12,17 @@
 namespace cosmati::python {
 namespace {
 
-// Plans that are kept at most; then all are let go, and those in use stay with their users.
+// The maximum number of kept plans; beyond it all are dropped, and those in use live on with their users.
 constexpr std::size_t most_plans = 4096;
 
-// Under the GIL, which a fork holds, so that a child finds it whole. Never freed: at the end of the process
-// threads may still be within a call.
+// Accessed under the GIL, which fork holds, so that a child process finds it consistent. Never freed, because
+// threads may still be within a call when the process ends.
 std::unordered_map<std::string, std::shared_ptr<Plan const>>& plans() {
   static auto& known = *new std::unordered_map<std::string, std::shared_ptr<Plan const>>();
   return known;
 }
 
-// One for each device, when it is first needed: a process that never passes an array on a GPU never opens
-// CUDA.
+// One per device, created on first use: a process that never passes a GPU array never initializes CUDA.
 cosmati_handle_t handle_of(int device) {
   static auto& known = *new std::unordered_map<int, cosmati_handle_t>();
   auto const found = known.find(device);
@@ -39,11 +38,11 @@ cosmati_handle_t handle_of(int device) {
   }
   check(status);
   auto const [at, added] = known.emplace(device, handle);
-  if (!added) cosmati_destroy(handle);  // another thread was faster
+  if (!added) cosmati_destroy(handle);  // another thread has made it meanwhile
   return at->second;
 }
 
-// The thread's own workspace on the host. What is large is not kept.
+// The thread's own workspace on the host. Large workspaces are not kept.
 class HostWorkspace {
  public:
   HostWorkspace(HostWorkspace const&) = delete;
@@ -83,7 +82,7 @@ cosmati_status run_on_host(Plan const& plan, cosmati_argument const* arguments, 
   return status;
 }
 
-// Whether it says that it has no dimensions. Leaves an error that is set.
+// True if the object reports that it has no dimensions. Keeps an error that is set.
 bool is_scalar(PyObject* object) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
@@ -94,8 +93,8 @@ bool is_scalar(PyObject* object) {
   return result;
 }
 
-// Workspace on a GPU for arrays of libraries whose allocators are not asked: one for each stream, whose runs
-// follow one another. It grows, and is never freed.
+// Workspace on a GPU for arrays of libraries whose allocators are not used: one per stream, since runs on a
+// stream are sequential. It grows and is never freed.
 void* stream_workspace(int device, void* stream, std::size_t bytes) {
   struct Workspace {
     cosmati_memory_t memory = nullptr;
@@ -122,7 +121,7 @@ template <class Create>
 std::shared_ptr<Plan const> kept(std::string const& key, Create const& create) {
   auto const found = plans().find(key);
   if (found != plans().end()) return found->second;
-  std::string const own = key;  // others may come while the GIL is let go
+  std::string const own = key;  // other threads may run while the GIL is released
   auto const created = create(own);
   if (plans().size() >= most_plans) plans().clear();
   return plans().emplace(own, created).first->second;
@@ -268,7 +267,7 @@ void Call::set_operand(char const* name, PyObject* object) {
   Array array;
   try {
     array = array_of(object, name);
-  } catch (Raised const&) {  // a scalar of a type that no array may have: int64
+  } catch (Raised const&) {  // a scalar of a type that arrays do not support: int64
     if (!is_scalar(object)) throw;
     PyErr_Clear();
   }

@@ -1,4 +1,4 @@
-// One call: a problem, its arrays and numbers; the plan for it, made once and kept; the run.
+// One call: a problem, its arrays and numbers; its plan, which is made once and kept; the run.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Plan {
 
   cosmati_plan_t plan = nullptr;
   std::size_t workspace_bytes = 0;
-  std::string key;  // of the problem, to tell whether a call is of this one
+  std::string key;  // identifies the problem, to check that a call has the same one
   std::string backend;
 };
 
@@ -56,7 +56,7 @@ class Call {
   // The plan that was made for this problem before, or a new one. `options` are those of cosmati_make_plan,
   // or, with `measured`, of cosmati_find_plan.
   std::shared_ptr<Plan const> plan(char const* options = "", bool measured = false);
-  // Computes; without a plan by that of plan(). ValueError: `plan` is of another problem.
+  // Runs `plan`, or plan() if it is null. ValueError: `plan` was made for another problem.
   void run(std::shared_ptr<Plan const> plan = nullptr);
 
  private:
@@ -75,7 +75,7 @@ class Call {
   std::array<cosmati_argument, most> arguments_;
   std::array<Object, most> capsules_;
   std::size_t operand_count_ = 0, argument_count_ = 0, capsule_count_ = 0;
-  Array first_;  // whose device, stream and library all others follow
+  Array first_;  // determines the device, stream and library of the others
   char const* first_name_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// The module cosmati._native: what cosmati/*.py calls.
+// The module cosmati._native, the functions that cosmati/*.py calls.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -27,7 +27,7 @@ void expect(Py_ssize_t count, Py_ssize_t expected) {
   if (count != expected) raise(PyExc_TypeError, "_native was called with a wrong number of arguments");
 }
 
-// The words of an epilogue.
+// The names in an epilogue.
 bool names(char const* text, char const* word) {
   auto const part_of_word = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -53,8 +53,7 @@ SharedPlan const& plan_of(PyObject* capsule) {
   return *static_cast<SharedPlan const*>(plan);
 }
 
-// What is to be done with a problem: None, run it; a capsule, run it by this plan; (options, measured), plan
-// it.
+// The action: None runs the problem; a capsule runs it with this plan; (options, measured) plans it.
 Object finish(Call& call, PyObject* mode, Object result) {
   if (mode == Py_None) {
     call.run();
@@ -84,7 +83,7 @@ void check_writable(Array const& array, char const* operation, char const* name)
 
 std::int64_t batch_of(Array const& array) { return array.tensor.rank == 3 ? array.tensor.extent[0] : 1; }
 
-// A matrix, or one in a batch of one, serves each product of a larger batch.
+// A single matrix, or a batch of one, is used for every product of a larger batch.
 void repeat(cosmati_tensor& tensor, std::int64_t batch) {
   if (tensor.rank == 3 && tensor.extent[0] == 1 && batch != 1) tensor.extent[0] = batch, tensor.stride[0] = 0;
 }

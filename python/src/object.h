@@ -71,7 +71,7 @@ inline double number_of(PyObject* object) {
   return value;
 }
 
-// Others may run while this lives.
+// Releases the GIL during its lifetime.
 class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}

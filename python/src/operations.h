@@ -18,7 +18,7 @@ struct Field {
 
 struct Operation {
   char const* name;
-  std::size_t bytes;  // of its struct
+  std::size_t bytes;  // bytes of its struct
   void (*set_defaults)(void*);
   cosmati_status (*make)(void const*, cosmati_problem_t*);
   std::span<Field const> fields;

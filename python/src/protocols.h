@@ -1,5 +1,5 @@
-// What arrays tell about themselves in C: numpy's array interface, version 3, and DLPack 1.x with its
-// exchange table. Both are fixed binary interfaces.
+// The C protocols by which arrays describe themselves: numpy's array interface, version 3, and DLPack 1.x
+// with its exchange table. Both are fixed binary interfaces.
 #pragma once
 #include <cstdint>
 

@@ -118,7 +118,7 @@ class Binding {
     refuse("argument " + name + " is not part of this problem; " + balance());
   }
 
-  // "the problem takes x, w, y and the scalars alpha; given were x, y".
+  // "the problem takes x, w, y and the scalars alpha; got x, y".
   std::string balance() const {
     std::string tensors, numbers;
     auto const list = [](std::string& text, std::string const& name) {

@@ -125,7 +125,7 @@ std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
 
 }  // namespace cosmati::plan
 
-// COSMATI_PLAN of a problem that plan::lower makes a program of.
+// COSMATI_PLAN for a problem whose program plan::lower makes.
 #define COSMATI_PRIMITIVE(Problem, ...)                                \
   namespace cosmati {                                                  \
   template <>                                                          \

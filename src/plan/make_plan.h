@@ -12,7 +12,7 @@
 
 namespace cosmati {
 
-// "is expected to be 2e-3 off; ...".
+// "expected relative error 2e-3 exceeds the limit ...".
 std::string error_sentence(double expected, double limit);
 
 // Returns the candidate's offer for the problem, or its first violated requirement as a refusal.

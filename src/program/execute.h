@@ -1,4 +1,4 @@
-// What runs a program: declared here, so that plans can prepare theirs, and defined above the backends
+// Runs programs: declared here, so that plans can prepare theirs, and defined above the backends
 // (src/candidates/execute.cpp).
 #pragma once
 #include <memory>

@@ -1,5 +1,5 @@
-// What a plan makes of a problem on a GPU: launches of kernels, Fourier transforms and matrix products, in
-// order. The backends cuda and emulator run the same programs, and know no algorithm by name.
+// The program that a plan makes for a problem on a GPU: launches of kernels, Fourier transforms and matrix
+// products, in order. The backends cuda and emulator run the same programs, and know no algorithm by name.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -34,7 +34,7 @@ struct KernelSpec {
   // What the host relies on, as expressions and their values: the composed text asserts them.
   std::vector<std::pair<std::string, std::size_t>> asserted = {};
   bool is_composed = true;       // else the arguments are values, or types of the headers
-  bool keeps_roundings = false;  // the compiler joins no product and sum of an epilogue
+  bool keeps_roundings = false;  // the compiler does not fuse products and sums of an epilogue
   bool starts_early = false;     // it waits for the kernel before it, and may start while that still runs
   unsigned threads = 0, shared_bytes = 0;  // of a block
   std::string label = {};                  // for messages
@@ -56,8 +56,8 @@ struct Grid {
 using emulator::TiledTensor;
 using emulator::WindowedTensor;  // in im2col mode
 
-// The backend's: the driver's function, or the emulator's model of it. They throw Error where the driver
-// refuses.
+// Provided by the backend: the driver's function, or the emulator's model of it. Throws Error if the driver
+// rejects the map.
 struct TensorMapEncoder {
   arch::TensorMap (*tiled)(TiledTensor const& tensor) = nullptr;
   arch::TensorMap (*windowed)(WindowedTensor const& tensor) = nullptr;
@@ -66,7 +66,7 @@ struct TensorMapEncoder {
   arch::TensorMap operator()(WindowedTensor const& tensor) const { return windowed(tensor); }
 };
 
-// What one run brings; everything else is decided when the plan is made.
+// The inputs of one run; everything else is decided when the plan is made.
 struct Run {
   std::array<void*, 4> tensors{};                        // in the order of visit_tensors
   std::span<GemmProblem::Arguments const> members = {};  // of a group, which has no other tensors

@@ -12,7 +12,7 @@ namespace cosmati::cuda {
 // Returns the source for the run-time compiler; pure.
 jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu);
 
-// Of all kernels of the program, that of the main one first.
+// The sources of all kernels of the program, that of the main one first.
 std::vector<jit::Source> kernel_sources(program::Program const& program, Gpu const& gpu);
 
 // For ConvolutionProblem, GemmProblem and GroupedGemmProblem.

@@ -7,8 +7,8 @@
 
 namespace cosmati::emulator {
 
-// For ConvolutionProblem, GemmProblem and GroupedGemmProblem. Throws Error(unavailable) where the module is
-// not here.
+// For ConvolutionProblem, GemmProblem and GroupedGemmProblem. Throws Error(unavailable) if the module is not
+// installed.
 template <class Problem>
 std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program);
 

@@ -56,7 +56,8 @@ class ConvolutionProgram {
   void launch(std::size_t kernel, program::Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
     program_.steps.push_back(program::launch_of<Parameters>(kernel, grid, std::move(write), bytes));
   }
-  // The grid's z are groups, possibly more than a launch can have; write(run, first, parameters).
+  // The grid's z is the group, of which there may be more than a launch supports; write(run, first,
+  // parameters).
   template <class Parameters, class Write>
   void launch_groups(std::size_t kernel, program::Grid grid, Write const& write,
                      std::size_t bytes = sizeof(Parameters)) {

@@ -28,8 +28,8 @@ std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, G
 // requested.
 std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const& options);
 
-// Leaves of `policies` those that add an element's products one after the other, by wgmma of one shape, but
-// for a single one that was asked for, with the partition `asked`. Returns why none is left.
+// Keeps those of `policies` that add an element's products in order, by wgmma of a single shape unless one
+// policy was requested, with the partition `asked`. Returns why none is left.
 std::string keep_invariant(std::vector<NamedPolicy>& policies, std::optional<Partition> asked);
 
 }  // namespace cosmati::plan

@@ -9,8 +9,8 @@ namespace cosmati::plan {
 template <class A, class B>
 using EmulatedParameters = GemmParameters<A, B, HostProductEpilogue, HostProductDestination>;
 
-// Calls use(GemmParameters<...>{}) for operands of these types, and what the copy engine stores as a Maps;
-// those of the emulator's kernels store by threads.
+// Calls use(GemmParameters<...>{}) for operands of these types and, as Maps, the maps through which TMA
+// stores; the emulator's kernels store by threads.
 template <class A, class B, class Maps, class Use>
 decltype(auto) with_parameters_by(GemmRecipe const& recipe, CanonicalGemm const& form, std::size_t scalars,
                                   Use&& use) {

@@ -15,8 +15,8 @@ struct Division {
   int splits = 1;
 };
 
-// What is worth predicting for the recipe's policy, whole tiles first. `asked`: that alone, whether
-// it pays or not; otherwise any of them but stream-K, which `may_stream` allows.
+// The partitions worth predicting for the recipe's policy, complete tiles first. `asked`: only that one,
+// whether it pays off or not; otherwise all of them, stream-K only if `may_stream`.
 std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
                                              Gpu const& gpu, std::optional<Partition> asked, bool may_stream);
 

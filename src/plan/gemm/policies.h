@@ -24,7 +24,7 @@ NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPoli
                              NamedPolicy const& otherwise);
 
 // Every field as a PolicyRequest takes it: "block_m=128,...,partition=tiles". The main loop and `whole` are
-// not the caller's to choose.
+// missing, since callers cannot choose them.
 std::string text_of(GemmPolicy const& policy);
 
 // The reason why this policy is invalid for these element types; empty if it is valid.

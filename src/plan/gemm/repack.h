@@ -1,5 +1,5 @@
 // Repacking of operands that TMA or wgmma does not support: they are first copied to the workspace, with rows
-// at multiples of 16 bytes and the required major. The pass over memory pays if the product takes much
+// at multiples of 16 bytes and the required major. The pass over memory pays off if the product takes much
 // longer.
 #pragma once
 #include "cosmati/gemm/repack_arguments.h"

@@ -30,8 +30,8 @@ GemmPolicy policy_of(TuningLine const& line);
 // Throws Error(bad_file) unless `type`, a part of `value`, is the name of a data type, not an alias.
 void check_type_word(std::string const& key, std::string const& value, std::string const& type);
 
-// Takes the words of a class out of `words`, and gives them as gemm_class() does, without the subject. Throws
-// Error(bad_file).
+// Removes the words of a class from `words` and returns them as text, as gemm_class() does but without the
+// operation. Throws Error(bad_file).
 std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words);
 
 // Reads the class, kernel, policy and splits of a line. Throws Error.

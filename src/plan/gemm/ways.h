@@ -16,8 +16,8 @@ struct OperandWay {
 };
 
 // The first path has contiguous rows of the result, if possible, and passes for all operands that TMA or
-// wgmma does not support. The others pass A through registers, whatever the major of d then is, or let
-// threads load operands of the right major that are not aligned. `side`: CanonicalGemm::swapped of the first.
+// wgmma does not support. The others pass A through registers, whatever major d then has, or let threads load
+// operands of the right major that are not aligned. `side`: CanonicalGemm::swapped of the first.
 std::vector<OperandWay> operand_ways(GemmProblem const& problem, std::optional<bool> side = {});
 
 // Whether wgmma reads A from registers instead of shared memory.
@@ -26,7 +26,7 @@ bool takes_registers(OperandWay const& way);
 // Describes the path of the caller's operands: "b transposed first".
 std::string to_string(OperandWay const& way);
 
-// To choose among them by hand; true if no kind is asked for.
+// Whether this path is of the requested kind; true if none is requested.
 bool is_of_kind(OperandWay const& way, std::optional<OperandKind> kind);
 
 }  // namespace cosmati::plan

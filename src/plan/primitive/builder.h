@@ -15,7 +15,7 @@ struct PrimitiveTarget {
   Gpu gpu;
   bool emulated = false;  // a few policies for everything
   unsigned most_splits =
-      1024;  // parts of a reduction, whose values lie in the workspace until they are joined
+      1024;  // parts of a reduction, whose values are in the workspace until they are combined
 };
 int max_cluster_blocks_of(PrimitiveTarget const& target);  // 1 if it has no clusters
 

@@ -14,12 +14,12 @@
 
 namespace cosmati::plan {
 
-// Specialized in a file of each operation.
+// Specialized in one file per operation.
 template <class Problem>
 PrimitiveProgram lower(Problem const& problem, PrimitiveTarget const& target);
 
-// The program whose reductions have the most parts with which it needs no more workspace than this; with one
-// part if there is none. The same for all limits from its own workspace_bytes to that of the next.
+// The program whose reductions have the most parts that fit in this workspace; with one part if none fits.
+// All limits from its workspace_bytes up to that of the next larger program give the same program.
 template <class Problem>
 PrimitiveProgram lower_within(std::size_t workspace_bytes, Problem const& problem, Device const& device) {
   PrimitiveTarget target{device.gpu, device.backend == Backend::emulator};
@@ -35,7 +35,7 @@ PrimitiveProgram program_of(Plan<Problem> const& plan) {
   return lower_within(plan.workspace_bytes, plan.problem, plan.device);
 }
 
-// What the kernels of a problem get beside tensors, from the arguments of a run.
+// The kernel parameters other than tensors, from the arguments of a run.
 struct RunValues {
   std::array<double, primitive_scalars> scalar{};
   std::size_t count = 0;

@@ -12,9 +12,9 @@ namespace cosmati::plan {
 //   S = sum over the channels of |x|^2 |w|^2 + s(x)^2 s(w)^2 / L,   D = sum over the channels of |s(x) s(w)|
 //   / L^1/2.
 //
-// A transform spreads its roundings over all frequencies, and the one back over all positions. S is what the
-// squares of the products of both spectra sum up to, over L, where the spectra are even but for their mean,
-// as those of random data are. Independent errors exceed 6 times the root of their squares' sum with a
+// A transform spreads its roundings over all frequencies, and the one back over all positions. S estimates
+// the sum of the squared products of both spectra, divided by L, for spectra that are flat except for their
+// mean, like those of random data. Independent errors exceed 6 times the root of their squares' sum with a
 // probability below 4e-8 (Hoeffding 1963). Pointers are the host's.
 Tensor fft_bound(Plan<ConvolutionProblem> const& plan, ConvolutionProblem::Arguments const& arguments);
 

@@ -22,8 +22,8 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 // The expected error (Considered::expected_error) of sums of `terms` products in f32, f64 or integers, and of
 // sums through transforms stored in `type`: with k the factor by which transforms of `tile` amplify an error,
 //   (0.18 k^2 (2 u_type^2 + u^2 (channels / 2 + 12)))^1/2,
-// where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; of a sum half of its
-// terms count.
+// where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; half of the terms of a
+// sum count.
 double sums_error(DataType sum, Index terms);
 double winograd_error(int tile, DataType type, Index channels);
 

@@ -12,10 +12,10 @@ namespace cosmati::plan {
 //   6 (sum over positions of A^2 (T + (n + 4) u^2 S^2))^1/2 + 10 u sum over positions of |A| S,
 //   T = sum over channels of 2 t^2 (U V)^2 + 8 u^2 ((|U| V)^2 + (U |V|)^2).
 //
-// T: each factor is off by a rounding of at most t, and by at most 8 of u while it is made; beside it the
-// additions of a product. Independent errors of at most b_i with mean 0 exceed 6 (sum of b_i^2)^1/2 with a
-// probability below 4e-8 (Hoeffding 1963). The last term is the worst that the result's transform adds.
-// Pointers are the host's.
+// T: the error of a factor is one rounding of at most t and at most 8 roundings u of its transform; the rest
+// of T are the additions of a product. Independent errors of at most b_i with mean 0 exceed 6 (sum of
+// b_i^2)^1/2 with a probability below 4e-8 (Hoeffding 1963). The last term is the worst that the result's
+// transform adds. Pointers are the host's.
 Tensor winograd_bound(Plan<ConvolutionProblem> const& plan, ConvolutionProblem::Arguments const& arguments);
 
 }  // namespace cosmati::plan

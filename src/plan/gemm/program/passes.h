@@ -7,7 +7,7 @@
 
 namespace cosmati::plan {
 
-// An operand as the kernels find it: a tensor of the run, or its copy in the workspace.
+// An operand as the kernels read it: a tensor of the run, or its copy in the workspace.
 struct KernelOperand {
   std::size_t tensor = 0, copy = 0;
   bool is_copied = false;
@@ -18,7 +18,7 @@ struct KernelOperand {
 
 std::size_t add_kernel(program::Program& program, program::KernelSpec kernel);
 
-// The grid's z are matrices or groups, more of them than a launch may have as well; write(run, first,
+// The grid's z is the matrix or group, of which there may be more than a launch supports; write(run, first,
 // parameters).
 template <class Parameters, class Write>
 void launch_batch(program::Program& program, std::size_t kernel, program::Grid grid, Write const& write,
@@ -38,7 +38,7 @@ struct WidenParameters {
   DataType from_type = DataType::f32, to_type = DataType::f32;
   Index count = 0;
 };
-// Converts the operand behind all that is in the workspace, unless it has the type.
+// Converts the operand to the end of the workspace, unless it already has the type.
 KernelOperand widened(program::Program& program, KernelOperand from, TensorDescription const& tensor,
                       DataType to, char const* slot);
 

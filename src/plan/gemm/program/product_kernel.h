@@ -28,11 +28,11 @@ struct ProductKernelTraits {
 };
 
 std::string epilogue_text(CanonicalGemm const& form);
-// `maps`: of the type that TMA stores through, where it is not TensorDestination's own.
+// `maps`: the type of the maps through which TMA stores, if it is not TensorDestination's own.
 std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe,
                              std::string const& maps = {});
 
-// What a kernel's parameters are beyond those of every product.
+// The parameters of a kernel in addition to those of every product.
 struct ProductParts {
   std::vector<std::string> headers = {};  // after that of the main loop
   std::string entry = "gemm_kernel";      // if the main loop is not warp_specialized

@@ -1,5 +1,5 @@
-// What a product's kernels have beside operands, as arguments of a launch: the epilogue and the destination.
-// The emulator's kernels evaluate every epilogue, and store every type, on the host.
+// Launch arguments of a product's kernels other than operands: the epilogue and the destination. The
+// emulator's kernels evaluate every epilogue, and store every type, on the host.
 #pragma once
 #include <algorithm>
 #include <type_traits>

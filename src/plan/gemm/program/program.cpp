@@ -29,7 +29,7 @@ arch::TensorMapOfDevice* maps_at(std::byte* workspace) {
 }
 
 struct Operand {
-  MatrixForm form;  // as the kernel determines it
+  MatrixForm form;  // as the kernel reads it
   KernelOperand at;
   Index outer = 0;
   OperandAccess access;

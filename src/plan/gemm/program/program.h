@@ -15,7 +15,7 @@ program::Program program_of(Plan<GroupedGemmProblem> const& plan);
 std::unique_ptr<Kernel<GemmProblem>> prepare_program(Plan<GemmProblem> const& plan);
 std::unique_ptr<Kernel<GroupedGemmProblem>> prepare_program(Plan<GroupedGemmProblem> const& plan);
 
-// Bytes of a group's records, which lie in the workspace.
+// The size in bytes of a group's records, which are in the workspace.
 std::size_t group_workspace(Backend backend, GemmRecipe const& recipe, GroupForm const& group,
                             GroupedGemmProblem const& problem);
 

@@ -1,4 +1,4 @@
-// How TMA sees the matrices of a product.
+// Tensor maps of the matrices of a product.
 #pragma once
 #include "cosmati/tile/tensor_box.h"
 #include "src/plan/gemm/canonical.h"
@@ -11,7 +11,7 @@ inline long long stride_bytes(Index stride, Index extent, int element_bytes) {
   return extent > 1 ? stride * element_bytes : 16;
 }
 
-// A batch of (rows, columns) matrices, whose neighbors lie along the columns, or along the rows: boxes of
+// A batch of (rows, columns) matrices that are contiguous along the columns or along the rows: boxes of
 // `box_neighbours` by `box_lines` of one matrix, swizzled over the bytes of box_neighbours.
 inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* data, Index rows,
                                          Index columns, Index batch, bool along_columns, int box_neighbours,

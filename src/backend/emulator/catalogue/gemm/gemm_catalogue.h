@@ -113,7 +113,7 @@ void add_gemm(KernelTable& table) {
       table, {.entry = "gemm_kernel", .traits = printed_traits<policy, A, B, Sum>()});
 }
 
-// Operands along anything.
+// Operands of either major.
 template <GemmPolicy policy, class ElementA, class ElementB, class Sum, int width>
 void add_directions(KernelTable& table) {
   constexpr Along outer = Along::outer, depth = Along::depth;
@@ -129,7 +129,7 @@ void add_widths(KernelTable& table) {
   add_directions<policy, ElementA, ElementB, Sum, 1>(table);
   add_directions<policy, ElementA, ElementB, Sum, 16 / static_cast<int>(sizeof(ElementA))>(table);
 }
-// By both main loops of single threads.
+// Kernels with either SIMT main loop.
 template <Multiply multiply, class ElementA, class ElementB, class Sum>
 void add_simple(KernelTable& table) {
   add_widths<emulated_policy(MainLoop::double_buffered, multiply), ElementA, ElementB, Sum>(table);

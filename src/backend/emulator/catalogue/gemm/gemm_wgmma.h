@@ -1,4 +1,4 @@
-// How kernels by wgmma, which run in clusters, are added to the catalogue.
+// Adds wgmma kernels, which run in clusters, to the catalogue.
 #pragma once
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
