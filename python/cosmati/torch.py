@@ -31,7 +31,11 @@ for name in NORMS:  # y, then the tensors saved for the gradient; an absent mean
 
 def computes(*operators):
     """Registers a function as these operators on both kinds of devices."""
-    return lambda function: [torch.library.impl("cosmati::" + name, ("cpu", "cuda"), function) for name in operators]
+    def register(function):
+        for name in operators:
+            torch.library.impl("cosmati::" + name, ("cpu", "cuda"), function)
+        return function
+    return register
 
 
 def has_shape_of(*operators):
@@ -39,12 +43,44 @@ def has_shape_of(*operators):
     return lambda function: [torch.library.register_fake("cosmati::" + name, function) for name in operators]
 
 
+class DirectLibrary(torch.library.Library):
+    """A library whose kernels for autograd compute at once where there is nothing to record and nothing else between autograd and the
+    device: no mode, no functionalization, no transform of functorch. PyTorch's own kernel would call the dispatcher once more."""
+
+    def __init__(self, compute):
+        super().__init__("cosmati", "FRAGMENT")
+        self.compute = compute
+
+    def impl(self, name, function, key="", **named_arguments):
+        compute, grad_enabled, any_requires_grad = self.compute, torch.is_grad_enabled, torch._C._any_requires_grad
+        reaches_device = {}  # by the set of dispatch keys: whether the next one is a device's
+
+        def autograd(keyset, *arguments):
+            keys = keyset.raw_repr()
+            if keys not in reaches_device:
+                after = (keyset & torch._C._after_autograd_keyset).highestPriorityTypeId()
+                reaches_device[keys] = after in (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
+            if reaches_device[keys] and not (grad_enabled() and any_requires_grad(*arguments)):
+                return compute(*arguments)
+            return function(keyset, *arguments)
+
+        super().impl(name, autograd if key == "Autograd" else function, key, **named_arguments)
+
+
+LIBRARIES = []  # a library's kernels live as long as it does
+
+
+def differentiable(name, compute, backward, context):
+    LIBRARIES.append(DirectLibrary(compute))
+    torch.library.register_autograd("cosmati::" + name, backward, setup_context=context, lib=LIBRARIES[-1])
+
+
 def named(names, operands, number_names, numbers):
     return {**dict(zip(names.split(), operands)), **dict(zip(number_names.split(), numbers))}
 
 
 @computes("gemm", "gemm_epilogue")
-def _(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=(), number_names="", numbers=()):
+def compute_gemm(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=(), number_names="", numbers=()):
     given = named(names, operands, number_names, numbers) if epilogue is not None else {}
     return _native.gemm(a, b, c, alpha, beta, epilogue, None, None, None, given, None)
 
@@ -58,7 +94,7 @@ def _(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=(), n
 
 
 @computes("conv2d", "conv2d_epilogue")
-def _(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, epilogue=None, names="", operands=(), number_names="", numbers=()):
+def compute_conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, epilogue=None, names="", operands=(), number_names="", numbers=()):
     return _convolutions.forward(None, x, w, bias, pair(stride), pair(padding), pair(dilation), groups, epilogue, None,
                                  named(names, operands, number_names, numbers))
 
@@ -157,13 +193,13 @@ def conv2d_backward(ctx, dy):
 
 
 for ending in ("", "_epilogue"):
-    torch.library.register_autograd("cosmati::gemm" + ending, gemm_backward, setup_context=gemm_context)
-    torch.library.register_autograd("cosmati::conv2d" + ending, conv2d_backward, setup_context=conv2d_context)
+    differentiable("gemm" + ending, compute_gemm, gemm_backward, gemm_context)
+    differentiable("conv2d" + ending, compute_conv2d, conv2d_backward, conv2d_context)
 
 
 def define_norm(name):
     @computes(name)
-    def _(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    def compute(x, normalized_shape, weight=None, bias=None, eps=1e-5):
         y, mean, inverse = _layers.normalize_rows(name, x, normalized_shape, weight, bias, eps, saves=True)
         return y, inverse.new_empty(0) if mean is None else mean, inverse
 
@@ -196,7 +232,7 @@ def define_norm(name):
         dx, dweight, dbias = operator(dy, x, ctx.normalized_shape, weight, mean, inverse, ctx.bias_type is not None)
         return dx, None, None if weight is None else dweight, None if ctx.bias_type is None else dbias.to(ctx.bias_type), None
 
-    torch.library.register_autograd("cosmati::" + name, backward, setup_context=context)
+    differentiable(name, compute, backward, context)
 
 
 for name in NORMS:

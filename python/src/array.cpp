@@ -290,6 +290,15 @@ PyObject* numpy_type(int type) {
   return description;
 }
 
+// True if the tensor is of this type and shape, has elements, and is in row-major order without gaps.
+bool has_layout(cosmati_tensor const& tensor, std::span<std::int64_t const> shape, int type) {
+  if (tensor.type != type || static_cast<std::size_t>(tensor.rank) != shape.size()) return false;
+  std::int64_t step = 1;
+  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d])
+    if (shape[d] == 0 || tensor.extent[d] != shape[d] || tensor.stride[d] != step) return false;
+  return true;
+}
+
 }  // namespace
 
 char const* name_of_type(int type) { return types[static_cast<std::size_t>(type)].name; }
@@ -317,6 +326,10 @@ Array array_of(PyObject* object, char const* name) {
 }
 
 Object empty_like(Array const& like, std::span<std::int64_t const> shape, int type) {
+  if (like.family->library == "torch" && has_layout(like.tensor, shape, type)) {  // its cheapest call
+    static PyObject* const same = attribute(imported("torch").get(), "empty_like").release();
+    return Object::checked(PyObject_CallFunctionObjArgs(same, like.object, nullptr));
+  }
   Object const extents = Object::checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (std::size_t d = 0; d < shape.size(); ++d)
     PyTuple_SetItem(extents.get(), static_cast<Py_ssize_t>(d),

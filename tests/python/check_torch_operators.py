@@ -7,6 +7,8 @@ import re
 import unittest
 
 import torch
+import torch.fx.experimental.proxy_tensor
+import torch.utils._python_dispatch
 import torch.utils._pytree as tree
 
 import cosmati
@@ -142,6 +144,47 @@ class Operators(unittest.TestCase):
             values = {}
             exec(block, values)
             self.assertTrue(document != "python.md" or (values["product"] == 4).all())
+
+    def test_new_results(self):
+        """Row-major whatever the inputs are, and none records a gradient that it does not have."""
+        for device in DEVICES:
+            a = torch.randint(-3, 4, (6, 6), device=device).float()
+            for x, y in ((a, a), (a.T, a), (a, a.T), (a[::2, ::2], a[1::2, 1::2]), (a[None], a.expand(4, 6, 6)), (a[None, :0, :0], a[None, :0].expand(5, 0, 6))):
+                for call in (cosmati.gemm, OPS.gemm):
+                    d = call(x, y)
+                    self.assertTrue(d.is_contiguous() and d.shape == (x @ y).shape and (d == x @ y).all())
+            self.assertTrue(cosmati.softmax(a.T).is_contiguous())
+            self.assertIs(type(cosmati.gemm(torch.nn.Parameter(a), a)), torch.Tensor)
+
+    def test_what_lies_between_autograd_and_the_device(self):
+        """Operators compute at once only where nothing does; elsewhere the dispatcher is asked."""
+        for device in DEVICES:
+            a, b = (torch.randint(-3, 4, (4, 4), device=device).float() for _ in range(2))
+            for _ in range(2):
+                self.assertTrue((OPS.gemm(a, b) == a @ b).all())
+                seen = []
+
+                class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+                    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                        seen.append(function)
+                        return function(*args, **(kwargs or {}))
+
+                with Mode():
+                    OPS.gemm(a, b)
+                self.assertIn(OPS.gemm.default, seen)
+                complex_view = torch.complex(a, b).conj().imag  # negated when it is read
+                self.assertTrue(complex_view.is_neg() and (OPS.gemm(complex_view, b) == -b @ b).all())
+                traced = torch.fx.experimental.proxy_tensor.make_fx(lambda x, y: OPS.gemm(x, y))(a, b)
+                self.assertIn("cosmati.gemm", traced.code)
+                functional = torch.func.functionalize(lambda x, y: OPS.gemm(x, y).add_(1))(a, b)
+                self.assertTrue((functional == a @ b + 1).all())
+                with torch.no_grad():
+                    self.assertFalse(OPS.gemm(a.clone().requires_grad_(), b).requires_grad)
+                with torch.inference_mode():
+                    self.assertTrue((OPS.gemm(a, b) == a @ b).all())
+                self.assertTrue(OPS.gemm(a.clone().requires_grad_(), b).requires_grad)
+                meta = OPS.gemm(a.to("meta"), b.to("meta"))
+                self.assertEqual((meta.device.type, meta.shape), ("meta", (4, 4)))
 
     def test_cuda_graph(self):
         if "cuda" not in DEVICES:
